@@ -15,7 +15,7 @@ enum { FIELD_RANK_MAX = 5, BATCH_FIELDS_MAX = 4 };
 struct field {
     const void *data;
     enum element element;
-    int rank;                       /* 1 to FIELD_RANK_MAX */
+    int rank;                      /* 1 to FIELD_RANK_MAX */
     int32_t shape[FIELD_RANK_MAX]; /* [0, rank) */
 };
 
@@ -28,8 +28,8 @@ enum {
 
 /* The samples of one step. */
 struct batch {
-    int64_t step;           /* of the batch, counted from 0 */
-    int count;              /* samples: the first dimension of each field */
+    int64_t step; /* of the batch, counted from 0 */
+    int count;    /* samples: the first dimension of each field */
     int field_count;
     const int64_t *samples; /* (count) indices in the endless order of all workers, from which random numbers are
                                drawn; NULL: 0, 1, 2, ... */
@@ -47,8 +47,9 @@ struct score {
 /* The first element of sample i. */
 static inline const void *field_at(const struct field *f, size_t i)
 {
-    static const size_t sizes[] = { [ELEMENT_UINT8] = 1, [ELEMENT_INT32] = 4, [ELEMENT_INT64] = 8,
-                                    [ELEMENT_FLOAT32] = 4, [ELEMENT_FLOAT64] = 8 };
+    static const size_t sizes[] = {
+        [ELEMENT_UINT8] = 1, [ELEMENT_INT32] = 4, [ELEMENT_INT64] = 8, [ELEMENT_FLOAT32] = 4, [ELEMENT_FLOAT64] = 8
+    };
     size_t bytes = sizes[f->element];
 
     for (int d = 1; d < f->rank; d++)

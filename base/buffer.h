@@ -9,12 +9,15 @@
 #include <stddef.h>
 
 struct buffer {
-    char *data;  /* length bytes, then always a NUL once anything was appended; NULL while empty */
+    char *data; /* length bytes, then always a NUL once anything was appended; NULL while empty */
     size_t length, capacity;
     int failed;
 };
 
-#define BUFFER_EMPTY { NULL, 0, 0, 0 }
+#define BUFFER_EMPTY \
+    { \
+        NULL, 0, 0, 0 \
+    }
 
 void buffer_init(struct buffer *b);
 void buffer_release(struct buffer *b); /* frees the bytes and empties b */

@@ -79,8 +79,8 @@ static uint32_t portable(uint32_t crc, const uint8_t *p, size_t n)
     for (; n >= 8; p += 8, n -= 8) {
         uint32_t low = crc ^ get_le32(p), high = get_le32(p + 4);
 
-        crc = slices[7][low & 255] ^ slices[6][low >> 8 & 255] ^ slices[5][low >> 16 & 255] ^ slices[4][low >> 24]
-            ^ slices[3][high & 255] ^ slices[2][high >> 8 & 255] ^ slices[1][high >> 16 & 255] ^ slices[0][high >> 24];
+        crc = slices[7][low & 255] ^ slices[6][low >> 8 & 255] ^ slices[5][low >> 16 & 255] ^ slices[4][low >> 24] ^
+              slices[3][high & 255] ^ slices[2][high >> 8 & 255] ^ slices[1][high >> 16 & 255] ^ slices[0][high >> 24];
     }
     for (; n; p++, n--)
         crc = slices[0][(crc ^ *p) & 255] ^ crc >> 8;
@@ -92,7 +92,7 @@ static uint32_t portable(uint32_t crc, const uint8_t *p, size_t n)
 #if defined(__x86_64__)
 #define HARDWARE __attribute__((target("sse4.2")))
 #define CRC_BYTE(crc, v) _mm_crc32_u8(crc, v)
-#define CRC_WORD(crc, v) (uint32_t)_mm_crc32_u64(crc, v)
+#define CRC_WORD(crc, v) (uint32_t) _mm_crc32_u64(crc, v)
 #else
 #define HARDWARE __attribute__((target("+crc")))
 #define CRC_BYTE(crc, v) __crc32cb(crc, v)

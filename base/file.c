@@ -266,7 +266,7 @@ size_t file_open_limit(size_t most)
     rlim_t wanted;
 
     if (getrlimit(RLIMIT_NOFILE, &limit) < 0)
-        return 64; /* what everybody has */
+        return 64;                                          /* what everybody has */
     wanted = limit.rlim_max < most ? limit.rlim_max : most; /* RLIM_INFINITY is above all numbers */
     if (limit.rlim_cur < wanted) {
         rlim_t before = limit.rlim_cur;

@@ -18,7 +18,7 @@ static const struct {
     { FILE_KIND_ARCHIVE, "\x89TFZ\r\n\x1a\n", 8 },
     { FILE_KIND_GZIP, "\x1f\x8b", 2 },
     { FILE_KIND_ZSTD, "\x28\xb5\x2f\xfd", 4 },
-    { FILE_KIND_XZ, "\xfd" "7zXZ\0", 6 },
+    { FILE_KIND_XZ, "\3757zXZ\0", 6 },
     { FILE_KIND_BZIP2, "BZh", 3 },
     { FILE_KIND_ZIP, "PK\3\4", 4 },
     { FILE_KIND_ZIP, "PK\5\6", 4 },
@@ -27,7 +27,7 @@ static const struct {
     { FILE_KIND_NUMPY, "\x93NUMPY", 6 },
     { FILE_KIND_PARQUET, "PAR1", 4 },
     { FILE_KIND_GIT_LFS, "version https://git-lfs.github.com/spec/", 40 },
-    { FILE_KIND_PROGRAM, "\x7f" "ELF", 4 },
+    { FILE_KIND_PROGRAM, "\177ELF", 4 },
 };
 
 /* LevelDB's table magic, little-endian, ends every table (specification of checkpoints, section 2). */

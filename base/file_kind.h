@@ -10,28 +10,28 @@
 enum file_kind {
     FILE_KIND_UNKNOWN,
     FILE_KIND_EMPTY,
-    FILE_KIND_EVENT_LOG,    /* records of TensorBoard or another TFRecord file: the first header has its CRC */
-    FILE_KIND_ARCHIVE,      /* ours, of `eventlog archive` */
+    FILE_KIND_EVENT_LOG, /* records of TensorBoard or another TFRecord file: the first header has its CRC */
+    FILE_KIND_ARCHIVE,   /* ours, of `eventlog archive` */
     FILE_KIND_GZIP,
     FILE_KIND_ZSTD,
     FILE_KIND_XZ,
     FILE_KIND_BZIP2,
-    FILE_KIND_ZIP,          /* any but the next three, as of Stable-Baselines */
-    FILE_KIND_TORCH,        /* torch.save since PyTorch 1.6, also TorchScript */
-    FILE_KIND_KERAS,        /* .keras */
+    FILE_KIND_ZIP,   /* any but the next three, as of Stable-Baselines */
+    FILE_KIND_TORCH, /* torch.save since PyTorch 1.6, also TorchScript */
+    FILE_KIND_KERAS, /* .keras */
     FILE_KIND_NPZ,
-    FILE_KIND_PICKLE,       /* torch.save before PyTorch 1.6 */
+    FILE_KIND_PICKLE, /* torch.save before PyTorch 1.6 */
     FILE_KIND_ONNX,
-    FILE_KIND_HDF5,         /* Keras .h5 */
+    FILE_KIND_HDF5, /* Keras .h5 */
     FILE_KIND_SQLITE,
     FILE_KIND_SAFETENSORS,
-    FILE_KIND_TABLE,        /* the .index of a TensorFlow V2 checkpoint, or a V1 checkpoint's file */
+    FILE_KIND_TABLE, /* the .index of a TensorFlow V2 checkpoint, or a V1 checkpoint's file */
     FILE_KIND_NUMPY,
     FILE_KIND_PARQUET,
-    FILE_KIND_GIT_LFS,      /* the pointer to a file that was not fetched */
+    FILE_KIND_GIT_LFS, /* the pointer to a file that was not fetched */
     FILE_KIND_JSON,
     FILE_KIND_TEXT,
-    FILE_KIND_PROGRAM,      /* ELF */
+    FILE_KIND_PROGRAM, /* ELF */
     FILE_KINDS,
 };
 

@@ -25,8 +25,9 @@ const char *human_bytes(uint64_t bytes, char *out)
 
 int human_parse_bytes(const char *text, uint64_t *bytes)
 {
-    static const char *const units[][3] = { { "", "B", "byte" }, { "k", "kB", "KiB" }, { "M", "MB", "MiB" },
-                                            { "G", "GB", "GiB" }, { "T", "TB", "TiB" } };
+    static const char *const units[][3] = {
+        { "", "B", "byte" }, { "k", "kB", "KiB" }, { "M", "MB", "MiB" }, { "G", "GB", "GiB" }, { "T", "TB", "TiB" }
+    };
     size_t n = strspn(text, "0123456789."), count = sizeof units / sizeof *units;
     const char *unit = text + n + (text[n] == ' ');
     char digits[NUMBER_TEXT_MAX];

@@ -47,8 +47,8 @@ static int real_close(void *context, int fd)
     return close(fd);
 }
 
-const struct io io_real = { real_open, real_write, real_fsync, real_ftruncate, real_rename, real_unlink, real_close,
-                            NULL };
+const struct io io_real = { real_open,   real_write,  real_fsync, real_ftruncate,
+                            real_rename, real_unlink, real_close, NULL };
 
 int io_write_full(const struct io *io, int fd, const void *bytes, size_t n)
 {

@@ -27,7 +27,8 @@ static locale_t c_locale;
  */
 enum { POWER_MIN = -292, POWER_MAX = 324, POWERS = POWER_MAX - POWER_MIN + 1, WORDS = 40, EXACT = 55 };
 
-struct power { /* 10^n = (high 2^64 + low) 2^(floor(log2(10^n)) - 127), rounded up */
+/* 10^n = (high 2^64 + low) 2^(floor(log2(10^n)) - 127), rounded up */
+struct power {
     uint64_t high, low;
 };
 

@@ -9,7 +9,8 @@
 
 #include <stdint.h>
 
-enum random_purpose { /* a seed reproduces a run only with the same values: add at the end only */
+/* a seed reproduces a run only with the same values: add at the end only */
+enum random_purpose {
     RANDOM_INITIAL = 1, /* step: variable number, index: element */
     RANDOM_SHUFFLE = 2, /* step: epoch, index: place */
     RANDOM_AUGMENT = 3, /* step: global step, index: global sample index */
@@ -20,7 +21,7 @@ enum random_purpose { /* a seed reproduces a run only with the same values: add 
 /* A sequence of draws for one (seed, purpose, step, index). Init, then draw; may be copied. */
 struct random {
     uint32_t key[2], counter[4], block[4];
-    int used;     /* words of block already used */
+    int used;      /* words of block already used */
     uint32_t draw; /* number of the next block */
 };
 

@@ -60,8 +60,10 @@ int spool_append(struct spool *s, const void *bytes, size_t n, struct error *e)
     char room[HUMAN_TEXT_MAX];
 
     if (n > s->most - s->size)
-        return error_set(e, ERR_IO, "needs more than %s of temporary space, half of what is free in %s; set TMPDIR to "
-                         "a directory with more room", human_bytes(s->most, room), spool_place());
+        return error_set(e, ERR_IO,
+                         "needs more than %s of temporary space, half of what is free in %s; set TMPDIR to a directory "
+                         "with more room",
+                         human_bytes(s->most, room), spool_place());
     if (io_write_full(&io_real, s->fd, bytes, n) < 0)
         return error_system(e, "cannot write a temporary file in %s", spool_place());
     s->size += n;

@@ -14,7 +14,10 @@ struct spool {
     int fd;              /* for reading with pread(); -1: not open */
     uint64_t size, most; /* bytes so far; its maximum: half of the space free at the start */
 };
-#define SPOOL_CLOSED { -1, 0, 0 }
+#define SPOOL_CLOSED \
+    { \
+        -1, 0, 0 \
+    }
 
 int spool_open(struct spool *s, struct error *e);
 void spool_close(struct spool *s); /* may be closed already */

@@ -37,8 +37,7 @@ int sync_group_run(struct sync_group *g, struct error *e)
     size_t started = 0;
     int rc = OK;
 
-    while (started < THREADS && started + 1 < g->count &&
-           pthread_create(&threads[started], NULL, sync_items, &w) == 0)
+    while (started < THREADS && started + 1 < g->count && pthread_create(&threads[started], NULL, sync_items, &w) == 0)
         started++;
     sync_items(&w); /* this thread, too; alone if there are no others */
     while (started)

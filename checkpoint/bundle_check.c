@@ -8,7 +8,8 @@
 
 enum { PIECE = 1 << 18 };
 
-struct stored { /* all entries with bytes of their own */
+/* all entries with bytes of their own */
+struct stored {
     const struct tensor_entry **items;
     size_t count;
 };
@@ -67,8 +68,8 @@ static void check_overlaps(struct bundle_check *c, const struct tensor_bundle *b
 
 static int compare_addresses(const void *a, const void *b)
 {
-    uintptr_t x = (uintptr_t)*(const struct tensor_entry *const *)a;
-    uintptr_t y = (uintptr_t)*(const struct tensor_entry *const *)b;
+    uintptr_t x = (uintptr_t) * (const struct tensor_entry *const *)a;
+    uintptr_t y = (uintptr_t) * (const struct tensor_entry *const *)b;
 
     return (x > y) - (x < y);
 }
@@ -109,8 +110,8 @@ static void take_loose_slice(void *context, const struct tensor_entry *slice)
     struct checking *checking = context;
     struct error why = { 0 };
 
-    error_set(&why, ERR_CORRUPT, "%s.index: no variable lists this slice of %s",
-              tensor_bundle_prefix(checking->bundle), bundle_entry_label(slice));
+    error_set(&why, ERR_CORRUPT, "%s.index: no variable lists this slice of %s", tensor_bundle_prefix(checking->bundle),
+              bundle_entry_label(slice));
     checking->check->problem(checking->check->context, &why);
 }
 
@@ -129,8 +130,7 @@ static int check_bytes(struct tensor_bundle *b, const struct tensor_entry *entry
     return rc;
 }
 
-static void check_entry(struct bundle_check *c, struct tensor_bundle *b, const struct tensor_entry *entry,
-                        char *piece)
+static void check_entry(struct bundle_check *c, struct tensor_bundle *b, const struct tensor_entry *entry, char *piece)
 {
     struct error why = { 0 };
 

@@ -12,10 +12,10 @@
 #include <stdint.h>
 
 struct bundle_check {
-    tensor_bundle_problem *problem; /* called with each finding */
+    tensor_bundle_problem *problem;                   /* called with each finding */
     int (*wanted)(void *context, const char *tensor); /* 0: do not read this one; NULL: read all */
-    void *context;                  /* for both functions */
-    uint64_t tensors, bytes;        /* set to the tensors checked, and the bytes of intact ones */
+    void *context;                                    /* for both functions */
+    uint64_t tensors, bytes;                          /* set to the tensors checked, and the bytes of intact ones */
 };
 
 /* b is from tensor_bundle_open_damaged(), which has already reported missing and short shards, or from

@@ -70,12 +70,13 @@ static int check_version(const char *file, const TensorBundle__VersionDef *versi
     if (version->producer < 0)
         return error_set(e, ERR_CORRUPT, "%s: the header names version %d", file, version->producer);
     if (version->min_consumer > BUNDLE_VERSION)
-        return error_set(e, ERR_CORRUPT, "%s: the checkpoint requires a reader of version %d or newer, and this is "
-                         "version %d", file, version->min_consumer, BUNDLE_VERSION);
+        return error_set(e, ERR_CORRUPT,
+                         "%s: the checkpoint requires a reader of version %d or newer, and this is version %d", file,
+                         version->min_consumer, BUNDLE_VERSION);
     for (size_t i = 0; i < version->n_bad_consumers; i++)
         if (version->bad_consumers[i] == BUNDLE_VERSION)
-            return error_set(e, ERR_CORRUPT, "%s: the checkpoint excludes readers of version %d, which this is",
-                             file, BUNDLE_VERSION);
+            return error_set(e, ERR_CORRUPT, "%s: the checkpoint excludes readers of version %d, which this is", file,
+                             BUNDLE_VERSION);
     return OK;
 }
 
@@ -169,8 +170,8 @@ static int copy_slices(const char *file, const Entry *proto, struct tensor_entry
             if (start[d] < 0 || (given && length[d] < 0) || (!given && start[d]) ||
                 bundle_slice_length(entry, i, d) > entry->shape[d] - start[d])
                 return error_set(e, ERR_CORRUPT,
-                                 "%s: tensor %s: slice %zu does not lie within dimension %d of size %lld",
-                                 file, bundle_entry_label(entry), i, d, (long long)entry->shape[d]);
+                                 "%s: tensor %s: slice %zu does not lie within dimension %d of size %lld", file,
+                                 bundle_entry_label(entry), i, d, (long long)entry->shape[d]);
         }
     }
     return OK;
@@ -181,27 +182,25 @@ static int check_place(const char *file, const struct tensor_entry *entry, int32
     uint64_t element = tensor_type_size(entry->type), size = (uint64_t)entry->size;
 
     if (entry->shard < 0 || entry->shard >= shards)
-        return error_set(e, ERR_CORRUPT, "%s: tensor %s: shard %d of %d", file, bundle_entry_label(entry),
-                         entry->shard, shards);
+        return error_set(e, ERR_CORRUPT, "%s: tensor %s: shard %d of %d", file, bundle_entry_label(entry), entry->shard,
+                         shards);
     if (entry->offset < 0 || entry->size < 0 || entry->offset > INT64_MAX - entry->size)
         return error_set(e, ERR_CORRUPT, "%s: tensor %s: offset %lld, size %lld", file, bundle_entry_label(entry),
                          (long long)entry->offset, (long long)entry->size);
     if (element && (size / element != entry->elements || size % element))
         return error_set(e, ERR_CORRUPT,
-                         "%s: tensor %s: the size of %lld bytes does not match its shape of %llu elements of "
-                         "%llu", file, bundle_entry_label(entry), (long long)entry->size,
-                         (unsigned long long)entry->elements, (unsigned long long)element);
+                         "%s: tensor %s: the size of %lld bytes does not match its shape of %llu elements of %llu",
+                         file, bundle_entry_label(entry), (long long)entry->size, (unsigned long long)entry->elements,
+                         (unsigned long long)element);
     /* Each string or variant takes at least the byte of its length. */
     if ((entry->type == TENSOR_STRING || entry->type == TENSOR_VARIANT) && entry->elements > size)
         return error_set(e, ERR_CORRUPT,
-                         "%s: tensor %s: the size of %lld bytes does not match its shape of %llu strings",
-                         file, bundle_entry_label(entry), (long long)entry->size,
-                         (unsigned long long)entry->elements);
+                         "%s: tensor %s: the size of %lld bytes does not match its shape of %llu strings", file,
+                         bundle_entry_label(entry), (long long)entry->size, (unsigned long long)entry->elements);
     return OK;
 }
 
-static int fill_entry(const char *file, const Entry *proto, struct tensor_entry *entry, int32_t shards,
-                      struct error *e)
+static int fill_entry(const char *file, const Entry *proto, struct tensor_entry *entry, int32_t shards, struct error *e)
 {
     int64_t *shape = writable(entry->shape);
 
@@ -358,7 +357,8 @@ int bundle_entry_encode(struct buffer *out, const struct tensor_entry *entry, st
 
 /* ---- slices ---------------------------------------------------------------------------------------------------- */
 
-struct ordered { /* a slice, by where it begins in the dimension that separates most slices */
+/* a slice, by where it begins in the dimension that separates most slices */
+struct ordered {
     int64_t start;
     size_t slice;
 };
@@ -384,8 +384,7 @@ static int slices_overlap(const struct tensor_entry *full, size_t a, size_t b)
 /* Sorts the slices along dimension `along`; each is then compared with those that follow until one begins after its
  * end. A variable cut along one dimension costs nothing more than the sorting. */
 static int find_overlap(const char *file, const struct tensor_entry *full, int along, struct ordered *order,
-                        size_t count,
-                        struct error *e)
+                        size_t count, struct error *e)
 {
     long work = 0;
 
@@ -397,9 +396,8 @@ static int find_overlap(const char *file, const struct tensor_entry *full, int a
 
         for (size_t j = i + 1; j < count && order[j].start < end; j++) {
             if ((work += full->rank) > OVERLAP_WORK)
-                return error_set(e, ERR_CORRUPT,
-                                 "%s: tensor %s: too many slices (%zu) to tell whether they overlap", file,
-                                 full->name, count);
+                return error_set(e, ERR_CORRUPT, "%s: tensor %s: too many slices (%zu) to tell whether they overlap",
+                                 file, full->name, count);
             if (slices_overlap(full, order[i].slice, order[j].slice))
                 return error_set(e, ERR_CORRUPT, "%s: tensor %s: slices %zu and %zu overlap", file, full->name,
                                  order[i].slice, order[j].slice);
@@ -442,9 +440,8 @@ int bundle_slices_check(const char *file, const struct tensor_entry *full, struc
         for (int d = 0; d < full->rank; d++)
             elements *= (uint64_t)bundle_slice_length(full, i, d); /* within the shape, whose product fits */
         if (elements > full->elements - covered)
-            rc = error_set(e, ERR_CORRUPT,
-                           "%s: tensor %s: its slices overlap: they have more elements than the tensor", file,
-                           full->name);
+            rc = error_set(e, ERR_CORRUPT, "%s: tensor %s: its slices overlap: they have more elements than the tensor",
+                           file, full->name);
         if (rc != OK)
             break;
         covered += elements;

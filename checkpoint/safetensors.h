@@ -16,7 +16,7 @@ struct safetensors;
 
 /* ERR_IO: missing or unreadable. The file stays open, so it may be deleted afterwards. */
 int safetensors_open(struct safetensors **out, const char *path, struct error *e);
-void safetensors_close(struct safetensors *s); /* NULL is fine */
+void safetensors_close(struct safetensors *s);                                      /* NULL is fine */
 const struct safetensors_header *safetensors_contents(const struct safetensors *s); /* borrowed until close */
 /* Reads n bytes of a tensor from its byte `at` on. ERR_ARG: beyond its end. */
 int safetensors_read(const struct safetensors *s, const struct safetensors_tensor *tensor, uint64_t at, void *out,

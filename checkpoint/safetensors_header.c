@@ -32,11 +32,11 @@ static const struct {
     unsigned bits;
     int type; /* DataType with the same bytes, 0: none */
 } dtypes[] = {
-    { "BOOL", 8, 10 }, { "F4", 4, 0 }, { "F6_E2M3", 6, 0 }, { "F6_E3M2", 6, 0 }, { "U8", 8, 4 }, { "I8", 8, 6 },
-    { "F8_E5M2", 8, 24 }, { "F8_E4M3", 8, 25 }, { "F8_E8M0", 8, 0 }, { "F8_E4M3FNUZ", 8, 26 },
-    { "F8_E5M2FNUZ", 8, 28 }, { "I16", 16, 5 }, { "U16", 16, 17 }, { "F16", 16, 19 }, { "BF16", 16, 14 },
-    { "I32", 32, 3 }, { "U32", 32, 22 }, { "F32", 32, 1 }, { "C64", 64, 8 }, { "F64", 64, 2 }, { "I64", 64, 9 },
-    { "U64", 64, 23 },
+    { "BOOL", 8, 10 },        { "F4", 4, 0 },       { "F6_E2M3", 6, 0 },  { "F6_E3M2", 6, 0 }, { "U8", 8, 4 },
+    { "I8", 8, 6 },           { "F8_E5M2", 8, 24 }, { "F8_E4M3", 8, 25 }, { "F8_E8M0", 8, 0 }, { "F8_E4M3FNUZ", 8, 26 },
+    { "F8_E5M2FNUZ", 8, 28 }, { "I16", 16, 5 },     { "U16", 16, 17 },    { "F16", 16, 19 },   { "BF16", 16, 14 },
+    { "I32", 32, 3 },         { "U32", 32, 22 },    { "F32", 32, 1 },     { "C64", 64, 8 },    { "F64", 64, 2 },
+    { "I64", 64, 9 },         { "U64", 64, 23 },
 };
 enum { DTYPES = sizeof dtypes / sizeof *dtypes };
 
@@ -74,7 +74,8 @@ static int data_bytes(int dtype, uint64_t elements, uint64_t *bytes)
 
 /* ---- the header's members -------------------------------------------------------------------------------------- */
 
-struct text { /* of the header */
+/* of the header */
+struct text {
     const char *file, *json;
     size_t n, at;
 };
@@ -372,8 +373,7 @@ static int check_header(const struct reading *r, uint64_t data_size, struct erro
         qsort(h->pairs, h->pair_count, sizeof *h->pairs, compare_pairs);
     for (size_t i = 1; i < h->pair_count; i++)
         if (compare_pairs(&h->pairs[i - 1], &h->pairs[i]) == 0)
-            return error_set(e, ERR_CORRUPT, "%s: key %s of __metadata__ is repeated", r->text.file,
-                             h->pairs[i].key);
+            return error_set(e, ERR_CORRUPT, "%s: key %s of __metadata__ is repeated", r->text.file, h->pairs[i].key);
     if (h->count)
         qsort(h->tensors, h->count, sizeof *h->tensors, safetensors_compare_names);
     for (size_t i = 1; i < h->count; i++)
@@ -383,10 +383,9 @@ static int check_header(const struct reading *r, uint64_t data_size, struct erro
         qsort(h->tensors, h->count, sizeof *h->tensors, safetensors_compare_places);
     for (size_t i = 0; i < h->count; i++) {
         if (h->tensors[i].begin != at)
-            return error_set(e, ERR_CORRUPT,
-                             "%s: tensor %s begins at byte %llu of the data, but the one before ends at %llu",
-                             r->text.file, h->tensors[i].name, (unsigned long long)h->tensors[i].begin,
-                             (unsigned long long)at);
+            return error_set(
+                e, ERR_CORRUPT, "%s: tensor %s begins at byte %llu of the data, but the one before ends at %llu",
+                r->text.file, h->tensors[i].name, (unsigned long long)h->tensors[i].begin, (unsigned long long)at);
         at = h->tensors[i].end;
     }
     if (at != data_size)
@@ -395,8 +394,7 @@ static int check_header(const struct reading *r, uint64_t data_size, struct erro
     return OK;
 }
 
-int safetensors_header_length(const char *file, const void *bytes, uint64_t file_size, size_t *length,
-                              struct error *e)
+int safetensors_header_length(const char *file, const void *bytes, uint64_t file_size, size_t *length, struct error *e)
 {
     uint64_t n;
 

@@ -17,17 +17,18 @@ enum {
 };
 
 struct safetensors_tensor {
-    const char *name;     /* UTF-8, NUL-terminated, name_length bytes (a name may hold a NUL) */
+    const char *name; /* UTF-8, NUL-terminated, name_length bytes (a name may hold a NUL) */
     size_t name_length;
-    const char *dtype;    /* "F32", one of the format's own; never NULL */
+    const char *dtype; /* "F32", one of the format's own; never NULL */
     int rank;
     const int64_t *shape;
-    uint64_t elements;    /* product of shape */
-    uint64_t begin, end;  /* bytes, from the start of the data */
-    void *memory;         /* for parsed headers, owned by the header; else NULL */
+    uint64_t elements;   /* product of shape */
+    uint64_t begin, end; /* bytes, from the start of the data */
+    void *memory;        /* for parsed headers, owned by the header; else NULL */
 };
 
-struct safetensors_pair { /* of __metadata__: text to text */
+/* of __metadata__: text to text */
+struct safetensors_pair {
     char *key, *value;
     size_t key_length, value_length;
 };
@@ -35,14 +36,13 @@ struct safetensors_pair { /* of __metadata__: text to text */
 struct safetensors_header {
     struct safetensors_tensor *tensors; /* in order of their bytes, without a gap */
     size_t count;
-    struct safetensors_pair *pairs;     /* in order of their keys */
+    struct safetensors_pair *pairs; /* in order of their keys */
     size_t pair_count;
 };
 
 /* Reads the first 8 bytes of a file of file_size bytes; *length is set to that of the JSON. `file` names the file in
  * errors. ERR_CORRUPT: the file is shorter than 8 bytes, or the length is over the limit or beyond the file. */
-int safetensors_header_length(const char *file, const void *bytes, uint64_t file_size, size_t *length,
-                              struct error *e);
+int safetensors_header_length(const char *file, const void *bytes, uint64_t file_size, size_t *length, struct error *e);
 
 /* Parses n bytes of JSON, which data_size bytes of data follow, and checks everything that the format requires. Memory
  * is a small multiple of n, whatever the JSON is. On OK *out is yours: safetensors_header_free() it. ERR_CORRUPT names

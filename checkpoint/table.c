@@ -26,9 +26,9 @@
 
 enum {
     TRAILER = 5,
-    RESTART_INTERVAL = 16,      /* data blocks; the index block restarts at each entry */
-    BLOCK_SIZE = 262144,        /* as TensorFlow's bundle writer sets it */
-    SNAPPY_EXPANSION = 22,      /* no snappy element turns 3 bytes into more than 64 */
+    RESTART_INTERVAL = 16, /* data blocks; the index block restarts at each entry */
+    BLOCK_SIZE = 262144,   /* as TensorFlow's bundle writer sets it */
+    SNAPPY_EXPANSION = 22, /* no snappy element turns 3 bytes into more than 64 */
     HANDLE_MAX = 2 * VARINT_MAX,
 };
 
@@ -52,7 +52,7 @@ struct block {
 struct cursor {
     const struct block *block;
     size_t at;
-    uint32_t restart;  /* the next one's number */
+    uint32_t restart; /* the next one's number */
     const uint8_t *value;
     size_t value_length;
 };
@@ -99,8 +99,9 @@ static int uncompress(const struct reader *r, struct block *b, struct error *e)
                          (unsigned long long)b->offset);
     /* Allocates only a size that the compressed bytes could produce. */
     if (size / SNAPPY_EXPANSION > b->size)
-        return error_set(e, ERR_CORRUPT, "%s: bad compressed data in the block at byte %llu (%zu bytes cannot become "
-                         "%zu)", r->name, (unsigned long long)b->offset, b->size, size);
+        return error_set(e, ERR_CORRUPT,
+                         "%s: bad compressed data in the block at byte %llu (%zu bytes cannot become %zu)", r->name,
+                         (unsigned long long)b->offset, b->size, size);
     if (!(b->memory = malloc(size ? size : 1)))
         return error_memory(e, r->name, "for a block of %zu bytes", size);
     if (snappy_uncompress((const char *)b->bytes, b->size, b->memory, &size) != SNAPPY_OK)
@@ -117,8 +118,8 @@ static int check_restarts(const struct reader *r, struct block *b, struct error 
     uint32_t restarts, before = 0;
 
     if (b->size < 4)
-        return error_set(e, ERR_CORRUPT, "%s: block at byte %llu has %zu bytes, too few for its restart count",
-                         r->name, (unsigned long long)b->offset, b->size);
+        return error_set(e, ERR_CORRUPT, "%s: block at byte %llu has %zu bytes, too few for its restart count", r->name,
+                         (unsigned long long)b->offset, b->size);
     restarts = get_le32(b->bytes + b->size - 4);
     if (restarts > (b->size - 4) / 4)
         return error_set(e, ERR_CORRUPT, "%s: block at byte %llu claims %u restarts in %zu bytes", r->name,
@@ -132,8 +133,8 @@ static int check_restarts(const struct reader *r, struct block *b, struct error 
         uint32_t restart = get_le32(b->bytes + b->limit + 4 * (size_t)i);
 
         if (i ? restart <= before || restart >= b->limit : restart != 0)
-            return error_set(e, ERR_CORRUPT, "%s: block at byte %llu: restart %u is %u, which is not an entry",
-                             r->name, (unsigned long long)b->offset, i, restart);
+            return error_set(e, ERR_CORRUPT, "%s: block at byte %llu: restart %u is %u, which is not an entry", r->name,
+                             (unsigned long long)b->offset, i, restart);
         before = restart;
     }
     return OK;
@@ -149,8 +150,8 @@ static int block_open(const struct reader *r, struct handle h, const char *what,
     *b = (struct block){ .offset = h.offset };
     if (room < TRAILER || h.size > room - TRAILER || h.offset > room - TRAILER - h.size)
         return error_set(e, ERR_CORRUPT,
-                         "%s: bad handle of the %s block: offset %llu, size %llu, but the file has %zu "
-                         "bytes", r->name, what, (unsigned long long)h.offset, (unsigned long long)h.size, r->n);
+                         "%s: bad handle of the %s block: offset %llu, size %llu, but the file has %zu bytes", r->name,
+                         what, (unsigned long long)h.offset, (unsigned long long)h.size, r->n);
     b->bytes = r->bytes + h.offset;
     b->size = (size_t)h.size;
     trailer = b->bytes + b->size;
@@ -232,8 +233,7 @@ static int read_data_block(const struct reader *r, struct handle h, struct buffe
     while (rc == OK && (rc = cursor_next(r, &c, key, !*any, e)) == 1) {
         *any = 1;
         if (separator && compare_keys(key, separator) <= 0) {
-            rc = error_set(e, ERR_CORRUPT,
-                           "%s: the index key before the block at byte %llu is not below its first key",
+            rc = error_set(e, ERR_CORRUPT, "%s: the index key before the block at byte %llu is not below its first key",
                            r->name, (unsigned long long)h.offset);
             break;
         }
@@ -260,17 +260,18 @@ static int table_read_index(const struct reader *r, const struct block *index, u
             break;
         }
         if (h.offset != *end) {
-            rc = error_set(e, ERR_CORRUPT,
-                           "%s: bad handle of a data block: it begins at byte %llu, but the one before ends at byte "
-                           "%llu", r->name, (unsigned long long)h.offset, (unsigned long long)*end);
+            rc = error_set(
+                e, ERR_CORRUPT,
+                "%s: bad handle of a data block: it begins at byte %llu, but the one before ends at byte %llu", r->name,
+                (unsigned long long)h.offset, (unsigned long long)*end);
             break;
         }
         if ((rc = read_data_block(r, h, &key, &any, first ? NULL : &before, e)) != OK)
             break;
         first = 0;
         if (any && compare_keys(&key, &separator) > 0) {
-            rc = error_set(e, ERR_CORRUPT, "%s: the index key of the block at byte %llu is below its last key",
-                           r->name, (unsigned long long)h.offset);
+            rc = error_set(e, ERR_CORRUPT, "%s: the index key of the block at byte %llu is below its last key", r->name,
+                           (unsigned long long)h.offset);
             break;
         }
         *end = h.offset + h.size + TRAILER; /* within the file: block_open has checked it */

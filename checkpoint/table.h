@@ -28,15 +28,15 @@ int table_read(const char *name, const void *bytes, size_t n, table_visit *visit
 /* Builds a table, byte for byte as TensorFlow's bundle writer does. If memory runs out, buffer_ok() of `out` says
  * so. */
 struct table_builder {
-    struct buffer *out;       /* borrowed; the table's bytes are appended */
-    size_t start;             /* where in `out` the table begins */
-    struct buffer block;      /* entries of the data block being built */
-    struct buffer restarts;   /* its restart offsets, as stored */
-    struct buffer index;      /* entries of the index block */
+    struct buffer *out;     /* borrowed; the table's bytes are appended */
+    size_t start;           /* where in `out` the table begins */
+    struct buffer block;    /* entries of the data block being built */
+    struct buffer restarts; /* its restart offsets, as stored */
+    struct buffer index;    /* entries of the index block */
     struct buffer index_restarts;
-    struct buffer last_key;   /* of the last entry added */
-    size_t in_block;          /* entries in `block` since its last restart */
-    int pending;              /* 1: a block was closed; its index entry waits for the next key */
+    struct buffer last_key; /* of the last entry added */
+    size_t in_block;        /* entries in `block` since its last restart */
+    int pending;            /* 1: a block was closed; its index entry waits for the next key */
     size_t pending_offset, pending_size;
 };
 

@@ -13,11 +13,12 @@ enum {
     THREADS_MAX = 64,
 };
 
-struct task { /* a run of an item's bytes, or a whole item */
+/* a run of an item's bytes, or a whole item */
+struct task {
     size_t item;
     uint64_t at;
     size_t bytes;
-    int whole;    /* 1: read by tensor_bundle_read(), which handles strings, slices and unreadable tensors */
+    int whole; /* 1: read by tensor_bundle_read(), which handles strings, slices and unreadable tensors */
     uint32_t crc;
     struct error error;
 };
@@ -86,8 +87,9 @@ static int list_tasks(struct batch *s, size_t count, struct error *e)
         for (size_t p = 0; p < pieces; p++) {
             const size_t at = p * TASK, left = bytes - at;
 
-            s->tasks[k++] = (struct task){ .item = i, .at = at, .whole = !divisible(&s->items[i]),
-                                           .bytes = pieces > 1 && left > TASK ? TASK : left };
+            s->tasks[k++] = (struct task){
+                .item = i, .at = at, .whole = !divisible(&s->items[i]), .bytes = pieces > 1 && left > TASK ? TASK : left
+            };
         }
     }
     return OK;

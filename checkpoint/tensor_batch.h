@@ -12,7 +12,7 @@
 
 struct tensor_batch_item {
     const struct tensor_entry *entry;
-    void *out;    /* filled as by tensor_bundle_read(), exactly `bytes` bytes; no two overlap */
+    void *out; /* filled as by tensor_bundle_read(), exactly `bytes` bytes; no two overlap */
     size_t bytes;
 };
 

@@ -13,7 +13,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum tensor_type { /* DataType numbers of TensorFlow; others pass through by number */
+/* DataType numbers of TensorFlow; others pass through by number */
+enum tensor_type {
     TENSOR_FLOAT = 1,
     TENSOR_DOUBLE = 2,
     TENSOR_INT32 = 3,
@@ -28,14 +29,15 @@ enum tensor_type { /* DataType numbers of TensorFlow; others pass through by num
 
 enum { TENSOR_RANK_MAX = 254 };
 
-struct tensor_slice { /* per dimension of the full tensor: start, and length (-1: the whole dimension) */
+/* per dimension of the full tensor: start, and length (-1: the whole dimension) */
+struct tensor_slice {
     const int64_t *start, *length;
 };
 
 struct tensor_entry {
-    const char *name;     /* borrowed from the bundle; NUL-terminated, name_length bytes (a name may hold a NUL) */
+    const char *name; /* borrowed from the bundle; NUL-terminated, name_length bytes (a name may hold a NUL) */
     size_t name_length;
-    int type;             /* enum tensor_type or another DataType */
+    int type; /* enum tensor_type or another DataType */
     int rank;
     const int64_t *shape; /* rank sizes, row-major */
     uint64_t elements;    /* product of shape */
@@ -142,8 +144,8 @@ int tensor_bundle_writer_open(struct tensor_bundle_writer **out, const struct io
  * does. Worth it for large tensors on fast disks. The thread has ended when the call that adds the tensor returns. */
 void tensor_bundle_writer_use_thread(struct tensor_bundle_writer *w, int use);
 /* bytes: the tensor's little-endian, row-major bytes, written at once, not kept; n must match type and shape. */
-int tensor_bundle_writer_add(struct tensor_bundle_writer *w, const char *name, int type, int rank,
-                             const int64_t *shape, const void *bytes, size_t n, struct error *e);
+int tensor_bundle_writer_add(struct tensor_bundle_writer *w, const char *name, int type, int rank, const int64_t *shape,
+                             const void *bytes, size_t n, struct error *e);
 /* The same in pieces, for tensors that are not in memory as a whole: begin, then append until all bytes of type and
  * shape are there; until then nothing else can be added. ERR_ARG: too many bytes. */
 int tensor_bundle_writer_begin(struct tensor_bundle_writer *w, const char *name, int type, int rank,
@@ -156,8 +158,8 @@ int tensor_bundle_writer_add_strings(struct tensor_bundle_writer *w, const char 
  * length say which part of it the bytes are (length -1: the whole dimension, start 0). finish checks that the slices
  * are disjoint and cover the variable. */
 int tensor_bundle_writer_add_slice(struct tensor_bundle_writer *w, const char *name, int type, int rank,
-                                   const int64_t *shape, const int64_t *start, const int64_t *length,
-                                   const void *bytes, size_t n, struct error *e);
+                                   const int64_t *shape, const int64_t *start, const int64_t *length, const void *bytes,
+                                   size_t n, struct error *e);
 /* Makes the checkpoint visible and frees w, even if it fails. If a checkpoint with this prefix and other contents
  * exists, its index is removed before its data is replaced: a crash in between leaves none, not a mixed one. */
 int tensor_bundle_writer_finish(struct tensor_bundle_writer *w, struct error *e);

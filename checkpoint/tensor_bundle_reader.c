@@ -42,20 +42,21 @@ struct shard {
     uint64_t size;
 };
 
-struct entries { /* ascending by name */
+/* ascending by name */
+struct entries {
     struct tensor_entry **items;
     size_t count, room;
 };
 
 struct tensor_bundle {
     char *prefix, *index_path;
-    int32_t shards;              /* the number in the header, part of the file names */
+    int32_t shards; /* the number in the header, part of the file names */
     int have_header;
     struct entries whole, slices;
-    struct shard *shard;         /* those that entries refer to, ascending by number */
+    struct shard *shard; /* those that entries refer to, ascending by number */
     size_t shard_count;
     uint64_t digest, names, names_limit;
-    int index_only;              /* shards were not opened */
+    int index_only;                 /* shards were not opened */
     tensor_bundle_problem *problem; /* receives errors outside the index; NULL: they end the opening */
     void *problem_context;
 };
@@ -173,13 +174,13 @@ static int reader_read_index(struct tensor_bundle *b, struct error *e)
     if (rc == ERR_IO && access(b->index_path, F_OK) < 0 && errno == ENOENT && is_version_1(b->prefix))
         return error_set(e, ERR_ARG,
                          "%s: a V1 checkpoint (of TensorFlow before 0.12, or a Saver with write_version V1) is not "
-                         "supported; save it again as V2", b->prefix);
+                         "supported; save it again as V2",
+                         b->prefix);
     if (rc != OK)
         return rc;
     /* Reads the end first: nothing is allocated for a huge file that is not an index. */
     if (size > INDEX_MAX) {
-        rc = error_set(e, ERR_NOMEM, "%s: %llu bytes, too large for an index", b->index_path,
-                       (unsigned long long)size);
+        rc = error_set(e, ERR_NOMEM, "%s: %llu bytes, too large for an index", b->index_path, (unsigned long long)size);
         goto out;
     }
     if (size >= TABLE_FOOTER && file_read_at(fd, footer, sizeof footer, size - TABLE_FOOTER) == TABLE_FOOTER &&
@@ -281,8 +282,7 @@ static int check_length(const struct tensor_bundle *b, const struct tensor_entry
 
     if (!shard || end <= shard->size || shard->fd < 0)
         return OK;
-    return error_set(e, ERR_CORRUPT,
-                     "%s.data-%05d-of-%05d: not complete: %llu bytes, but tensor %s ends at byte %llu",
+    return error_set(e, ERR_CORRUPT, "%s.data-%05d-of-%05d: not complete: %llu bytes, but tensor %s ends at byte %llu",
                      b->prefix, shard->number, b->shards, (unsigned long long)shard->size, bundle_entry_label(entry),
                      (unsigned long long)end);
 }
@@ -328,8 +328,7 @@ int tensor_bundle_find_slice(const struct tensor_bundle *b, const struct tensor_
                          tensor_type_name(full->type), full->rank);
     for (int d = 0; d < full->rank; d++)
         if (found->shape[d] != bundle_slice_length(full, i, d))
-            return error_set(e, ERR_CORRUPT,
-                             "%s: tensor %s: slice %zu has %lld in dimension %d where %lld are listed",
+            return error_set(e, ERR_CORRUPT, "%s: tensor %s: slice %zu has %lld in dimension %d where %lld are listed",
                              b->index_path, full->name, i, (long long)found->shape[d], d,
                              (long long)bundle_slice_length(full, i, d));
     return OK;
@@ -342,8 +341,7 @@ static int check_entries(const struct tensor_bundle *b, struct error *e)
     int rc;
 
     for (size_t i = 0; i < b->slices.count; i++)
-        if (!b->slices.items[i]->slices &&
-            (rc = found(b, check_length(b, b->slices.items[i], &why), &why, e)) != OK)
+        if (!b->slices.items[i]->slices && (rc = found(b, check_length(b, b->slices.items[i], &why), &why, e)) != OK)
             return rc;
     for (size_t i = 0; i < b->whole.count; i++) {
         const struct tensor_entry *entry = b->whole.items[i];
@@ -485,8 +483,8 @@ int tensor_bundle_read_piece(const struct tensor_bundle *b, const struct tensor_
         return error_set(e, ERR_ARG, "%s: tensor %s has no %zu bytes at its byte %llu", b->prefix,
                          bundle_entry_label(entry), n, (unsigned long long)at);
     if (shard->fd < 0)
-        return error_set(e, ERR_IO, "%s.data-%05d-of-%05d: was not there when %s was opened", b->prefix,
-                         shard->number, b->shards, b->index_path);
+        return error_set(e, ERR_IO, "%s.data-%05d-of-%05d: was not there when %s was opened", b->prefix, shard->number,
+                         b->shards, b->index_path);
     if ((got = file_read_at(shard->fd, out, n, (uint64_t)entry->offset + at)) < 0)
         return error_system(e, "%s.data-%05d-of-%05d: cannot read", b->prefix, shard->number, b->shards);
     if ((size_t)got < n)

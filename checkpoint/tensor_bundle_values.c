@@ -115,8 +115,7 @@ int tensor_bundle_read_float(struct tensor_bundle *b, const struct tensor_entry 
     return rc;
 }
 
-int tensor_bundle_read_integer(struct tensor_bundle *b, const struct tensor_entry *entry, int64_t *out,
-                               struct error *e)
+int tensor_bundle_read_integer(struct tensor_bundle *b, const struct tensor_entry *entry, int64_t *out, struct error *e)
 {
     uint8_t bytes[8];
     double v;

@@ -33,12 +33,13 @@ enum {
     PIECE = 1 << 18,  /* large ones go through the cache in pieces of this size: CRC, then write */
 };
 
-struct item { /* a future entry of the index */
-    struct buffer key;      /* as in the index */
+/* a future entry of the index */
+struct item {
+    struct buffer key; /* as in the index */
     char *name;
     struct tensor_entry entry;
-    int64_t *shape;         /* rank numbers, or NULL */
-    struct buffer extents;  /* partitioned: per slice rank starts, then rank lengths, as int64_t */
+    int64_t *shape;        /* rank numbers, or NULL */
+    struct buffer extents; /* partitioned: per slice rank starts, then rank lengths, as int64_t */
 };
 
 struct tensor_bundle_writer {
@@ -46,17 +47,17 @@ struct tensor_bundle_writer {
     char *prefix;
     char data_path[PATH_MAX], data_temporary[PATH_MAX], index_path[PATH_MAX], index_temporary[PATH_MAX];
     struct unfinished *unfinished[2]; /* of data and index */
-    int fd;                 /* of the data file */
-    int64_t offset;         /* where the next tensor goes */
+    int fd;                           /* of the data file */
+    int64_t offset;                   /* where the next tensor goes */
     struct buffer gather;
     struct item **items;
     size_t count, room;
     struct item *partitioned; /* the one a slice was added to last */
-    struct item *begun;     /* the one that is appended to */
-    uint64_t begun_left;    /* bytes that it still needs */
+    struct item *begun;       /* the one that is appended to */
+    uint64_t begun_left;      /* bytes that it still needs */
     uint32_t begun_crc;
     int use_thread;
-    struct error first;     /* why a write failed: finish will not make the checkpoint visible */
+    struct error first; /* why a write failed: finish will not make the checkpoint visible */
 };
 
 static void item_free(struct item *item)
@@ -155,16 +156,16 @@ static struct item *item_new(const char *name, int type, int rank, const int64_t
 {
     struct item *item = calloc(1, sizeof *item);
 
-    if (!item || !(item->name = strdup(name)) ||
-        !(item->shape = malloc(((size_t)rank + 1) * sizeof *item->shape))) {
+    if (!item || !(item->name = strdup(name)) || !(item->shape = malloc(((size_t)rank + 1) * sizeof *item->shape))) {
         item_free(item);
         return NULL;
     }
     if (rank)
         memcpy(item->shape, shape, (size_t)rank * sizeof *shape);
     buffer_append_text(&item->key, name);
-    item->entry = (struct tensor_entry){ .name = item->name, .name_length = strlen(name), .type = type, .rank = rank,
-                                         .shape = item->shape };
+    item->entry = (struct tensor_entry){
+        .name = item->name, .name_length = strlen(name), .type = type, .rank = rank, .shape = item->shape
+    };
     return item;
 }
 
@@ -214,7 +215,8 @@ static int write_pieces(struct tensor_bundle_writer *w, const char *bytes, size_
     return rc;
 }
 
-struct sum { /* the work of the second thread */
+/* the work of the second thread */
+struct sum {
     const void *bytes;
     size_t n;
     uint32_t crc;
@@ -286,8 +288,8 @@ int tensor_bundle_writer_append(struct tensor_bundle_writer *w, const void *byte
     if (w->first.code != OK)
         return error_copy(e, &w->first);
     if (!w->begun || n > w->begun_left)
-        return error_set(e, ERR_ARG, "tensor %s: more bytes than its type and shape "
-            "need", w->begun ? w->begun->name : "?");
+        return error_set(e, ERR_ARG, "tensor %s: more bytes than its type and shape need",
+                         w->begun ? w->begun->name : "?");
     if ((rc = write_with_crc(w, bytes, n, &w->begun_crc, e)) != OK)
         return rc;
     w->offset += (int64_t)n;
@@ -296,8 +298,8 @@ int tensor_bundle_writer_append(struct tensor_bundle_writer *w, const void *byte
     return OK;
 }
 
-int tensor_bundle_writer_add(struct tensor_bundle_writer *w, const char *name, int type, int rank,
-                             const int64_t *shape, const void *bytes, size_t n, struct error *e)
+int tensor_bundle_writer_add(struct tensor_bundle_writer *w, const char *name, int type, int rank, const int64_t *shape,
+                             const void *bytes, size_t n, struct error *e)
 {
     const size_t each = tensor_type_size(type);
     uint64_t elements;
@@ -337,8 +339,7 @@ int tensor_bundle_writer_add_strings(struct tensor_bundle_writer *w, const char 
 }
 
 /* The item of the whole variable, made at its first slice. */
-static int find_partitioned(struct tensor_bundle_writer *w, const char *name, int type, int rank,
-                            const int64_t *shape,
+static int find_partitioned(struct tensor_bundle_writer *w, const char *name, int type, int rank, const int64_t *shape,
                             struct item **out, struct error *e)
 {
     struct item *item = w->partitioned && strcmp(w->partitioned->name, name) == 0 ? w->partitioned : NULL;
@@ -380,8 +381,8 @@ static int check_slice(const char *name, int type, int rank, const int64_t *shap
 }
 
 int tensor_bundle_writer_add_slice(struct tensor_bundle_writer *w, const char *name, int type, int rank,
-                                   const int64_t *shape, const int64_t *start, const int64_t *length,
-                                   const void *bytes, size_t n, struct error *e)
+                                   const int64_t *shape, const int64_t *start, const int64_t *length, const void *bytes,
+                                   size_t n, struct error *e)
 {
     int64_t part[TENSOR_RANK_MAX];
     struct item *item, *whole = NULL;

@@ -18,8 +18,9 @@ enum tensor_flaw {
     TENSOR_WRONG_TYPE,  /* tensor_type_is_float() says no */
 };
 
-struct tensor_match { /* all borrowed */
-    const char *name;                 /* the model's name for it; the entry may have another, such as that of an
+/* all borrowed */
+struct tensor_match {
+    const char *name; /* the model's name for it; the entry may have another, such as that of an
                                        * average */
     int rank;
     const int64_t *shape;             /* (rank) as wanted */

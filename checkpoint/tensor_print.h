@@ -15,11 +15,11 @@ enum { TENSOR_PRINT_EDGE = 3 };
 
 struct tensor_print {
     int rank, cut;
-    const int64_t *shape;    /* borrowed */
-    uint64_t elements, at;   /* in all; added so far */
-    struct buffer cells;     /* texts of the elements shown, NUL-terminated */
-    size_t shown, width;     /* how many; the widest */
-    int left;                /* texts are aligned to the left */
+    const int64_t *shape;  /* borrowed */
+    uint64_t elements, at; /* in all; added so far */
+    struct buffer cells;   /* texts of the elements shown, NUL-terminated */
+    size_t shown, width;   /* how many; the widest */
+    int left;              /* texts are aligned to the left */
 };
 
 /* A tensor of more than limit elements is abbreviated. Whatever its shape, at most TENSOR_PRINT_CELLS are shown. */

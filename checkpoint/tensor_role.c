@@ -40,8 +40,8 @@ static int any_last(const char *name, size_t n, const char *const *words, size_t
 
 static int is_counter(const char *name, size_t n, int type, uint64_t elements)
 {
-    static const char *const words[] = { "global_step", "step", "save_counter", "iterations", "_iterations", "iter",
-                                         "num_batches_tracked" };
+    static const char *const words[] = { "global_step", "step", "save_counter",       "iterations",
+                                         "_iterations", "iter", "num_batches_tracked" };
 
     if (elements != 1 || !any_last(name, n, words, sizeof words / sizeof *words))
         return 0;
@@ -51,8 +51,8 @@ static int is_counter(const char *name, size_t n, int type, uint64_t elements)
 
 static int is_slot(const char *name, size_t n)
 {
-    static const char *const slots[] = { "Momentum", "Adam", "Adam_1", "RMSProp", "RMSProp_1", "Adagrad", "Adadelta",
-                                         "Adadelta_1", "Ftrl", "Ftrl_1" };
+    static const char *const slots[] = { "Momentum", "Adam",     "Adam_1",     "RMSProp", "RMSProp_1",
+                                         "Adagrad",  "Adadelta", "Adadelta_1", "Ftrl",    "Ftrl_1" };
     static const char *const powers[] = { "beta1_power", "beta2_power" };
 
     for (size_t i = 0; i < sizeof slots / sizeof *slots; i++)

@@ -7,7 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct part { /* a run of the tensor's bytes that is stored as one entry */
+/* a run of the tensor's bytes that is stored as one entry */
+struct part {
     uint64_t at;
     const struct tensor_entry *entry;
 };

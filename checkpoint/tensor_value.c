@@ -8,28 +8,48 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { /* DataType numbers without a name in tensor_bundle.h */
+/* DataType numbers without a name in tensor_bundle.h */
+/* clang-format off */
+enum {
     INT16 = 5, INT8 = 6, COMPLEX64 = 8, QINT8 = 11, QUINT8 = 12, QINT32 = 13, QINT16 = 15, QUINT16 = 16, UINT16 = 17,
     COMPLEX128 = 18, UINT32 = 22, UINT64 = 23, FLOAT8_E5M2 = 24, FLOAT8_E4M3FN = 25, FLOAT8_E4M3FNUZ = 26,
     FLOAT8_E4M3B11FNUZ = 27, FLOAT8_E5M2FNUZ = 28, INT4 = 29, UINT4 = 30,
 };
+/* clang-format on */
 
 enum { BLOCK = 1024 }; /* elements decoded at once */
 
 enum tensor_kind tensor_kind(int type)
 {
     switch (type) {
-    case TENSOR_FLOAT: case TENSOR_DOUBLE: case TENSOR_HALF: case TENSOR_BFLOAT16: case FLOAT8_E5M2:
-    case FLOAT8_E4M3FN: case FLOAT8_E4M3FNUZ: case FLOAT8_E4M3B11FNUZ: case FLOAT8_E5M2FNUZ:
-        return TENSOR_KIND_FLOAT;
-    case COMPLEX64: case COMPLEX128:
-        return TENSOR_KIND_COMPLEX;
-    case TENSOR_INT32: case INT16: case INT8: case TENSOR_INT64: case QINT8: case QINT32: case QINT16: case INT4:
-        return TENSOR_KIND_SIGNED;
-    case TENSOR_UINT8: case TENSOR_BOOL: case QUINT8: case QUINT16: case UINT16: case UINT32: case UINT64: case UINT4:
-        return TENSOR_KIND_UNSIGNED;
-    default:
-        return TENSOR_KIND_NONE;
+    case TENSOR_FLOAT:
+    case TENSOR_DOUBLE:
+    case TENSOR_HALF:
+    case TENSOR_BFLOAT16:
+    case FLOAT8_E5M2:
+    case FLOAT8_E4M3FN:
+    case FLOAT8_E4M3FNUZ:
+    case FLOAT8_E4M3B11FNUZ:
+    case FLOAT8_E5M2FNUZ: return TENSOR_KIND_FLOAT;
+    case COMPLEX64:
+    case COMPLEX128: return TENSOR_KIND_COMPLEX;
+    case TENSOR_INT32:
+    case INT16:
+    case INT8:
+    case TENSOR_INT64:
+    case QINT8:
+    case QINT32:
+    case QINT16:
+    case INT4: return TENSOR_KIND_SIGNED;
+    case TENSOR_UINT8:
+    case TENSOR_BOOL:
+    case QUINT8:
+    case QUINT16:
+    case UINT16:
+    case UINT32:
+    case UINT64:
+    case UINT4: return TENSOR_KIND_UNSIGNED;
+    default: return TENSOR_KIND_NONE;
     }
 }
 
@@ -113,18 +133,13 @@ void tensor_values(int type, const void *bytes, size_t count, double *out)
     }
     for (size_t i = 0; i < count; i++, p += size)
         switch (kind) {
-        case TENSOR_KIND_FLOAT:
-            out[i] = float_value(type, p);
-            break;
+        case TENSOR_KIND_FLOAT: out[i] = float_value(type, p); break;
         case TENSOR_KIND_COMPLEX:
             complex_value(type, p, &real, &imaginary);
             out[i] = isnan(real) || isnan(imaginary) ? NAN : hypot(real, imaginary);
             break;
-        case TENSOR_KIND_SIGNED:
-            out[i] = (double)(int64_t)tensor_integer(type, p);
-            break;
-        default:
-            out[i] = (double)tensor_integer(type, p);
+        case TENSOR_KIND_SIGNED: out[i] = (double)(int64_t)tensor_integer(type, p); break;
+        default: out[i] = (double)tensor_integer(type, p);
         }
 }
 
@@ -162,14 +177,11 @@ void tensor_value_text(int type, const void *bytes, char *out)
         }
         snprintf(out, TENSOR_VALUE_TEXT, "%s%s%si", real, *imaginary == '-' ? "" : "+", imaginary);
         break;
-    case TENSOR_KIND_SIGNED:
-        snprintf(out, TENSOR_VALUE_TEXT, "%lld", (long long)tensor_integer(type, p));
-        break;
+    case TENSOR_KIND_SIGNED: snprintf(out, TENSOR_VALUE_TEXT, "%lld", (long long)tensor_integer(type, p)); break;
     case TENSOR_KIND_UNSIGNED:
         snprintf(out, TENSOR_VALUE_TEXT, "%llu", (unsigned long long)tensor_integer(type, p));
         break;
-    default:
-        snprintf(out, TENSOR_VALUE_TEXT, "0x%02x", *p);
+    default: snprintf(out, TENSOR_VALUE_TEXT, "0x%02x", *p);
     }
 }
 

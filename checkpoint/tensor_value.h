@@ -8,11 +8,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum tensor_kind { /* the kind of numbers in a type */
-    TENSOR_KIND_NONE,     /* strings, variants, unknown types: not numbers */
-    TENSOR_KIND_FLOAT,    /* also bfloat16 and the float8 types */
+/* the kind of numbers in a type */
+enum tensor_kind {
+    TENSOR_KIND_NONE,  /* strings, variants, unknown types: not numbers */
+    TENSOR_KIND_FLOAT, /* also bfloat16 and the float8 types */
     TENSOR_KIND_COMPLEX,
-    TENSOR_KIND_SIGNED,   /* also quantized types; bool is unsigned */
+    TENSOR_KIND_SIGNED, /* also quantized types; bool is unsigned */
     TENSOR_KIND_UNSIGNED,
 };
 
@@ -36,7 +37,7 @@ void tensor_value_text(int type, const void *bytes, char *out);
  * The deviation is that of the population (divided by the count). */
 struct tensor_statistics {
     uint64_t elements, finite, nan, infinite;
-    double mean, squares;        /* squares: sum of squared distances from the mean */
+    double mean, squares; /* squares: sum of squared distances from the mean */
     double least, most;
     uint64_t exact_least, exact_most; /* for integers: tensor_integer() of the least and the most */
 };
@@ -48,15 +49,15 @@ double tensor_statistics_deviation(const struct tensor_statistics *s); /* NaN wi
  * tolerance if |a - b| <= absolute + relative * max(|a|, |b|). Types without a kind are compared byte by byte. */
 struct tensor_difference {
     double absolute_tolerance, relative_tolerance; /* set by the caller; the rest is zero at first */
-    uint64_t elements;            /* seen so far */
-    uint64_t different, outside;  /* not equal; of these, not within tolerance */
-    uint64_t other_bits;          /* equal despite different bytes: 0 and -0, NaNs */
-    double absolute, relative;    /* the largest |a - b|, and |a - b| / max(|a|, |b|); infinite where only one of two
+    uint64_t elements;                             /* seen so far */
+    uint64_t different, outside;                   /* not equal; of these, not within tolerance */
+    uint64_t other_bits;                           /* equal despite different bytes: 0 and -0, NaNs */
+    double absolute, relative;   /* the largest |a - b|, and |a - b| / max(|a|, |b|); infinite where only one of two
                                      is NaN or infinite */
-    double squares;               /* sum of |a - b| squared; infinite as above */
-    double squares_a, squares_b;  /* sums of the squares of the finite elements of each */
-    uint64_t first;               /* index of the first element outside tolerance, or else of the first different one */
-    unsigned char a[16], b[16];   /* its two values, as stored */
+    double squares;              /* sum of |a - b| squared; infinite as above */
+    double squares_a, squares_b; /* sums of the squares of the finite elements of each */
+    uint64_t first;              /* index of the first element outside tolerance, or else of the first different one */
+    unsigned char a[16], b[16];  /* its two values, as stored */
 };
 
 void tensor_difference_add(struct tensor_difference *d, int type, const void *a, const void *b, size_t count);

@@ -35,7 +35,7 @@ struct batch_source {
     uint64_t seed;
     int64_t first_step;
     struct field image; /* template of a batch's images, without data */
-    size_t pixels;       /* floats an image */
+    size_t pixels;      /* floats an image */
 
     /* the producer's own */
     uint32_t *order; /* the permutation of epoch order_epoch */
@@ -117,8 +117,8 @@ static int check_options(const struct dataset *d, const struct batch_source_opti
     if (o->batch_size < 1)
         return error_set(e, ERR_ARG, "batch size %d: must be at least 1", o->batch_size);
     if (o->shard.count < 1 || o->shard.index < 0 || o->shard.index >= o->shard.count)
-        return error_set(e, ERR_ARG, "worker %d of %d: must be from 0 to the number of workers less 1",
-                         o->shard.index, o->shard.count);
+        return error_set(e, ERR_ARG, "worker %d of %d: must be from 0 to the number of workers less 1", o->shard.index,
+                         o->shard.count);
     if (o->first_step < 0 || o->first_step > INT64_MAX / 4 / o->batch_size / o->shard.count)
         return error_set(e, ERR_ARG, "step %lld is out of range for batches of %d on %d workers",
                          (long long)o->first_step, o->batch_size, o->shard.count);

@@ -18,8 +18,8 @@ enum {
     META_BYTES_MAX = 4096,
 };
 
-int cifar10_decode(const uint8_t *bytes, size_t n, const char *name, uint64_t offset, uint8_t *images,
-                   uint8_t *labels, struct error *e)
+int cifar10_decode(const uint8_t *bytes, size_t n, const char *name, uint64_t offset, uint8_t *images, uint8_t *labels,
+                   struct error *e)
 {
     if (n % CIFAR10_RECORD)
         return error_set(e, ERR_CORRUPT, "%s: byte %llu: %zu bytes are left, but a CIFAR-10 record has %d", name,
@@ -30,9 +30,11 @@ int cifar10_decode(const uint8_t *bytes, size_t n, const char *name, uint64_t of
         uint8_t *restrict image = images + record * CIFAR10_IMAGE;
 
         if (red[-1] >= CIFAR10_CLASSES)
-            return error_set(e, ERR_CORRUPT, "%s: byte %llu: label %d of record %llu is not in 0..9; is this CIFAR-10"
-                             " in its binary version?", name, (unsigned long long)(offset + record * CIFAR10_RECORD),
-                             red[-1], (unsigned long long)(offset / CIFAR10_RECORD + record));
+            return error_set(
+                e, ERR_CORRUPT,
+                "%s: byte %llu: label %d of record %llu is not in 0..9; is this CIFAR-10 in its binary version?", name,
+                (unsigned long long)(offset + record * CIFAR10_RECORD), red[-1],
+                (unsigned long long)(offset / CIFAR10_RECORD + record));
         labels[record] = red[-1];
         for (size_t p = 0; p < CIFAR10_PIXELS; p++) {
             image[3 * p] = red[p];
@@ -43,8 +45,8 @@ int cifar10_decode(const uint8_t *bytes, size_t n, const char *name, uint64_t of
     return OK;
 }
 
-int cifar10_decode_names(const char *text, size_t n, const char *name,
-                         char names[CIFAR10_CLASSES][CIFAR10_NAME_MAX], struct error *e)
+int cifar10_decode_names(const char *text, size_t n, const char *name, char names[CIFAR10_CLASSES][CIFAR10_NAME_MAX],
+                         struct error *e)
 {
     size_t at = 0;
 
@@ -56,8 +58,9 @@ int cifar10_decode_names(const char *text, size_t n, const char *name,
         if (length && line[length - 1] == '\r')
             length--;
         if (length == 0 || length >= CIFAR10_NAME_MAX || memchr(line, '\0', length))
-            return error_set(e, ERR_CORRUPT, "%s: byte %zu: line %d is not a class name (1 to %d bytes); need %d lines"
-                             " with one each", name, at, i + 1, CIFAR10_NAME_MAX - 1, CIFAR10_CLASSES);
+            return error_set(e, ERR_CORRUPT,
+                             "%s: byte %zu: line %d is not a class name (1 to %d bytes); need %d lines with one each",
+                             name, at, i + 1, CIFAR10_NAME_MAX - 1, CIFAR10_CLASSES);
         memcpy(names[i], line, length);
         names[i][length] = '\0';
         at += whole + (end ? 1 : 0);
@@ -75,9 +78,10 @@ int cifar10_count(const char *path, size_t *count, struct error *e)
     if (!S_ISREG(st.st_mode))
         return error_set(e, ERR_IO, "%s: not a file", path);
     if (st.st_size == 0 || st.st_size % CIFAR10_RECORD)
-        return error_set(e, ERR_CORRUPT, "%s: byte %lld: the file ends here, but its length is not a multiple of %d,"
-                         " the size of a record of binary CIFAR-10; get the file again", path, (long long)st.st_size,
-                         CIFAR10_RECORD);
+        return error_set(e, ERR_CORRUPT,
+                         "%s: byte %lld: the file ends here, but its length is not a multiple of %d, the size of a "
+                         "record of binary CIFAR-10; get the file again",
+                         path, (long long)st.st_size, CIFAR10_RECORD);
     *count = (size_t)(st.st_size / CIFAR10_RECORD);
     return OK;
 }
@@ -112,8 +116,8 @@ int cifar10_read(const char *path, size_t count, uint8_t *images, uint8_t *label
 }
 
 /* The directory with the files: `directory`, or the one in it that its archive unpacks to. */
-static int find_files(const char *directory, const char *first, const struct dataset_kind *kind, char *out,
-                      size_t size, struct error *e)
+static int find_files(const char *directory, const char *first, const struct dataset_kind *kind, char *out, size_t size,
+                      struct error *e)
 {
     static const char *const below[] = { ".", "cifar-10-batches-bin" };
     char path[PATH_MAX];
@@ -138,7 +142,7 @@ static int read_class_names(struct dataset_owned *o, const char *directory, stru
     struct class_names {
         char text[CIFAR10_CLASSES][CIFAR10_NAME_MAX];
         const char *list[CIFAR10_CLASSES];
-    } *names;
+    } * names;
     struct buffer text = BUFFER_EMPTY;
     char path[PATH_MAX];
     int rc = file_join(path, sizeof path, directory, "batches.meta.txt", e);
@@ -200,8 +204,8 @@ static int read_cifar10(struct dataset_owned *o, const struct dataset_kind *kind
 }
 
 const struct dataset_kind dataset_kind_cifar10 = {
-    .how_to_get = "it needs data_batch_1.bin to data_batch_5.bin and test_batch.bin, as unpacked from"
-                  " https://www.cs.toronto.edu/~kriz/cifar-10-binary.tar.gz",
+    .how_to_get = "it needs data_batch_1.bin to data_batch_5.bin and test_batch.bin, as unpacked from "
+                  "https://www.cs.toronto.edu/~kriz/cifar-10-binary.tar.gz",
     .files = { TRAIN_FILES, 1 },
     .classes = CIFAR10_CLASSES,
     .class_names = (const char *const[]){ "airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse",

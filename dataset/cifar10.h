@@ -21,13 +21,13 @@ enum {
 
 /* Decodes n bytes, whole records, that begin at byte `offset` of the file `name`, into images (n / 3073, 32, 32, 3) and
  * labels (n / 3073). ERR_CORRUPT: the sentence names the file, the byte and the record. */
-int cifar10_decode(const uint8_t *bytes, size_t n, const char *name, uint64_t offset, uint8_t *images,
-                   uint8_t *labels, struct error *e);
+int cifar10_decode(const uint8_t *bytes, size_t n, const char *name, uint64_t offset, uint8_t *images, uint8_t *labels,
+                   struct error *e);
 
 /* Decodes batches.meta.txt: the class names, one per line, in the order of the labels; blank lines at the end are
  * allowed. */
-int cifar10_decode_names(const char *text, size_t n, const char *name,
-                         char names[CIFAR10_CLASSES][CIFAR10_NAME_MAX], struct error *e);
+int cifar10_decode_names(const char *text, size_t n, const char *name, char names[CIFAR10_CLASSES][CIFAR10_NAME_MAX],
+                         struct error *e);
 
 /* Counts the records of a file. ERR_CORRUPT if its length is 0 or not a multiple of 3073. */
 int cifar10_count(const char *path, size_t *count, struct error *e);

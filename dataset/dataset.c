@@ -20,9 +20,10 @@ enum { KINDS = sizeof kinds / sizeof *kinds };
 static int check_files(const char *name, const struct shard *shard, int files, struct error *e)
 {
     if (shard->kind == SHARD_FILES && shard->index >= files)
-        return error_set(e, ERR_ARG, "worker %d of %d has no file: the data of %s has %d file%s; use at most"
-                         " %d worker%s, or share single records instead of files", shard->index, shard->count,
-                         name, files, files == 1 ? "" : "s", files, files == 1 ? "" : "s");
+        return error_set(e, ERR_ARG,
+                         "worker %d of %d has no file: the data of %s has %d file%s; use at most %d worker%s, or share "
+                         "single records instead of files",
+                         shard->index, shard->count, name, files, files == 1 ? "" : "s", files, files == 1 ? "" : "s");
     return OK;
 }
 
@@ -72,8 +73,7 @@ int dataset_open(struct dataset **out, const char *name, const char *directory, 
     if (!directory || !*directory)
         directory = kind->usual_place;
     if (!directory)
-        return error_set(e, ERR_ARG, "%s has no default directory; give one (%s)", name,
-                         kind->how_to_get);
+        return error_set(e, ERR_ARG, "%s has no default directory; give one (%s)", name, kind->how_to_get);
     if (!(o = calloc(1, sizeof *o)))
         return error_memory(e, directory, "for it");
     snprintf(o->d.name, sizeof o->d.name, "%s", name);

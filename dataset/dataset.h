@@ -34,10 +34,10 @@ static inline int shard_has_file(const struct shard *s, int file)
 
 struct dataset {
     char name[32];
-    size_t count;          /* images */
+    size_t count; /* images */
     int height, width, channels, classes;
-    const uint8_t *images; /* (count, height, width, channels), row-major, interleaved channels, 0..255 */
-    const uint8_t *labels; /* (count), each < classes */
+    const uint8_t *images;          /* (count, height, width, channels), row-major, interleaved channels, 0..255 */
+    const uint8_t *labels;          /* (count), each < classes */
     const char *const *class_names; /* (classes), static or owned by the dataset; NULL: none */
 };
 

@@ -28,8 +28,8 @@ struct dataset_kind {
 };
 
 /* The table: ROW(the end of dataset_kind_NAME, the name for --data and in files). */
-#define DATASET_KINDS(ROW)              \
-    ROW(mnist, "mnist")                 \
+#define DATASET_KINDS(ROW) \
+    ROW(mnist, "mnist") \
     ROW(fashion_mnist, "fashion-mnist") \
     ROW(cifar10, "cifar10")
 

@@ -27,14 +27,14 @@ enum {
  */
 struct idx_decoder {
     char name[PATH_MAX];
-    uint64_t file_bytes, fed;        /* length of the input; bytes fed so far */
+    uint64_t file_bytes, fed; /* length of the input; bytes fed so far */
     uint8_t first[2];
     int gzip, inflating, member_end; /* gzip input; stream is initialised; the last byte read ended a member */
     z_stream stream;
     uint8_t header[HEADER_MAX];
     size_t header_have, header_need; /* need: 4 until the rank is known */
     int header_done;
-    size_t filled;                   /* bytes of x.data read so far */
+    size_t filled; /* bytes of x.data read so far */
     struct idx x;
 };
 
@@ -113,8 +113,9 @@ static int header_accept(struct idx_decoder *d, struct error *e)
     }
     for (int i = 0; i < x->rank; i++) {
         if (x->size[i] && bytes > limit / x->size[i])
-            return error_set(e, ERR_CORRUPT, "%s: byte 4: the header promises %s elements, more than this file of %llu"
-                             " bytes can hold", d->name, shape, (unsigned long long)d->file_bytes);
+            return error_set(e, ERR_CORRUPT,
+                             "%s: byte 4: the header promises %s elements, more than this file of %llu bytes can hold",
+                             d->name, shape, (unsigned long long)d->file_bytes);
         bytes *= x->size[i];
     }
     if (bytes > SIZE_MAX - HUGE_PAGE || !(x->data = allocate((size_t)bytes)))
@@ -136,9 +137,10 @@ static int header_feed(struct idx_decoder *d, const uint8_t *bytes, size_t n, si
             const uint8_t *h = d->header;
 
             if (h[0] || h[1] || !type_width(h[2]) || h[3] < 1 || h[3] > IDX_RANK_MAX)
-                return error_set(e, ERR_CORRUPT, "%s: byte 0: %02x %02x %02x %02x is not an IDX header; need 00 00, a"
-                                 " type (08 for bytes) and a rank of 1 to %d", d->name, h[0], h[1], h[2], h[3],
-                                 IDX_RANK_MAX);
+                return error_set(e, ERR_CORRUPT,
+                                 "%s: byte 0: %02x %02x %02x %02x is not an IDX header; need 00 00, a type (08 for "
+                                 "bytes) and a rank of 1 to %d",
+                                 d->name, h[0], h[1], h[2], h[3], IDX_RANK_MAX);
             d->x.type = h[2];
             d->x.rank = h[3];
             d->header_need = 4 + 4 * (size_t)h[3];
@@ -151,8 +153,9 @@ static int header_feed(struct idx_decoder *d, const uint8_t *bytes, size_t n, si
 
 static int too_long(const struct idx_decoder *d, uint64_t at, struct error *e)
 {
-    return error_set(e, ERR_CORRUPT, "%s: byte %llu: the file continues after the %zu bytes of data that its header"
-                     " promises", d->name, (unsigned long long)at, d->x.bytes);
+    return error_set(e, ERR_CORRUPT,
+                     "%s: byte %llu: the file continues after the %zu bytes of data that its header promises", d->name,
+                     (unsigned long long)at, d->x.bytes);
 }
 
 static int plain_feed(struct idx_decoder *d, const uint8_t *bytes, size_t n, uint64_t at, struct error *e)
@@ -261,14 +264,17 @@ int idx_decoder_finish(struct idx_decoder *d, struct idx *out, struct error *e)
 
     memset(out, 0, sizeof *out);
     if (d->gzip && !d->member_end)
-        return error_set(e, ERR_CORRUPT, "%s: byte %llu: the gzip stream is truncated: the file ends after %zu bytes of"
-                         " data%s; get the file again", d->name, end, d->filled,
-                         d->header_done ? "" : " (inside the header)");
+        return error_set(
+            e, ERR_CORRUPT,
+            "%s: byte %llu: the gzip stream is truncated: the file ends after %zu bytes of data%s; get the file again",
+            d->name, end, d->filled, d->header_done ? "" : " (inside the header)");
     if (!d->header_done)
         return error_set(e, ERR_CORRUPT, "%s: byte %llu: the file ends inside the IDX header", d->name, end);
     if (d->filled < d->x.bytes)
-        return error_set(e, ERR_CORRUPT, "%s: byte %llu: the file ends after %zu of the %zu bytes of data that its"
-                         " header promises; get the file again", d->name, end, d->filled, d->x.bytes);
+        return error_set(e, ERR_CORRUPT,
+                         "%s: byte %llu: the file ends after %zu of the %zu bytes of data that its header promises; "
+                         "get the file again",
+                         d->name, end, d->filled, d->x.bytes);
     *out = d->x;
     memset(&d->x, 0, sizeof d->x);
     return OK;

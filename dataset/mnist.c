@@ -14,8 +14,8 @@
 #include <unistd.h>
 
 /* The path of the first existing one of PART-idxN-ubyte, PART.idxN-ubyte, and both with .gz. */
-static int find_file(const char *directory, const char *part, int rank, const char *how_to_get, char *path,
-                     size_t size, struct error *e)
+static int find_file(const char *directory, const char *part, int rank, const char *how_to_get, char *path, size_t size,
+                     struct error *e)
 {
     static const char marks[] = { '-', '.' };
     static const char *const ends[] = { "", ".gz" };
@@ -106,8 +106,8 @@ const struct dataset_kind dataset_kind_mnist = {
 
 const struct dataset_kind dataset_kind_fashion_mnist = {
     .usual_place = "/usr/share/datasets/fashion-mnist",
-    .how_to_get = "it needs the files of Fashion-MNIST; on Debian: apt-get install dataset-fashion-mnist, then leave"
-                  " the directory out",
+    .how_to_get = "it needs the files of Fashion-MNIST; on Debian: apt-get install dataset-fashion-mnist, then leave "
+                  "the directory out",
     .files = { 1, 1 },
     .classes = 10,
     .class_names = (const char *const[]){ "T-shirt/top", "Trouser", "Pullover", "Dress", "Coat", "Sandal", "Shirt",

@@ -134,12 +134,12 @@ static void apply_resnet_eval(const struct dataset *d, const uint8_t *image, uin
 
 static const struct transform transforms[] = {
     { "unit", "values divided by 255", 0, 0, 0, 0, apply_unit },
-    { "cifar-tutorial-train", "random 24x24 crop, flip, brightness, contrast; standardised",
-      TUTORIAL_SIDE, TUTORIAL_SIDE, COLOURS, 1, apply_tutorial_train },
-    { "cifar-tutorial-eval", "central 24x24 crop, standardised",
-      TUTORIAL_SIDE, TUTORIAL_SIDE, COLOURS, 0, apply_tutorial_eval },
-    { "cifar-resnet-train", "padded to 36x36, random 32x32 crop, flip; standardised",
-      RESNET_SIDE, RESNET_SIDE, COLOURS, 1, apply_resnet_train },
+    { "cifar-tutorial-train", "random 24x24 crop, flip, brightness, contrast; standardised", TUTORIAL_SIDE,
+      TUTORIAL_SIDE, COLOURS, 1, apply_tutorial_train },
+    { "cifar-tutorial-eval", "central 24x24 crop, standardised", TUTORIAL_SIDE, TUTORIAL_SIDE, COLOURS, 0,
+      apply_tutorial_eval },
+    { "cifar-resnet-train", "padded to 36x36, random 32x32 crop, flip; standardised", RESNET_SIDE, RESNET_SIDE, COLOURS,
+      1, apply_resnet_train },
     { "cifar-resnet-eval", "standardised", RESNET_SIDE, RESNET_SIDE, COLOURS, 0, apply_resnet_eval },
 };
 
@@ -157,6 +157,8 @@ int transform_check(const struct transform *t, const struct dataset *d, struct e
         return OK;
     if (d->height == CIFAR_SIDE && d->width == CIFAR_SIDE && d->channels == COLOURS)
         return OK;
-    return error_set(e, ERR_ARG, "the input transform \"%s\" takes images of 32x32x3, but those of %s are %dx%dx%d;"
-                     " choose other data or another model", t->name, d->name, d->height, d->width, d->channels);
+    return error_set(e, ERR_ARG,
+                     "the input transform \"%s\" takes images of 32x32x3, but those of %s are %dx%dx%d; choose other "
+                     "data or another model",
+                     t->name, d->name, d->height, d->width, d->channels);
 }

@@ -26,9 +26,9 @@ enum ending_training_end { TRAINING_GOES_ON, TRAINING_FINISHED, TRAINING_STOPPED
 struct ending_facts {
     enum ending_training_end training; /* ending_training_ended() */
     int done_file_there, process_gone;
-    double idle_seconds;   /* since the last checkpoint was found or evaluated, or since the start */
-    int64_t highest_step;  /* evaluated, this time or before; -1: none */
-    int64_t evaluations;   /* of this process */
+    double idle_seconds;  /* since the last checkpoint was found or evaluated, or since the start */
+    int64_t highest_step; /* evaluated, this time or before; -1: none */
+    int64_t evaluations;  /* of this process */
 };
 
 /* NULL: continue. Otherwise the reason to end, static: "training.json says finished". */
@@ -42,14 +42,15 @@ const char *ending_reason(const struct ending_rules *rules, const struct ending_
  */
 enum { ENDING_SETTLE_SECONDS = 5 };
 
-struct ending_training { /* all zero at the start */
+/* all zero at the start */
+struct ending_training {
     int looked, changed, there;
     struct training_state first;
     double first_seen;
 };
 
 /* state: as just read; NULL: there is no file, or it cannot be read. now: monotonic seconds. */
-enum ending_training_end ending_training_ended(struct ending_training *t,
-                                              const struct training_state *state, double now);
+enum ending_training_end ending_training_ended(struct ending_training *t, const struct training_state *state,
+                                               double now);
 
 #endif

@@ -11,7 +11,7 @@
 
 struct evaluation_flight {
     enum evaluation_flight_state state;
-    double begin;                 /* monotonic */
+    double begin; /* monotonic */
     struct queue_item item;
     char *directory;              /* owned */
     char *path, *witness;         /* used by job; owned */
@@ -105,9 +105,14 @@ int evaluation_flight_new(struct evaluation_flight **out, const struct queue_ite
     }
     f->item = *item;
     f->evaluation = (struct evaluation){ .examples = -1, .correct = -1 };
-    f->job = (struct runner_job){ .checkpoint = &f->item.checkpoint, .directory = directory, .path = f->path,
-                                  .witness = f->witness, .eval_directory = eval_directory,
-                                  .written = item->written, .index = index, .opened = item->opened };
+    f->job = (struct runner_job){ .checkpoint = &f->item.checkpoint,
+                                  .directory = directory,
+                                  .path = f->path,
+                                  .witness = f->witness,
+                                  .eval_directory = eval_directory,
+                                  .written = item->written,
+                                  .index = index,
+                                  .opened = item->opened };
     f->begin = clock_monotonic();
     f->record = (struct ledger_record){ .checkpoint = item->checkpoint, .started = clock_wall() };
     f->record.lag = f->record.started - item->written;

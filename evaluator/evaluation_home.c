@@ -14,8 +14,9 @@ static int take_lock(const struct evaluation_watch_settings *s, const struct wat
                      int take_over, struct evaluation_lock_held *held, struct error *e)
 {
     const char *tags = s->tags == evaluation_tags_plain() ? "plain" : s->tags->preset ? s->tags->preset : "default";
-    const struct evaluation_lock_about about = { s->checkpoint_directory, s->source.pattern, s->source.step_from, tags,
-                                                 s->source.step_scale, s->source.step_offset };
+    const struct evaluation_lock_about about = { s->checkpoint_directory, s->source.pattern,
+                                                 s->source.step_from,     tags,
+                                                 s->source.step_scale,    s->source.step_offset };
     enum evaluation_lock_state was;
     struct evaluation_lock before;
     int rc = evaluation_lock_take(path, &about, take_over, held, &before, &was, e);
@@ -70,8 +71,10 @@ enum evaluation_home evaluation_home_look(const char *ledger, const struct evalu
         return HOME_THERE;
     if (S_ISREG(now.st_mode) && !now.st_size) /* the state if it could not be made again */
         return HOME_GONE;
-    error_set(e, ERR_PEER, "%s: is no longer the file that this evaluator writes to; move it elsewhere, or restart "
-              "the evaluator to continue with it", ledger);
+    error_set(e, ERR_PEER,
+              "%s: is no longer the file that this evaluator writes to; move it elsewhere, or restart the evaluator to "
+              "continue with it",
+              ledger);
     return HOME_OTHER;
 }
 
@@ -105,7 +108,8 @@ int evaluation_home_move(const struct evaluation_watch_settings *s, const struct
     return OK;
 }
 
-struct again { /* what is read back from the ledger */
+/* what is read back from the ledger */
+struct again {
     struct evaluation_best *keeper;
     struct evaluation_replay replay;
     int64_t run;        /* run of the open event file, which is made again as it was */
@@ -138,7 +142,8 @@ int evaluation_home_points(const struct evaluation_watch_settings *s, const char
     const size_t held = evaluation_log_held(points);
     struct again a = { .keeper = keeper,
                        .replay = { .directory = s->eval_directory, .tags = s->tags, .missing = 1, .run = -1 },
-                       .run = evaluation_log_run(points, INT64_MAX), .held = held - (held ? unrecorded : 0) };
+                       .run = evaluation_log_run(points, INT64_MAX),
+                       .held = held - (held ? unrecorded : 0) };
     const char *own = evaluation_log_path(points);
     int rc;
 

@@ -35,9 +35,10 @@ static void on_found(struct evaluation_intake *w, const struct watcher_news *new
     }
     if (news->full && !w->full_said) {
         w->full_said = 1;
-        watch_log_say(w->says, "%zu checkpoints wait %s, which is the limit; later ones are opened as places become "
-                      "free, and are lost if they are deleted before", w->settings->queue_limit,
-                      w->settings->pin ? "pinned" : "with their files open");
+        watch_log_say(w->says,
+                      "%zu checkpoints wait %s, which is the limit; later ones are opened as places become free, and "
+                      "are lost if they are deleted before",
+                      w->settings->queue_limit, w->settings->pin ? "pinned" : "with their files open");
     }
 }
 
@@ -67,28 +68,18 @@ static void on_news(void *context, const struct watcher_news *news)
     const char *directory = w->settings->checkpoint_directory;
 
     switch (news->kind) {
-    case WATCHER_FOUND:
-        on_found(w, news);
-        break;
-    case WATCHER_FAILED:
-        on_failed(w, news->checkpoint, news->text);
-        break;
-    case WATCHER_KNOWN:
-        evaluation_record_readable(w->record, news->text);
-        break;
-    case WATCHER_LOST:
-        on_gone(w, news->checkpoint);
-        break;
-    case WATCHER_THERE:
-        watch_log_say(w->says, "watching %s", directory);
-        break;
+    case WATCHER_FOUND: on_found(w, news); break;
+    case WATCHER_FAILED: on_failed(w, news->checkpoint, news->text); break;
+    case WATCHER_KNOWN: evaluation_record_readable(w->record, news->text); break;
+    case WATCHER_LOST: on_gone(w, news->checkpoint); break;
+    case WATCHER_THERE: watch_log_say(w->says, "watching %s", directory); break;
     case WATCHER_NOWHERE:
-        watch_log_say(w->says, w->first_look > 0 ? "%s is gone; waiting for it to come back"
-                                                 : "%s does not exist yet; waiting for it", directory);
+        watch_log_say(w->says,
+                      w->first_look > 0 ? "%s is gone; waiting for it to come back"
+                                        : "%s does not exist yet; waiting for it",
+                      directory);
         break;
-    case WATCHER_TROUBLE:
-        watch_log_warn(w->says, "warning", "%s", news->text);
-        break;
+    case WATCHER_TROUBLE: watch_log_warn(w->says, "warning", "%s", news->text); break;
     }
 }
 
@@ -137,8 +128,9 @@ struct queue *evaluation_intake_queue(const struct evaluation_intake *w)
 static int recall_pin(void *context, const struct pin *pin, const char *path, uint64_t bytes, struct error *e)
 {
     struct evaluation_intake *w = context;
-    struct queue_item item = { .checkpoint = pin->checkpoint, .kind = pin->kind, .pinned_bytes = bytes,
-                               .found = clock_wall() };
+    struct queue_item item = {
+        .checkpoint = pin->checkpoint, .kind = pin->kind, .pinned_bytes = bytes, .found = clock_wall()
+    };
     struct stat st;
     char witness[PATH_MAX];
     int rc;
@@ -185,8 +177,9 @@ int evaluation_intake_begin(struct evaluation_intake *w, struct evaluation_recor
 
 struct evaluation_intake_facts evaluation_intake_facts(const struct evaluation_intake *w)
 {
-    return (struct evaluation_intake_facts){ queue_count(w->queue), w->undecided, queue_pinned_bytes(w->queue),
-                                             w->first_look, w->last_found, w->newest_written, w->newest_step };
+    return (struct evaluation_intake_facts){ queue_count(w->queue), w->undecided,  queue_pinned_bytes(w->queue),
+                                             w->first_look,         w->last_found, w->newest_written,
+                                             w->newest_step };
 }
 
 /* ---- found again ------------------------------------------------------------------------------------------------- */

@@ -28,7 +28,8 @@ struct queue *evaluation_intake_queue(const struct evaluation_intake *i); /* bor
 int evaluation_intake_begin(struct evaluation_intake *i, struct evaluation_record *record, struct error *e);
 int evaluation_intake_hear(struct evaluation_intake *i, struct error *e);
 
-struct evaluation_intake_facts { /* a value */
+/* a value */
+struct evaluation_intake_facts {
     size_t queued;         /* that wait */
     size_t undecided;      /* that are not whole, or have no place, as was heard last */
     uint64_t pinned_bytes; /* of those that wait */

@@ -19,7 +19,8 @@
 /* How many results per slot may wait for an earlier evaluation to finish. */
 enum { FLIGHTS_PER_SLOT = 4 };
 
-struct evaluation_slot { /* what a slot of the runner is evaluating; both NULL: nothing */
+/* what a slot of the runner is evaluating; both NULL: nothing */
+struct evaluation_slot {
     struct evaluation_watch *watch;
     struct evaluation_flight *flight;
 };
@@ -28,10 +29,10 @@ struct evaluation_loop {
     struct evaluation_loop_options options;
     struct evaluation_watch **watches;
     size_t watch_count;
-    int signals;                 /* so many SIGTERM and SIGINT came */
-    int hangup;                  /* 1: a SIGHUP has not been handled yet */
+    int signals;                        /* so many SIGTERM and SIGINT came */
+    int hangup;                         /* 1: a SIGHUP has not been handled yet */
     size_t prom_recorded, prom_pending; /* as last written */
-    double prom_next;            /* monotonic: no earlier if only the pending count has changed */
+    double prom_next;                   /* monotonic: no earlier if only the pending count has changed */
     int prom_failed;
     struct evaluation_slot *slots; /* one per slot of the runner, while it runs */
 };
@@ -88,8 +89,9 @@ static int tick(struct evaluation_loop *l, struct error *e)
         int rc = evaluation_watch_tick(l->watches[i], l->signals > 0, e);
 
         if (rc != OK)
-            return rc == EVALUATION_STOPPED ? EVALUATION_LOOP_STOPPED
-                                            : rc == EVALUATION_GIVEN_UP ? EVALUATION_LOOP_FAILED : rc;
+            return rc == EVALUATION_STOPPED    ? EVALUATION_LOOP_STOPPED
+                   : rc == EVALUATION_GIVEN_UP ? EVALUATION_LOOP_FAILED
+                                               : rc;
     }
     return OK;
 }
@@ -119,8 +121,9 @@ static void loop_start(struct evaluation_loop *l, size_t slot, struct evaluation
     int rc = OK;
 
     if (checkpoint->step < 0)
-        rc = error_set(&why, ERR_ARG, "%s has no step: neither its name nor a tensor global_step gives one of "
-                       "0 or more", checkpoint->name);
+        rc = error_set(&why, ERR_ARG,
+                       "%s has no step: neither its name nor a tensor global_step gives one of 0 or more",
+                       checkpoint->name);
     if (rc == OK && (rc = evaluation_flight_reopen(f, &why)) == OK && !evaluation_watch_start(w, f, by_path))
         return;
     if (rc == OK)
@@ -177,7 +180,10 @@ static void say_status_of(struct evaluation_loop *l, const struct evaluation_wat
     if (s->has_best)
         buffer_format(&b, ", best %s %.3f (%s)", s->rule.metric, s->best_value, s->best.name);
     log_progress(l->options.log, "%s: %zu done%s",
-                 w->in_flight ? "evaluating" : w->intake.queued ? "pausing" : "waiting", s->done, buffer_text(&b));
+                 w->in_flight       ? "evaluating"
+                 : w->intake.queued ? "pausing"
+                                    : "waiting",
+                 s->done, buffer_text(&b));
     buffer_release(&b);
 }
 
@@ -197,8 +203,8 @@ static void say_status(struct evaluation_loop *l)
         gone += w.record.gone;
         queued += w.intake.queued + w.in_flight;
     }
-    log_progress(l->options.log, "watching %zu directories: %zu done, %zu queued, %zu failed, %zu gone",
-                 l->watch_count, done, queued, failed, gone);
+    log_progress(l->options.log, "watching %zu directories: %zu done, %zu queued, %zu failed, %zu gone", l->watch_count,
+                 done, queued, failed, gone);
 }
 
 /* Waits until a directory has news or is due, a signal came, `descriptor` is readable, or `wait` seconds passed. */
@@ -298,7 +304,7 @@ static const char *run_name(const struct evaluation_watch_settings *s, char *out
 static void write_prom(struct evaluation_loop *l)
 {
     struct evaluation_prom_row *rows = calloc(l->watch_count + 1, sizeof *rows);
-    char (*names)[PATH_MAX + NAME_MAX] = calloc(l->watch_count + 1, sizeof *names);
+    char(*names)[PATH_MAX + NAME_MAX] = calloc(l->watch_count + 1, sizeof *names);
     struct error why = { 0 };
     int rc;
 

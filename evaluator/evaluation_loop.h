@@ -15,16 +15,17 @@
 
 #include <stddef.h>
 
-struct evaluation_loop_options { /* a value; all borrowed */
-    struct log *log;             /* used by one thread, the caller's */
-    struct evaluation_set *set;  /* refreshes the watches when they may change; NULL: they are fixed these: */
+/* a value; all borrowed */
+struct evaluation_loop_options {
+    struct log *log;            /* used by one thread, the caller's */
+    struct evaluation_set *set; /* refreshes the watches when they may change; NULL: they are fixed these: */
     struct evaluation_watch **watches;
     size_t watch_count;
-    const struct runner *runner; /* not looked at before evaluation_loop_run() */
-    struct lookout *lookout;     /* who looks at the watches' directories */
-    int signal_fd;               /* delivers the number of each SIGTERM, SIGINT, SIGHUP as a byte; non-blocking */
-    struct hooks *hooks;         /* the same as in the watches' settings; NULL: none */
-    const char *prom;            /* rewritten after each score, for Prometheus' collector; NULL: none */
+    const struct runner *runner;    /* not looked at before evaluation_loop_run() */
+    struct lookout *lookout;        /* who looks at the watches' directories */
+    int signal_fd;                  /* delivers the number of each SIGTERM, SIGINT, SIGHUP as a byte; non-blocking */
+    struct hooks *hooks;            /* the same as in the watches' settings; NULL: none */
+    const char *prom;               /* rewritten after each score, for Prometheus' collector; NULL: none */
     void (*hung_up)(void *context); /* called after SIGHUP, once every directory was told to look; or NULL */
     void *context;
 };

@@ -21,7 +21,7 @@ enum { LOOK_SECONDS = 1 };
 struct evaluation_record {
     const struct evaluation_watch_settings *settings;
     const struct watch_log *says;
-    struct queue *queue;            /* (open) */
+    struct queue *queue;              /* (open) */
     struct evaluation_lock_held lock; /* of EVAL */
     struct ledger *ledger;
     struct evaluation_log *points;
@@ -29,10 +29,10 @@ struct evaluation_record {
     struct evaluation_series series;
     struct outcomes outcomes;
     int64_t last_step, recalled_step;
-    double check_next;              /* monotonic: when to check again that EVAL exists */
-    int lost;                       /* EVAL is gone and cannot be made again */
-    double retry_at;                /* monotonic: when to try a failed disk again; 0: no failure */
-    int described;                  /* `points` has the settings of the training */
+    double check_next; /* monotonic: when to check again that EVAL exists */
+    int lost;          /* EVAL is gone and cannot be made again */
+    double retry_at;   /* monotonic: when to try a failed disk again; 0: no failure */
+    int described;     /* `points` has the settings of the training */
     int best_missing_said;
     struct ledger_record *pending;
     size_t pending_count, pending_capacity;
@@ -78,8 +78,10 @@ static int open_keeper(struct evaluation_record *w, struct error *e)
 {
     const struct evaluation_watch_settings *s = w->settings;
     const struct evaluation_best_options options = { .checkpoint_directory = s->checkpoint_directory,
-                                                     .eval_directory = s->eval_directory, .keep = s->keep_best,
-                                                     .patience = s->patience, .rule = s->best,
+                                                     .eval_directory = s->eval_directory,
+                                                     .keep = s->keep_best,
+                                                     .patience = s->patience,
+                                                     .rule = s->best,
                                                      .volatile_names = by_step(s) };
 
     return s->keep_best || s->patience ? evaluation_best_open(&w->keeper, &options, e) : OK;
@@ -172,10 +174,17 @@ struct evaluation_record_facts evaluation_record_facts(const struct evaluation_r
     const double now = clock_monotonic();
 
     return (struct evaluation_record_facts){
-        .summary = ledger_summary(w->ledger), .series = &w->series, .last_step = w->last_step,
-        .failed = outcomes_count(&w->outcomes, LEDGER_FAILED), .gone = outcomes_count(&w->outcomes, LEDGER_GONE),
-        .recalled_step = w->recalled_step, .pending = w->pending_count, .retries = w->retry_at > 0,
-        .due = w->retry_at > 0 ? w->retry_at - now : w->pending_count ? 0 : w->check_next - now,
+        .summary = ledger_summary(w->ledger),
+        .series = &w->series,
+        .last_step = w->last_step,
+        .failed = outcomes_count(&w->outcomes, LEDGER_FAILED),
+        .gone = outcomes_count(&w->outcomes, LEDGER_GONE),
+        .recalled_step = w->recalled_step,
+        .pending = w->pending_count,
+        .retries = w->retry_at > 0,
+        .due = w->retry_at > 0    ? w->retry_at - now
+               : w->pending_count ? 0
+                                  : w->check_next - now,
     };
 }
 
@@ -245,9 +254,13 @@ static void post(struct evaluation_record *w, enum hook_event event, const struc
 {
     const struct ledger_summary *s = ledger_summary(w->ledger);
     const int best = event != HOOK_FAILURE && s->has_best;
-    struct hook_values values = { .watch = w->settings->name, .eval_directory = w->settings->eval_directory,
-                                  .checkpoint_directory = w->settings->checkpoint_directory, .reason = reason,
-                                  .step = -1, .value = NAN, .done = s->done,
+    struct hook_values values = { .watch = w->settings->name,
+                                  .eval_directory = w->settings->eval_directory,
+                                  .checkpoint_directory = w->settings->checkpoint_directory,
+                                  .reason = reason,
+                                  .step = -1,
+                                  .value = NAN,
+                                  .done = s->done,
                                   .failed = outcomes_count(&w->outcomes, LEDGER_FAILED),
                                   .gone = outcomes_count(&w->outcomes, LEDGER_GONE) };
     char path[PATH_MAX] = "";
@@ -341,8 +354,10 @@ static int add_best(struct evaluation_record *w, struct ledger_record *r, struct
 
     if (!metric) {
         if (!w->best_missing_said && r->metrics.count)
-            watch_log_say(w->says, "%s: there is no metric '%s', so no checkpoint can be the best; choose another with "
-                          "--best-metric", r->checkpoint.name, s->rule.metric);
+            watch_log_say(
+                w->says,
+                "%s: there is no metric '%s', so no checkpoint can be the best; choose another with --best-metric",
+                r->checkpoint.name, s->rule.metric);
         w->best_missing_said = 1;
         return OK;
     }
@@ -377,8 +392,9 @@ static int prepare(struct evaluation_record *w, struct evaluation_flight *f, str
         char directory[PATH_MAX];
 
         if (evaluation_log_directory(w->settings->eval_directory, r->run, directory, sizeof directory, NULL) == OK)
-            watch_log_say(w->says, "%s: step %" PRId64 " is lower than one that was evaluated before: its points go "
-                          "to %s", r->checkpoint.name, r->checkpoint.step, directory);
+            watch_log_say(w->says,
+                          "%s: step %" PRId64 " is lower than one that was evaluated before: its points go to %s",
+                          r->checkpoint.name, r->checkpoint.step, directory);
     }
     return OK;
 }
@@ -458,8 +474,9 @@ static int make_again(struct evaluation_record *w, const char *ledger, size_t un
         watch_log_warn(w->says, "error", "%s; `evaluator replay` writes the points again from the ledger",
                        trouble.message);
     say_best(w, evaluation_best_resume(w->keeper, ledger_summary(w->ledger), &trouble), &trouble);
-    watch_log_warn(w->says, "warning", "%s was deleted, moved or replaced; made again with %zu lines of the ledger and "
-                   "%" PRId64 " points", w->settings->eval_directory, ledger_lines(ledger_summary(w->ledger)), points);
+    watch_log_warn(w->says, "warning",
+                   "%s was deleted, moved or replaced; made again with %zu lines of the ledger and %" PRId64 " points",
+                   w->settings->eval_directory, ledger_lines(ledger_summary(w->ledger)), points);
     return OK;
 }
 
@@ -488,8 +505,10 @@ int evaluation_record_check(struct evaluation_record *w, struct evaluation_fligh
         home = evaluation_home_look(ledger, &w->lock, &why); /* not all of EVAL was made again */
     }
     if (home == HOME_GONE) /* the newest may be in the event file, and not in the ledger yet */
-        rc = make_again(w, ledger, first && evaluation_flight_state(first) == FLIGHT_WRITTEN &&
-                        evaluation_flight_record(first)->has_metrics, &why);
+        rc = make_again(w, ledger,
+                        first && evaluation_flight_state(first) == FLIGHT_WRITTEN &&
+                            evaluation_flight_record(first)->has_metrics,
+                        &why);
     if (home == HOME_THERE || (home == HOME_GONE && rc == OK)) {
         if (w->lost)
             w->retry_at = 0;

@@ -15,7 +15,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { /* beside OK and errors, with a sentence in e but for the last two */
+/* beside OK and errors, with a sentence in e but for the last two */
+enum {
     EVALUATION_STOPPED = 1, /* a checkpoint failed, and --strict */
     EVALUATION_GIVEN_UP,    /* signalled, and the disk still fails */
     EVALUATION_LATER,       /* a disk failed; it is tried again when evaluation_record_facts() say so */
@@ -29,7 +30,8 @@ int evaluation_record_open(struct evaluation_record **out, const struct evaluati
                            const struct watch_log *says, struct queue *queue, struct error *e);
 void evaluation_record_close(struct evaluation_record *r, const char *why);
 
-struct evaluation_record_facts { /* a value; what it points to is borrowed until the record is closed */
+/* a value; what it points to is borrowed until the record is closed */
+struct evaluation_record_facts {
     const struct ledger_summary *summary;   /* of the ledger */
     const struct evaluation_series *series; /* newest point of each curve */
     size_t failed, gone;                    /* checkpoints, by the newest line of each */

@@ -26,13 +26,13 @@ enum member_source { FROM_PAIR, FROM_FILE, FROM_TREE };
 struct member {
     char *name, *directory, *eval_directory;
     enum member_source source;
-    struct evaluation_watch *watch; /* NULL: dropped, or not opened yet */
-    int listed;                     /* currently in the file or in the tree */
-    int was_listed;                 /* while the file is read */
-    int finished;                   /* dropped because its work was done */
-    struct timespec changed;        /* of the directory, when it was dropped */
-    double retry_at;                /* monotonic: when to try again to open it */
-    char said[480];                 /* why */
+    struct evaluation_watch *watch;  /* NULL: dropped, or not opened yet */
+    int listed;                      /* currently in the file or in the tree */
+    int was_listed;                  /* while the file is read */
+    int finished;                    /* dropped because its work was done */
+    struct timespec changed;         /* of the directory, when it was dropped */
+    double retry_at;                 /* monotonic: when to try again to open it */
+    char said[480];                  /* why */
     struct evaluation_set_past past; /* the counts of its ledger when it was dropped */
 };
 
@@ -116,8 +116,7 @@ static void open_listed(struct evaluation_set *s)
         struct member *m = s->members[i];
         struct error why = { 0 };
 
-        if (m->watch || m->finished || !m->listed || m->retry_at > clock_monotonic() ||
-            open_member(s, m, &why) == OK)
+        if (m->watch || m->finished || !m->listed || m->retry_at > clock_monotonic() || open_member(s, m, &why) == OK)
             continue;
         if (strcmp(m->said, why.message))
             log_line(s->log, "%s: %s; trying again every %d s", m->name, why.message, RETRY_SECONDS);
@@ -207,8 +206,8 @@ static int is_sign(const struct checkpoint_source *source, const char *name)
 
     if (source->has_pattern)
         return checkpoint_source_name(source, name, checkpoint, sizeof checkpoint, &step);
-    return !strcmp(name, "checkpoint") || !strcmp(name, TRAINING_STATE_FILE) ||
-           ends_in(name, ".index") || ends_in(name, ".safetensors");
+    return !strcmp(name, "checkpoint") || !strcmp(name, TRAINING_STATE_FILE) || ends_in(name, ".index") ||
+           ends_in(name, ".safetensors");
 }
 
 static int is_directory(int fd, const struct dirent *entry)
@@ -390,8 +389,7 @@ static int open_pairs(struct evaluation_set *s, struct error *e)
 {
     for (size_t i = 0; i < s->options.pair_count; i++) {
         char *copy = strdup(s->options.pairs[i]), *name, *directory;
-        int rc = copy ? watch_pair_parse(copy, &name, &directory, e)
-                      : error_memory(e, NULL, "for a name");
+        int rc = copy ? watch_pair_parse(copy, &name, &directory, e) : error_memory(e, NULL, "for a name");
 
         if (rc == 0)
             rc = error_set(e, ERR_ARG, "'%s': not NAME=DIR", s->options.pairs[i]);

@@ -16,10 +16,10 @@
 struct evaluation_set_options {
     struct evaluation_watch_settings settings; /* of each watch; name and directories are filled in */
     const char *eval_root;
-    const char *const *pairs;   /* "NAME=DIR", borrowed */
+    const char *const *pairs; /* "NAME=DIR", borrowed */
     size_t pair_count;
-    const char *file, *tree;    /* NULL: none */
-    double scan_seconds;        /* between looks at the tree */
+    const char *file, *tree; /* NULL: none */
+    double scan_seconds;     /* between looks at the tree */
     int inotify;
 };
 

@@ -15,14 +15,17 @@
 #include <string.h>
 #include <unistd.h>
 
-struct gathered { /* while the ledger is read */
+/* while the ledger is read */
+struct gathered {
     struct evaluation_status *status;
-    struct recent {                  /* the newest done ones, in a ring */
+    /* the newest done ones, in a ring */
+    struct recent {
         double wall_time, seconds, written;
         int64_t step;
     } recent[STATUS_RATE_OVER];
     size_t recent_count;
-    struct candidate { /* candidates for the best: only lines that were a best, since there may be many with metrics */
+    /* candidates for the best: only lines that were a best, since there may be many with metrics */
+    struct candidate {
         struct checkpoint_identity checkpoint;
         double value;
     } best;
@@ -34,16 +37,11 @@ struct gathered { /* while the ledger is read */
 const char *evaluation_status_state(const struct evaluation_status *s)
 {
     switch (s->holder) {
-    case LOCK_ALIVE:
-        return "running";
-    case LOCK_ENDED:
-        return "ended";
-    case LOCK_DEAD:
-        return "died";
-    case LOCK_ELSEWHERE:
-        return "elsewhere";
-    case LOCK_NONE:
-        break;
+    case LOCK_ALIVE: return "running";
+    case LOCK_ENDED: return "ended";
+    case LOCK_DEAD: return "died";
+    case LOCK_ELSEWHERE: return "elsewhere";
+    case LOCK_NONE: break;
     }
     return "unknown";
 }
@@ -93,7 +91,7 @@ static int take_line(void *context, const struct ledger_record *r, struct error 
     if (r->status == LEDGER_DONE) {
         s->done++;
         g->recent[g->recent_count++ % STATUS_RATE_OVER] = (struct recent){ r->wall_time, r->seconds,
-                                                                            r->started - r->lag, r->checkpoint.step };
+                                                                           r->started - r->lag, r->checkpoint.step };
     } else {
         snprintf(s->last_reason, sizeof s->last_reason, "%s", r->reason);
     }
@@ -163,8 +161,10 @@ static int training_over(const struct evaluation_status *s)
 static void estimate(struct gathered *g, double now)
 {
     struct evaluation_status *s = g->status;
-    struct evaluation_facts f = { .waiting = (double)(s->queued > 0 ? s->queued : 0), .newest_step = s->newest_step,
-                                  .newest_age = -1, .training_over = training_over(s) };
+    struct evaluation_facts f = { .waiting = (double)(s->queued > 0 ? s->queued : 0),
+                                  .newest_step = s->newest_step,
+                                  .newest_age = -1,
+                                  .training_over = training_over(s) };
     struct recent first = { .step = -1 }, last = { .step = -1 };
     const size_t n = recent_ends(g, &first, &last);
     double took = 0;
@@ -174,9 +174,9 @@ static void estimate(struct gathered *g, double now)
     s->each = n ? took / (double)n : 0;
     if (n > 1 && last.wall_time > first.wall_time)
         s->rate = (double)(n - 1) * 3600 / (last.wall_time - first.wall_time);
-    s->target = s->has_work && s->work.until_step >= 0 ? s->work.until_step
-                                                       : s->has_training && s->training.max_steps > 0
-                                                             ? s->training.max_steps : -1;
+    s->target = s->has_work && s->work.until_step >= 0         ? s->work.until_step
+                : s->has_training && s->training.max_steps > 0 ? s->training.max_steps
+                                                               : -1;
     if (s->has_work)
         f.waiting += (double)s->work.in_hand_count;
     if (n)

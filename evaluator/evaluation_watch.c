@@ -18,34 +18,36 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { DISTURBED_MAX = 3, /* how often in a row a checkpoint may change during its evaluation */
-       LACK_SECONDS = 1 };
-#define WORK_PAUSE 0.1    /* seconds between two writes of EVAL/work.json */
+enum {
+    DISTURBED_MAX = 3, /* how often in a row a checkpoint may change during its evaluation */
+    LACK_SECONDS = 1
+};
+#define WORK_PAUSE 0.1 /* seconds between two writes of EVAL/work.json */
 
 struct evaluation_watch {
     struct evaluation_watch_settings settings;
     struct watch_log says;
     struct evaluation_intake *intake;
-    struct queue *queue;           /* of the intake */
+    struct queue *queue; /* of the intake */
     struct evaluation_record *record;
     struct evaluation_flight **flights; /* ascending by step */
     size_t flight_count, flight_capacity;
 
     int64_t evaluations, skipped;
-    int64_t position;              /* counts the checkpoints that could be evaluated, for `every` */
-    double last_recorded;          /* monotonic: an evaluation */
+    int64_t position;     /* counts the checkpoints that could be evaluated, for `every` */
+    double last_recorded; /* monotonic: an evaluation */
     double last_start;
-    double lack_until;             /* monotonic: a resource was lacking; start none before */
-    struct evaluation_work work;   /* as in EVAL/work.json */
-    double work_next;              /* monotonic: do not write it again before */
+    double lack_until;           /* monotonic: a resource was lacking; start none before */
+    struct evaluation_work work; /* as in EVAL/work.json */
+    double work_next;            /* monotonic: do not write it again before */
     int failed_training_said;
     enum evaluation_weights weights_said;
     struct ending_training training;
     enum ending_training_end training_end; /* according to training.json, if that counts */
-    const char *draining;          /* why it will end once the existing checkpoints are evaluated */
+    const char *draining;                  /* why it will end once the existing checkpoints are evaluated */
     const char *ended;
     int end_posted;
-    struct error error;            /* it cannot go on */
+    struct error error; /* it cannot go on */
 };
 
 int evaluation_watch_hear(struct evaluation_watch *w, struct error *e)
@@ -246,8 +248,10 @@ static int again(struct evaluation_watch *w, struct evaluation_flight *f, uint64
     const int times = evaluation_intake_changed(w->intake, item, 1, DISTURBED_MAX);
 
     if (times >= 0 && times < DISTURBED_MAX) {
-        watch_log_warn(&w->says, "warning", "%s: changed while it was evaluated; its result is dropped, and it is "
-                       "evaluated again when it has stopped changing", item->checkpoint.name);
+        watch_log_warn(&w->says, "warning",
+                       "%s: changed while it was evaluated; its result is dropped, and it is evaluated again when it "
+                       "has stopped changing",
+                       item->checkpoint.name);
         drop(w, f);
         return 1;
     }
@@ -256,8 +260,10 @@ static int again(struct evaluation_watch *w, struct evaluation_flight *f, uint64
         error_set(why, ERR_IO, "changed while it was evaluated, and is gone");
         return 0;
     }
-    error_set(why, ERR_PEER, "changed during each of %d evaluations; either the command writes to it, or it is "
-              "overwritten faster than it is evaluated", times);
+    error_set(why, ERR_PEER,
+              "changed during each of %d evaluations; either the command writes to it, or it is overwritten faster "
+              "than it is evaluated",
+              times);
     if (now)
         remember_after(w, f, now);
     return 0;
@@ -324,7 +330,8 @@ static const char *reason_to_end(struct evaluation_watch *w)
 {
     const struct ending_rules *rules = &w->settings.ending;
     const double last_news = fmax(w->last_recorded, evaluation_intake_facts(w->intake).last_found);
-    struct ending_facts facts = { .idle_seconds = clock_monotonic() - last_news, .evaluations = w->evaluations,
+    struct ending_facts facts = { .idle_seconds = clock_monotonic() - last_news,
+                                  .evaluations = w->evaluations,
                                   .highest_step = evaluation_record_summary(w->record)->highest_step };
 
     note_training(w);
@@ -460,9 +467,14 @@ void evaluation_watch_post_end(struct evaluation_watch *w, const char *reason)
 struct evaluation_watch_facts evaluation_watch_facts(const struct evaluation_watch *w)
 {
     return (struct evaluation_watch_facts){
-        .settings = &w->settings, .record = evaluation_record_facts(w->record),
-        .intake = evaluation_intake_facts(w->intake), .in_flight = w->flight_count, .evaluations = w->evaluations,
-        .skipped = w->skipped, .last_start = w->last_start, .ended = w->ended,
+        .settings = &w->settings,
+        .record = evaluation_record_facts(w->record),
+        .intake = evaluation_intake_facts(w->intake),
+        .in_flight = w->flight_count,
+        .evaluations = w->evaluations,
+        .skipped = w->skipped,
+        .last_start = w->last_start,
+        .ended = w->ended,
     };
 }
 
@@ -475,15 +487,19 @@ static void describe_work(const struct evaluation_watch *w, struct evaluation_wo
 {
     const struct evaluation_intake_facts intake = evaluation_intake_facts(w->intake);
 
-    *out = (struct evaluation_work){ .pid = getpid(), .queued = (int64_t)intake.queued,
-                                     .not_whole = (int64_t)intake.undecided, .updated = clock_wall(),
+    *out = (struct evaluation_work){ .pid = getpid(),
+                                     .queued = (int64_t)intake.queued,
+                                     .not_whole = (int64_t)intake.undecided,
+                                     .updated = clock_wall(),
                                      .until_step = w->settings.ending.until_step,
-                                     .newest_step = intake.newest_written > 0 ? intake.newest_step
-                                                                    : evaluation_record_facts(w->record).last_step };
+                                     .newest_step = intake.newest_written > 0
+                                                        ? intake.newest_step
+                                                        : evaluation_record_facts(w->record).last_step };
     for (size_t i = 0; i < w->flight_count && out->in_hand_count < WORK_IN_HAND_MAX; i++)
         if (evaluation_flight_state(w->flights[i]) == FLIGHT_RUNNING)
             out->in_hand[out->in_hand_count++] = (struct work_in_hand){
-                evaluation_flight_item(w->flights[i])->checkpoint, evaluation_flight_record(w->flights[i])->started };
+                evaluation_flight_item(w->flights[i])->checkpoint, evaluation_flight_record(w->flights[i])->started
+            };
 }
 
 void evaluation_watch_report(struct evaluation_watch *w, int now)

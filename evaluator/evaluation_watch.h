@@ -22,14 +22,15 @@
 
 struct evaluation_watch;
 
-struct evaluation_watch_facts { /* how its work stands: a value; what it points to is borrowed until the next call */
+/* how its work stands: a value; what it points to is borrowed until the next call */
+struct evaluation_watch_facts {
     const struct evaluation_watch_settings *settings;
-    struct evaluation_record_facts record;   /* what became of checkpoints */
-    int64_t evaluations, skipped;            /* of this process, failed ones included; by options */
-    struct evaluation_intake_facts intake;   /* what waits, and what was found */
-    size_t in_flight;                        /* that are evaluated */
-    double last_start;                       /* monotonic, of the last evaluation; 0: none yet */
-    const char *ended;                       /* why it has; NULL: it goes on */
+    struct evaluation_record_facts record; /* what became of checkpoints */
+    int64_t evaluations, skipped;          /* of this process, failed ones included; by options */
+    struct evaluation_intake_facts intake; /* what waits, and what was found */
+    size_t in_flight;                      /* that are evaluated */
+    double last_start;                     /* monotonic, of the last evaluation; 0: none yet */
+    const char *ended;                     /* why it has; NULL: it goes on */
 };
 struct evaluation_watch_facts evaluation_watch_facts(const struct evaluation_watch *w);
 

@@ -17,21 +17,30 @@
 
 static const char *const events[HOOK_EVENTS] = { "best", "failure", "end" };
 
-static const struct { const char *placeholder, *variable; } names[] = {
-    { "event", "EVALUATOR_EVENT" },           { "eval_dir", "EVALUATOR_EVAL_DIR" },
-    { "checkpoint_dir", "EVALUATOR_CHECKPOINT_DIR" }, { "checkpoint", "EVALUATOR_CHECKPOINT" },
-    { "name", "EVALUATOR_NAME" },             { "step", "EVALUATOR_STEP" },
-    { "metric", "EVALUATOR_METRIC" },         { "value", "EVALUATOR_VALUE" },
-    { "reason", "EVALUATOR_REASON" },         { "done", "EVALUATOR_DONE" },
-    { "failed", "EVALUATOR_FAILED" },         { "gone", "EVALUATOR_GONE" },
+static const struct {
+    const char *placeholder, *variable;
+} names[] = {
+    { "event", "EVALUATOR_EVENT" },
+    { "eval_dir", "EVALUATOR_EVAL_DIR" },
+    { "checkpoint_dir", "EVALUATOR_CHECKPOINT_DIR" },
+    { "checkpoint", "EVALUATOR_CHECKPOINT" },
+    { "name", "EVALUATOR_NAME" },
+    { "step", "EVALUATOR_STEP" },
+    { "metric", "EVALUATOR_METRIC" },
+    { "value", "EVALUATOR_VALUE" },
+    { "reason", "EVALUATOR_REASON" },
+    { "done", "EVALUATOR_DONE" },
+    { "failed", "EVALUATOR_FAILED" },
+    { "gone", "EVALUATOR_GONE" },
 };
 enum { VALUES = sizeof names / sizeof *names };
 
-struct run { /* one run of a command, waiting or running */
+/* one run of a command, waiting or running */
+struct run {
     enum hook_event event;
-    char *about;          /* for the log: "a: --on-best for model.ckpt-5" */
-    char *texts[VALUES];  /* in the order of `names` */
-    char log[PATH_MAX];   /* "": none */
+    char *about;         /* for the log: "a: --on-best for model.ckpt-5" */
+    char *texts[VALUES]; /* in the order of `names` */
+    char log[PATH_MAX];  /* "": none */
     struct run *next;
 };
 
@@ -40,9 +49,9 @@ struct hooks {
     struct hooks_options options;
     struct log *log;
     int poll_fd;
-    struct run *first, *last;  /* the first one is running, if any is */
+    struct run *first, *last; /* the first one is running, if any is */
     size_t pending;
-    int running, left_out;     /* left_out: skipped events were logged */
+    int running, left_out; /* left_out: skipped events were logged */
     struct command_process process;
 };
 
@@ -61,8 +70,18 @@ static void run_free(struct run *r)
 static struct run *run_new(enum hook_event event, const struct hook_values *v)
 {
     char step[24] = "", value[NUMBER_TEXT_MAX] = "", counts[3][24];
-    const char *const texts[VALUES] = { events[event], v->eval_directory, v->checkpoint_directory, v->checkpoint,
-                                        v->name, step, v->metric, value, v->reason, counts[0], counts[1], counts[2] };
+    const char *const texts[VALUES] = { events[event],
+                                        v->eval_directory,
+                                        v->checkpoint_directory,
+                                        v->checkpoint,
+                                        v->name,
+                                        step,
+                                        v->metric,
+                                        value,
+                                        v->reason,
+                                        counts[0],
+                                        counts[1],
+                                        counts[2] };
     struct run *r = calloc(1, sizeof *r);
     char file[64];
     int ok = r != NULL;
@@ -181,8 +200,8 @@ void hooks_post(struct hooks *h, enum hook_event event, const struct hook_values
         return;
     if (h->pending >= HOOKS_WAITING_MAX || !(r = run_new(event, values))) {
         if (!h->left_out)
-            log_event(h->log, "warning", NULL, "--on-%s: %zu runs are waiting; events are skipped until they "
-                      "are done", events[event], h->pending);
+            log_event(h->log, "warning", NULL, "--on-%s: %zu runs are waiting; events are skipped until they are done",
+                      events[event], h->pending);
         h->left_out = 1;
         return;
     }

@@ -38,11 +38,12 @@ struct hooks_options {
     double timeout;                    /* seconds; 0: none */
 };
 
-struct hook_values { /* all borrowed for the call; NULL where not known */
+/* all borrowed for the call; NULL where not known */
+struct hook_values {
     const char *watch; /* which of several, for the log */
     const char *eval_directory, *checkpoint_directory, *checkpoint, *name, *metric, *reason;
-    int64_t step;      /* -1: not known */
-    double value;      /* NaN: not known */
+    int64_t step; /* -1: not known */
+    double value; /* NaN: not known */
     size_t done, failed, gone;
 };
 

@@ -9,8 +9,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-static void say(const struct watch_log *w, const char *level, const char *fields, const char *format,
-                va_list args)
+static void say(const struct watch_log *w, const char *level, const char *fields, const char *format, va_list args)
 {
     struct buffer more = BUFFER_EMPTY;
     char text[WATCH_LOG_MAX];
@@ -47,8 +46,7 @@ void watch_log_warn(const struct watch_log *w, const char *level, const char *fo
     va_end(args);
 }
 
-void watch_log_of(const struct watch_log *w, const struct ledger_record *r, const char *level,
-                  const char *format, ...)
+void watch_log_of(const struct watch_log *w, const struct ledger_record *r, const char *level, const char *format, ...)
 {
     struct buffer fields = BUFFER_EMPTY;
     va_list args;

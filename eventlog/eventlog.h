@@ -50,13 +50,15 @@ struct eventlog_error {
  */
 struct eventlog_writer;
 
-enum eventlog_sync {       /* when events survive a power cut, not only the end of the program */
-    EVENTLOG_SYNC_NEVER,   /* when the system writes them, or after eventlog_writer_sync() */
+/* when events survive a power cut, not only the end of the program */
+enum eventlog_sync {
+    EVENTLOG_SYNC_NEVER,    /* when the system writes them, or after eventlog_writer_sync() */
     EVENTLOG_SYNC_AT_FLUSH, /* eventlog_writer_flush() and close sync too */
-    EVENTLOG_SYNC_EVERY,   /* sync at most sync_seconds after a write, and at close */
+    EVENTLOG_SYNC_EVERY,    /* sync at most sync_seconds after a write, and at close */
 };
 
-enum eventlog_resume { /* if the directory already has event files of this run */
+/* if the directory already has event files of this run */
+enum eventlog_resume {
     EVENTLOG_RESUME_NEW,
     EVENTLOG_RESUME_APPEND,
     EVENTLOG_RESUME_PURGE,
@@ -64,14 +66,15 @@ enum eventlog_resume { /* if the directory already has event files of this run *
 
 enum eventlog_when_full { EVENTLOG_WHEN_FULL_WAIT, EVENTLOG_WHEN_FULL_DROP };
 
-struct eventlog_writer_options { /* all zero, or NULL: the defaults */
-    size_t buffer_bytes;   /* events are buffered up to this many bytes before a write; default 65536 */
-    double flush_seconds;  /* ... and no longer than this since the last write, checked at each call; default 2 */
-    const char *suffix;    /* added to the file's name, for example ".train"; default none */
-    const char *source;    /* source_metadata.writer; default "evalboard" */
+/* all zero, or NULL: the defaults */
+struct eventlog_writer_options {
+    size_t buffer_bytes;  /* events are buffered up to this many bytes before a write; default 65536 */
+    double flush_seconds; /* ... and no longer than this since the last write, checked at each call; default 2 */
+    const char *suffix;   /* added to the file's name, for example ".train"; default none */
+    const char *source;   /* source_metadata.writer; default "evalboard" */
 
     enum eventlog_sync sync;
-    double sync_seconds;   /* for EVENTLOG_SYNC_EVERY: > 0, checked at each call; with a queue by its thread */
+    double sync_seconds; /* for EVENTLOG_SYNC_EVERY: > 0, checked at each call; with a queue by its thread */
 
     /* Rotation: starts a new file before this one exceeds rotate_bytes, or when it is older than rotate_seconds and
      * another event comes; 0: never. The new file begins with its own first record and metadata, and its name sorts
@@ -141,7 +144,8 @@ int eventlog_writer_scalar(struct eventlog_writer *writer, const char *tag, int6
  * the value or stop: texts that are not UTF-8, a tag that this file has as another kind (scalars are not checked),
  * shapes that do not match. Then nothing is written.
  */
-struct eventlog_value_options { /* all zero, or NULL: the defaults */
+/* all zero, or NULL: the defaults */
+struct eventlog_value_options {
     const char *display_name;   /* shown instead of the tag where the plugin does so */
     const char *description;    /* Markdown, shown beside the series */
     size_t buckets;             /* histograms: this many of equal width; 0: TensorFlow's limits, 10 % apart */
@@ -149,11 +153,12 @@ struct eventlog_value_options { /* all zero, or NULL: the defaults */
                                  * not have */
     const void *plugin_content; /* tensors: plugin_content_length bytes for that plugin */
     size_t plugin_content_length;
-    size_t thresholds;          /* PR curves from predictions; default 201 */
-    uint64_t reserved[8];       /* zero; as in eventlog_writer_options */
+    size_t thresholds;    /* PR curves from predictions; default 201 */
+    uint64_t reserved[8]; /* zero; as in eventlog_writer_options */
 };
 
-struct eventlog_bytes { /* a file's contents */
+/* a file's contents */
+struct eventlog_bytes {
     const void *data;
     size_t length;
 };
@@ -239,7 +244,8 @@ int eventlog_writer_pr_curve(struct eventlog_writer *writer, const char *tag, in
                              const uint8_t *labels, const float *predictions, const float *weights, size_t n,
                              const struct eventlog_value_options *options, struct eventlog_error *error);
 
-struct eventlog_pr_counts { /* each with one number per threshold, thresholds ascending */
+/* each with one number per threshold, thresholds ascending */
+struct eventlog_pr_counts {
     const double *true_positives, *false_positives, *true_negatives, *false_negatives;
     const double *precision, *recall; /* NULL: computed from the counts */
 };
@@ -278,7 +284,8 @@ struct eventlog_hparam {
     const char *text; /* STRING */
 };
 
-struct eventlog_session { /* may all be NULL */
+/* may all be NULL */
+struct eventlog_session {
     const char *group; /* sessions of one group are repetitions; NULL: the run's name */
     const char *model_uri, *monitor_url;
 };
@@ -294,8 +301,9 @@ struct eventlog_hparam_info {
 
 enum eventlog_dataset { EVENTLOG_DATASET_UNKNOWN, EVENTLOG_DATASET_TRAINING, EVENTLOG_DATASET_VALIDATION };
 
-struct eventlog_metric_info { /* the last point of a scalar series */
-    const char *group;        /* the run below the session's run; NULL or "": the session's run itself */
+/* the last point of a scalar series */
+struct eventlog_metric_info {
+    const char *group; /* the run below the session's run; NULL or "": the session's run itself */
     const char *tag, *display_name, *description;
     enum eventlog_dataset dataset;
 };
@@ -309,7 +317,10 @@ struct eventlog_experiment {
 };
 
 enum eventlog_session_status {
-    EVENTLOG_SESSION_UNKNOWN, EVENTLOG_SESSION_SUCCESS, EVENTLOG_SESSION_FAILURE, EVENTLOG_SESSION_RUNNING
+    EVENTLOG_SESSION_UNKNOWN,
+    EVENTLOG_SESSION_SUCCESS,
+    EVENTLOG_SESSION_FAILURE,
+    EVENTLOG_SESSION_RUNNING
 };
 
 /* Writes the experiment. */
@@ -325,7 +336,8 @@ int eventlog_writer_session_end(struct eventlog_writer *writer, double wall_time
 
 /* Layout of the custom scalars dashboard: categories of charts; TensorBoard uses the last one of each run and merges
  * them by title. A chart has either tags or margins. */
-struct eventlog_margin { /* a line with a band: three exact tags */
+/* a line with a band: three exact tags */
+struct eventlog_margin {
     const char *value, *lower, *upper;
 };
 
@@ -370,8 +382,8 @@ int eventlog_writer_run_metadata(struct eventlog_writer *writer, const char *tag
 
 /* Points for the embedding projector. */
 struct eventlog_embedding {
-    const char *name;     /* shown in the list; not empty, without ':', unique */
-    const float *values;  /* (points, dimensions), finite; dimensions > 1 */
+    const char *name;    /* shown in the list; not empty, without ':', unique */
+    const float *values; /* (points, dimensions), finite; dimensions > 1 */
     size_t points, dimensions;
     const char *const *labels;       /* (points, columns), or NULL: none. No tabs or line breaks; no label may be all
                                       * blank */
@@ -403,18 +415,19 @@ int eventlog_writer_make_again(struct eventlog_writer *writer, struct eventlog_e
 /* The path of the current file. Borrowed until close, even after another file has followed. */
 const char *eventlog_writer_path(const struct eventlog_writer *writer);
 
-struct eventlog_writer_statistics { /* since open */
-    uint64_t events;   /* accepted by a call: written = events - queued - lost */
-    uint64_t queued;   /* of these, still in memory */
-    uint64_t dropped;  /* refused or dropped because writing failed or was too slow, or memory ran out */
-    uint64_t bytes;    /* in files, first records included */
-    uint64_t files;    /* opened: the first one, rotations, and files made again */
-    uint64_t writes, syncs;  /* calls of write() and fsync() of a file */
-    uint64_t flushes;  /* calls of eventlog_writer_flush() and eventlog_writer_sync() */
-    uint64_t errors;   /* of writing, syncing, making files; each attempt counts */
+/* since open */
+struct eventlog_writer_statistics {
+    uint64_t events;                  /* accepted by a call: written = events - queued - lost */
+    uint64_t queued;                  /* of these, still in memory */
+    uint64_t dropped;                 /* refused or dropped because writing failed or was too slow, or memory ran out */
+    uint64_t bytes;                   /* in files, first records included */
+    uint64_t files;                   /* opened: the first one, rotations, and files made again */
+    uint64_t writes, syncs;           /* calls of write() and fsync() of a file */
+    uint64_t flushes;                 /* calls of eventlog_writer_flush() and eventlog_writer_sync() */
+    uint64_t errors;                  /* of writing, syncing, making files; each attempt counts */
     struct eventlog_error last_error; /* the newest of them; code EVENTLOG_OK: none */
-    uint64_t lost;     /* of events: written to files that are gone, as of the last check */
-    uint64_t reserved[7]; /* zero */
+    uint64_t lost;                    /* of events: written to files that are gone, as of the last check */
+    uint64_t reserved[7];             /* zero */
 };
 /* Copies the current figures of the writer to *statistics. */
 int eventlog_writer_statistics(struct eventlog_writer *writer, struct eventlog_writer_statistics *statistics,

@@ -30,19 +30,21 @@
  */
 struct eventlog_reader;
 
-struct eventlog_reader_options { /* all zero, or NULL: everything */
-    const char *const *runs;     /* shell patterns; a run's name must match one (fnmatch: * also matches '/') */
-    size_t run_count;            /* 0: all runs */
-    const char *const *tags;     /* the same for tags: values of other tags, and events without values, are skipped */
+/* all zero, or NULL: everything */
+struct eventlog_reader_options {
+    const char *const *runs; /* shell patterns; a run's name must match one (fnmatch: * also matches '/') */
+    size_t run_count;        /* 0: all runs */
+    const char *const *tags; /* the same for tags: values of other tags, and events without values, are skipped */
     size_t tag_count;
     int has_first_step, has_last_step;
     int64_t first_step, last_step; /* inclusive; values at other steps, and events without values, are skipped */
-    int numbers_only;            /* only events with points of scalar series */
-    int records_only;            /* records are returned without reading their data; no filter except runs */
-    uint64_t reserved[8];        /* zero; as in eventlog_writer_options */
+    int numbers_only;              /* only events with points of scalar series */
+    int records_only;              /* records are returned without reading their data; no filter except runs */
+    uint64_t reserved[8];          /* zero; as in eventlog_writer_options */
 };
 
-enum eventlog_read { /* what eventlog_reader_next() found */
+/* what eventlog_reader_next() found */
+enum eventlog_read {
     EVENTLOG_READ_END = 0,       /* nothing more for now; a later call looks again */
     EVENTLOG_READ_EVENT = 1,     /* eventlog_reader_event(), and its values */
     EVENTLOG_READ_DAMAGE = 2,    /* eventlog_reader_damage(), in the run and file of eventlog_reader_event() */
@@ -71,22 +73,28 @@ int eventlog_reader_wait(struct eventlog_reader *reader, double seconds, struct 
  * them: then call next from time to time. It belongs to the reader: do not read from it or close it. */
 int eventlog_reader_descriptor(struct eventlog_reader *reader);
 
-enum eventlog_what { /* what an event holds, with its number in TensorBoard's Event message */
-    EVENTLOG_EVENT_NOTHING = 0, EVENTLOG_EVENT_FILE_VERSION = 3, EVENTLOG_EVENT_GRAPH = 4, EVENTLOG_EVENT_VALUES = 5,
-    EVENTLOG_EVENT_MESSAGE = 6, EVENTLOG_EVENT_SESSION = 7, EVENTLOG_EVENT_RUN_METADATA = 8,
+/* what an event holds, with its number in TensorBoard's Event message */
+enum eventlog_what {
+    EVENTLOG_EVENT_NOTHING = 0,
+    EVENTLOG_EVENT_FILE_VERSION = 3,
+    EVENTLOG_EVENT_GRAPH = 4,
+    EVENTLOG_EVENT_VALUES = 5,
+    EVENTLOG_EVENT_MESSAGE = 6,
+    EVENTLOG_EVENT_SESSION = 7,
+    EVENTLOG_EVENT_RUN_METADATA = 8,
     EVENTLOG_EVENT_META_GRAPH = 9,
     EVENTLOG_EVENT_RECORD = -1, /* with records_only: not read, wall_time and step are 0 */
 };
 
 struct eventlog_event {
-    const char *run, *file;  /* name of the run, path of the file; until close or RESTARTED */
+    const char *run, *file; /* name of the run, path of the file; until close or RESTARTED */
     enum eventlog_what what;
     int64_t step;
-    double wall_time;        /* seconds since 1970, finite */
-    uint64_t offset;         /* where the record starts in the file */
-    const void *data;        /* length bytes: the record's data, a serialized tensorboard.Event */
+    double wall_time; /* seconds since 1970, finite */
+    uint64_t offset;  /* where the record starts in the file */
+    const void *data; /* length bytes: the record's data, a serialized tensorboard.Event */
     size_t length;
-    const void *payload;     /* payload_length bytes of it: file version, GraphDef, MetaGraphDef, the serialized
+    const void *payload; /* payload_length bytes of it: file version, GraphDef, MetaGraphDef, the serialized
                               * SessionLog, LogMessage or TaggedRunMetadata; NULL with values */
     size_t payload_length;
 };
@@ -114,12 +122,13 @@ struct eventlog_damage {
 /* The damage that eventlog_reader_next() has found. */
 const struct eventlog_damage *eventlog_reader_damage(const struct eventlog_reader *reader);
 
-struct eventlog_reader_totals { /* of the files that exist now, as far as they have been read */
+/* of the files that exist now, as far as they have been read */
+struct eventlog_reader_totals {
     uint64_t runs, files;
-    uint64_t records;    /* sound ones */
-    uint64_t damaged;    /* how often damage was reported */
-    uint64_t lost;       /* bytes skipped because of broken framing */
-    uint64_t unfinished; /* files that end inside a record: being written, or truncated */
+    uint64_t records;     /* sound ones */
+    uint64_t damaged;     /* how often damage was reported */
+    uint64_t lost;        /* bytes skipped because of broken framing */
+    uint64_t unfinished;  /* files that end inside a record: being written, or truncated */
     uint64_t reserved[8]; /* zero */
 };
 
@@ -129,27 +138,34 @@ struct eventlog_reader_totals eventlog_reader_totals(const struct eventlog_reade
 /* A series is a tag of a run; its first value says what it is. Valid until close or RESTARTED of its run. */
 struct eventlog_series {
     const char *run;
-    const char *tag;         /* tag_length bytes, then a NUL; may hold NULs and bytes that are not UTF-8 */
+    const char *tag; /* tag_length bytes, then a NUL; may hold NULs and bytes that are not UTF-8 */
     size_t tag_length;
-    const char *plugin;      /* "scalars", "images", ...; "" if none is named. Legacy values imply theirs */
+    const char *plugin; /* "scalars", "images", ...; "" if none is named. Legacy values imply theirs */
     const char *display_name, *description; /* "" where there is none; Markdown */
     const void *plugin_content;             /* plugin_content_length bytes */
     size_t plugin_content_length;
 };
 
-enum eventlog_kind { /* of a value */
+/* of a value */
+enum eventlog_kind {
     EVENTLOG_KIND_OTHER,     /* without content, or of a form that no plugin shows */
     EVENTLOG_KIND_SCALAR,    /* number */
     EVENTLOG_KIND_HISTOGRAM, /* eventlog_reader_histogram() */
     EVENTLOG_KIND_IMAGE,     /* eventlog_reader_blobs(), here and for the next two */
     EVENTLOG_KIND_AUDIO,
     EVENTLOG_KIND_TEXT,
-    EVENTLOG_KIND_TENSOR,    /* eventlog_reader_tensor() */
+    EVENTLOG_KIND_TENSOR, /* eventlog_reader_tensor() */
 };
 
-enum eventlog_stored { /* how the file holds it, with its number in TensorBoard's Value message */
-    EVENTLOG_STORED_NOTHING = 0, EVENTLOG_STORED_SIMPLE_VALUE = 2, EVENTLOG_STORED_OLD_HISTOGRAM = 3,
-    EVENTLOG_STORED_IMAGE = 4, EVENTLOG_STORED_HISTOGRAM = 5, EVENTLOG_STORED_AUDIO = 6, EVENTLOG_STORED_TENSOR = 8,
+/* how the file holds it, with its number in TensorBoard's Value message */
+enum eventlog_stored {
+    EVENTLOG_STORED_NOTHING = 0,
+    EVENTLOG_STORED_SIMPLE_VALUE = 2,
+    EVENTLOG_STORED_OLD_HISTOGRAM = 3,
+    EVENTLOG_STORED_IMAGE = 4,
+    EVENTLOG_STORED_HISTOGRAM = 5,
+    EVENTLOG_STORED_AUDIO = 6,
+    EVENTLOG_STORED_TENSOR = 8,
 };
 
 enum { EVENTLOG_DTYPE_STRING = 7, EVENTLOG_DTYPE_BFLOAT16 = 14 }; /* beside enum eventlog_dtype, in files of others */
@@ -159,10 +175,10 @@ struct eventlog_value {
     enum eventlog_kind kind;
     int64_t step;
     double wall_time;
-    double number;          /* of a scalar; an integer beyond 2^53 is rounded */
+    double number; /* of a scalar; an integer beyond 2^53 is rounded */
     enum eventlog_stored stored;
-    int dtype;              /* of a tensor or simple_value, TensorFlow's number; else 0 */
-    const void *data;       /* length bytes: the serialized Summary.Value */
+    int dtype;        /* of a tensor or simple_value, TensorFlow's number; else 0 */
+    const void *data; /* length bytes: the serialized Summary.Value */
     size_t length;
 };
 
@@ -173,9 +189,9 @@ const struct eventlog_value *eventlog_reader_value(struct eventlog_reader *reade
  * EVENTLOG_ERROR_ARGUMENT: it is of another kind; EVENTLOG_ERROR_CORRUPT: its contents do not match its shape. */
 struct eventlog_tensor {
     int dtype;
-    size_t rank, elements;  /* elements: the product of the shape */
-    const int64_t *shape;   /* rank lengths */
-    const void *data;       /* `bytes` bytes: the elements row by row, little-endian; NULL for strings */
+    size_t rank, elements; /* elements: the product of the shape */
+    const int64_t *shape;  /* rank lengths */
+    const void *data;      /* `bytes` bytes: the elements row by row, little-endian; NULL for strings */
     size_t bytes;
     const struct eventlog_bytes *strings; /* string_count of them, for DT_STRING; NULL for numbers */
     size_t string_count;
@@ -185,7 +201,8 @@ struct eventlog_tensor {
 /* The shape and the elements of the current value, a tensor of any type. */
 int eventlog_reader_tensor(struct eventlog_reader *reader, struct eventlog_tensor *out, struct eventlog_error *error);
 
-struct eventlog_bucket { /* count values from left up to right */
+/* count values from left up to right */
+struct eventlog_bucket {
     double left, right, count;
 };
 
@@ -197,8 +214,8 @@ int eventlog_reader_histogram(struct eventlog_reader *reader, const struct event
 struct eventlog_blobs {
     const struct eventlog_bytes *items; /* encoded image files; WAV files; texts, row by row */
     size_t count;
-    int64_t width, height;              /* of images, as recorded with them; else 0 */
-    uint64_t reserved[4];               /* zero */
+    int64_t width, height; /* of images, as recorded with them; else 0 */
+    uint64_t reserved[4];  /* zero */
 };
 
 /* The pictures, clips or texts of the current value. */

@@ -19,7 +19,8 @@ enum { DESCRIPTION = 160, PATH_BYTES = 4096 };
  * hash's), and size - rank of the first rank that cannot take part, 0 for none. */
 enum { HEAD_SAME, HEAD_OPPOSITE, HEAD_FAILED, HEAD };
 
-struct reduced { /* one value on its way through the reduction */
+/* one value on its way through the reduction */
+struct reduced {
     double value;
     int64_t operation;
 };
@@ -173,8 +174,10 @@ static int tell_difference(struct eventlog_mpi *log, uint64_t same, const char *
         (rc = broadcast(log, log->other, DESCRIPTION, differs, what, error)) != EVENTLOG_OK)
         return rc;
     if (!strcmp(log->first, log->other))
-        return fail(error, EVENTLOG_ERROR_ARGUMENT, "the ranks differ: rank 0 and rank %d call %.150s, but not with "
-                    "the same tags and operations after it", differs, log->first);
+        return fail(
+            error, EVENTLOG_ERROR_ARGUMENT,
+            "the ranks differ: rank 0 and rank %d call %.150s, but not with the same tags and operations after it",
+            differs, log->first);
     return fail(error, EVENTLOG_ERROR_ARGUMENT, "the ranks differ: rank 0 calls %.150s; rank %d calls %.150s",
                 log->first, differs, log->other);
 }
@@ -187,8 +190,9 @@ static int begin(struct eventlog_mpi *log, const char *what, uint64_t same, int 
     int waited;
 
     if (log->broken)
-        return fail(error, EVENTLOG_ERROR_IO, "rank %d of %d: an earlier call between the ranks failed; only closing "
-                    "is left", log->rank, log->size);
+        return fail(error, EVENTLOG_ERROR_IO,
+                    "rank %d of %d: an earlier call between the ranks failed; only closing is left", log->rank,
+                    log->size);
     same = hash(what, strlen(what), same);
     log->mine[HEAD_SAME] = same;
     log->mine[HEAD_OPPOSITE] = ~same;
@@ -276,8 +280,8 @@ static int check_open(MPI_Comm comm, struct eventlog_error *error)
     int up = 0, down = 0, inter = 0;
 
     if (MPI_Initialized(&up) != MPI_SUCCESS || !up || MPI_Finalized(&down) != MPI_SUCCESS || down)
-        return fail(error, EVENTLOG_ERROR_ARGUMENT, "MPI is not running; open a log after MPI_Init and before "
-            "MPI_Finalize");
+        return fail(error, EVENTLOG_ERROR_ARGUMENT,
+                    "MPI is not running; open a log after MPI_Init and before MPI_Finalize");
     if (comm == MPI_COMM_NULL || MPI_Comm_test_inter(comm, &inter) != MPI_SUCCESS || inter)
         return fail(error, EVENTLOG_ERROR_ARGUMENT, "the communicator must be an intracommunicator");
     return EVENTLOG_OK;
@@ -320,8 +324,8 @@ int eventlog_mpi_open(struct eventlog_mpi **out, MPI_Comm comm, const char *dire
         if (options->reserved[i])
             rc = fail(&mine, EVENTLOG_ERROR_ARGUMENT, "options.reserved is not zero: an option of a later version");
     if (log->runs != EVENTLOG_MPI_REDUCED && log->runs != EVENTLOG_MPI_RUN_PER_RANK)
-        rc = fail(&mine, EVENTLOG_ERROR_ARGUMENT, "options.runs is %d, which is not an "
-            "eventlog_mpi_runs", (int)log->runs);
+        rc = fail(&mine, EVENTLOG_ERROR_ARGUMENT, "options.runs is %d, which is not an eventlog_mpi_runs",
+                  (int)log->runs);
     if ((rc = begin(log, log->runs == EVENTLOG_MPI_REDUCED ? "open, reduced" : "open, a run per rank", 0, rc, &mine,
                     error)) == EVENTLOG_OK)
         rc = end(log, "open", open_writer(log, directory, options->writer, &mine), &mine, error);
@@ -450,8 +454,8 @@ int eventlog_mpi_scalars(struct eventlog_mpi *log, const struct eventlog_mpi_sca
             same = hash(scalars[i].tag, strlen(scalars[i].tag) + 1, same);
             same = hash(&scalars[i].operation, sizeof scalars[i].operation, same);
         }
-        snprintf(what, sizeof what, "step %lld of %zu scalar%s '%.80s' (%s)%s", (long long)step, n,
-                 n > 1 ? "s," : "", scalars[0].tag, operations[scalars[0].operation], n > 1 ? " first" : "");
+        snprintf(what, sizeof what, "step %lld of %zu scalar%s '%.80s' (%s)%s", (long long)step, n, n > 1 ? "s," : "",
+                 scalars[0].tag, operations[scalars[0].operation], n > 1 ? " first" : "");
         rc = take_values(log, scalars, n, &mine);
     }
     if ((rc = begin(log, what, same, rc, &mine, error)) == EVENTLOG_OK &&

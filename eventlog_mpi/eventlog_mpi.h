@@ -34,7 +34,8 @@ extern "C" {
 
 struct eventlog_mpi;
 
-enum eventlog_mpi_operation { /* over the values of all ranks; a NaN on any rank gives NaN */
+/* over the values of all ranks; a NaN on any rank gives NaN */
+enum eventlog_mpi_operation {
     EVENTLOG_MPI_MEAN = 0,
     EVENTLOG_MPI_SUM = 1,
     EVENTLOG_MPI_MIN = 2,
@@ -46,7 +47,8 @@ enum eventlog_mpi_runs {
     EVENTLOG_MPI_RUN_PER_RANK = 1, /* every rank writes its own values, unreduced, into <directory>/rank-<rank> */
 };
 
-struct eventlog_mpi_options { /* all zero, or NULL: the defaults */
+/* all zero, or NULL: the defaults */
+struct eventlog_mpi_options {
     enum eventlog_mpi_runs runs;                  /* default EVENTLOG_MPI_REDUCED; the same on every rank */
     double deadline_seconds;                      /* how long a call waits for other ranks; default 0: forever */
     const struct eventlog_writer_options *writer; /* options of the event writers; default NULL */

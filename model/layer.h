@@ -39,14 +39,14 @@ enum { VALUE_NONE = -1, VALUE_IMAGES = 0 }; /* value 0 is the network's input */
 
 struct value {
     struct shape shape;
-    int producer;       /* layer that writes it; -1: the images */
+    int producer; /* layer that writes it; -1: the images */
     int consumers;
     int overwritten;    /* a layer works on it in place: nobody else may use it any more */
     int data, gradient; /* the value whose memory it uses; itself unless shared */
     /* Set by network_plan on values that own memory: whole batch (in the plan's long memory) or one slice (in the
      * memory that each segment reuses), and the offset in reals. */
     int data_whole, gradient_whole;
-    int wanted_whole;   /* a layer needs it for all images at once */
+    int wanted_whole; /* a layer needs it for all images at once */
     size_t data_place, gradient_place;
 };
 
@@ -55,17 +55,17 @@ struct run {
     const real *parameters, *statistics;
     real *exchange;
     size_t parameter_count;
-    int training, count;   /* count: images of the batch */
-    const struct field *input; /* what the network is fed, of all samples of the batch */
+    int training, count;              /* count: images of the batch */
+    const struct field *input;        /* what the network is fed, of all samples of the batch */
     const struct gradient_sink *sink; /* training; NULL: nobody is told */
-    const struct batch *batch; /* NULL: not scored */
-    const float *weights;  /* of the batch's labels; NULL: all are 1 */
-    double weight;         /* of the whole batch; training */
-    int64_t first_sample;  /* index of the batch's first image in the caller's */
+    const struct batch *batch;        /* NULL: not scored */
+    const float *weights;             /* of the batch's labels; NULL: all are 1 */
+    double weight;                    /* of the whole batch; training */
+    int64_t first_sample;             /* index of the batch's first image in the caller's */
     uint64_t seed;
     int ties_are_correct;
     struct score *score;
-    network_leave *leave;  /* NULL: never */
+    network_leave *leave; /* NULL: never */
     void *leave_context;
 };
 
@@ -76,8 +76,12 @@ enum { LAYER_INPUTS_MAX = 8 };
  * it. */
 struct slice {
     int first, count;
-    union { const real *in, *ins[LAYER_INPUTS_MAX]; };
-    union { real *gradient_in, *gradients_in[LAYER_INPUTS_MAX]; };
+    union {
+        const real *in, *ins[LAYER_INPUTS_MAX];
+    };
+    union {
+        real *gradient_in, *gradients_in[LAYER_INPUTS_MAX];
+    };
     real *out, *gradient_out;
 };
 
@@ -99,39 +103,41 @@ struct layer_kind {
 };
 
 enum layer_flag {
-    LAYER_KEEPS_IN = 1,         /* backward reads the inputs' data */
-    LAYER_KEEPS_OUT = 2,        /* backward reads the output's data */
-    LAYER_IN_PLACE = 4,         /* the output and its gradient replace the first input's in its memory */
-    LAYER_AGAIN = 8,            /* cheap: computed again in the backward pass instead of kept */
-    LAYER_BARRIER = 16,         /* forward needs all earlier layers done on the whole batch */
-    LAYER_TRAINING_ONLY = 32,   /* not run by inference */
-    LAYER_NO_GRADIENT_IN = 64,  /* backward leaves the inputs' gradients to another layer */
-    LAYER_ADDS = 128,           /* backward itself adds to inputs' gradients, in order, if accumulate is set */
-    LAYER_SCORES = 256,         /* needs labels */
+    LAYER_KEEPS_IN = 1,          /* backward reads the inputs' data */
+    LAYER_KEEPS_OUT = 2,         /* backward reads the output's data */
+    LAYER_IN_PLACE = 4,          /* the output and its gradient replace the first input's in its memory */
+    LAYER_AGAIN = 8,             /* cheap: computed again in the backward pass instead of kept */
+    LAYER_BARRIER = 16,          /* forward needs all earlier layers done on the whole batch */
+    LAYER_TRAINING_ONLY = 32,    /* not run by inference */
+    LAYER_NO_GRADIENT_IN = 64,   /* backward leaves the inputs' gradients to another layer */
+    LAYER_ADDS = 128,            /* backward itself adds to inputs' gradients, in order, if accumulate is set */
+    LAYER_SCORES = 256,          /* needs labels */
     LAYER_READS_INTEGERS = 1024, /* its input is what the network is fed, and that is integers */
-    LAYER_KEEPS_SIGN = 512,     /* in place, but positive values stay positive unless their gradient becomes 0 */
+    LAYER_KEEPS_SIGN = 512,      /* in place, but positive values stay positive unless their gradient becomes 0 */
 };
 
 struct layer_input {
     int value;
     int gradient_only; /* a later layer makes it; this layer only reads its gradient in backward */
     /* Set by network_plan: */
-    int wanted;        /* 0: nothing before it learns, so its gradient is not needed */
-    int accumulate;    /* its gradient holds another consumer's part: add to it */
-    int shared;        /* its gradient is already in the output's memory */
+    int wanted;     /* 0: nothing before it learns, so its gradient is not needed */
+    int accumulate; /* its gradient holds another consumer's part: add to it */
+    int shared;     /* its gradient is already in the output's memory */
 };
 
 struct layer {
     const struct layer_kind *kind;
     struct layer_input inputs[LAYER_INPUTS_MAX];
-    int input_count, out;         /* out: value; VALUE_NONE: none */
-    int reads_sign;               /* 1: backward reads the sign of its output */
-    int whole;                    /* needs all images of the batch in one slice */
-    union { struct shape in_shape, in_shapes[LAYER_INPUTS_MAX]; }; /* in_shape: the first input's */
+    int input_count, out; /* out: value; VALUE_NONE: none */
+    int reads_sign;       /* 1: backward reads the sign of its output */
+    int whole;            /* needs all images of the batch in one slice */
+    union {
+        struct shape in_shape, in_shapes[LAYER_INPUTS_MAX];
+    }; /* in_shape: the first input's */
     struct shape out_shape;
-    size_t low;                   /* lowest offset of its parameters; SIZE_MAX without */
-    void *state;                  /* of its kind: options, offsets of variables, memory; the plan frees it */
-    int segment;                  /* set by network_plan */
+    size_t low;  /* lowest offset of its parameters; SIZE_MAX without */
+    void *state; /* of its kind: options, offsets of variables, memory; the plan frees it */
+    int segment; /* set by network_plan */
 };
 
 #endif

@@ -9,17 +9,16 @@
 #include "base/error.h"
 #include "base/batch.h"
 
-
 struct network_builder; /* network_builder.h: what `build` calls, layer by layer */
 
 struct model {
     const char *name;
-    int height, width, channels, classes;              /* of the input the network is fed, and its logits */
-    int integers;                   /* 1: the input is integers of any width, such as tokens */
-    const char *transform;          /* for images that are not augmented: a name in dataset/transform.h */
-    int moving_averages;            /* 1: evaluated with moving averages of its weights if a checkpoint has them */
-    int ties_are_correct;           /* 1: correct if no logit is above the label's (tutorial); 0: argmax, lowest */
-    double statistics_decay;        /* of batch-norm moving statistics; 0 without batch norm */
+    int height, width, channels, classes; /* of the input the network is fed, and its logits */
+    int integers;                         /* 1: the input is integers of any width, such as tokens */
+    const char *transform;                /* for images that are not augmented: a name in dataset/transform.h */
+    int moving_averages;     /* 1: evaluated with moving averages of its weights if a checkpoint has them */
+    int ties_are_correct;    /* 1: correct if no logit is above the label's (tutorial); 0: argmax, lowest */
+    double statistics_decay; /* of batch-norm moving statistics; 0 without batch norm */
     int (*build)(struct network_builder *b, struct error *e);
 };
 

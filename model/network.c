@@ -52,8 +52,7 @@ int network_new(struct network **out, const struct model *model, int max_batch, 
     network_builder_init(b, model);
     rc = b->error.code ? b->error.code : model->build(b, &b->error);
     if (b->error.code || rc < 0) {
-        rc = b->error.code ? error_copy(e, &b->error)
-                           : error_set(e, rc, "model %s cannot be built", model->name);
+        rc = b->error.code ? error_copy(e, &b->error) : error_set(e, rc, "model %s cannot be built", model->name);
         goto fail;
     }
     if (b->plan.logits == VALUE_NONE) {
@@ -152,18 +151,15 @@ static double draw(const struct variable *v, struct random *r)
     double z;
 
     switch (v->initial) {
-    case INITIAL_NORMAL:
-        return v->initial_value * random_normal(r);
+    case INITIAL_NORMAL: return v->initial_value * random_normal(r);
     case INITIAL_TRUNCATED_NORMAL:
         do
             z = random_normal(r);
         while (fabs(z) > 2);
         return v->initial_value * z;
-    case INITIAL_UNIFORM:
-        return v->initial_value * (2 * random_uniform(r) - 1);
+    case INITIAL_UNIFORM: return v->initial_value * (2 * random_uniform(r) - 1);
     case INITIAL_CONSTANT:
-    default:
-        return v->initial_value;
+    default: return v->initial_value;
     }
 }
 

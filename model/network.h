@@ -34,10 +34,10 @@ struct variable {
     int rank;
     int64_t shape[4];
     size_t offset, count;
-    double decay;            /* weight decay d: the loss has d * 1/2 * |w|^2, the gradient d * w */
+    double decay; /* weight decay d: the loss has d * 1/2 * |w|^2, the gradient d * w */
     enum initial_kind initial;
-    double initial_value;    /* constant; standard deviation; or bound of the uniform */
-    char debias_scope[128];  /* STATISTIC with zero-debiased moving average: its scope S, else "" */
+    double initial_value;   /* constant; standard deviation; or bound of the uniform */
+    char debias_scope[128]; /* STATISTIC with zero-debiased moving average: its scope S, else "" */
 };
 
 struct network;

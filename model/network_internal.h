@@ -15,7 +15,7 @@ struct network_builder {
     size_t variable_count, variable_room;
     size_t parameters, statistics; /* reals so far */
     struct network_plan plan;
-    struct error error;         /* the first mistake */
+    struct error error; /* the first mistake */
 };
 
 /* Adds a layer of that kind from value `in` to a new value of shape `out`, with `state_size` zeroed bytes of state.

@@ -10,7 +10,7 @@
 enum {
     SLICE_BYTES = 128 << 10, /* target for the largest value of a slice: several of them share the L2 cache */
     SLICE_MAX = 32,
-    PLACE = 64 / sizeof(real),   /* offsets are multiples of a cache line */
+    PLACE = 64 / sizeof(real), /* offsets are multiples of a cache line */
     HUGE_PAGE = 2 << 20,
 };
 

@@ -27,7 +27,7 @@ struct network_plan {
     size_t layer_room, value_room;
     struct segment *segments;
     int segment_count;
-    int logits;            /* value */
+    int logits; /* value */
     int dropouts;
     real *whole, *local, *temporary;
     void *memory;

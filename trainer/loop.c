@@ -13,7 +13,7 @@
 #include <string.h>
 
 #define STOP_LOOK_SECONDS 0.5
-#define GIVE_UP_SECONDS 0.3  /* part of the time that mpirun leaves between SIGTERM and SIGKILL */
+#define GIVE_UP_SECONDS 0.3 /* part of the time that mpirun leaves between SIGTERM and SIGKILL */
 #define BATCH_LOOK_SECONDS 0.02
 #define TICK_SECONDS 0.1
 #define STATE_SECONDS 10
@@ -136,8 +136,10 @@ static void tell_of_grace(struct loop *l, double seconds)
     if (l->grace_told || l->options->quiet || grace == 0 || seconds < grace / 2)
         return;
     l->grace_told = 1;
-    log_line(l->log, "saving took %.1f s, and an interrupted mpirun kills its ranks %g s after SIGTERM; to save in "
-             "time then, start it with --mca " WORLD_GRACE_PARAMETER " %.0f", seconds, grace, ceil(4 * seconds));
+    log_line(l->log,
+             "saving took %.1f s, and an interrupted mpirun kills its ranks %g s after SIGTERM; to save in time then, "
+             "start it with --mca " WORLD_GRACE_PARAMETER " %.0f",
+             seconds, grace, ceil(4 * seconds));
 }
 
 /* Saves into the directory that has the name once it is done. */
@@ -231,15 +233,17 @@ static void tell_of_old_stop(struct loop *l)
     if (!l->lead || !directory || !l->strategy->more || stop_file_read(directory, &stop, NULL) != 1)
         return;
     l->old_stop_told = 1;
-    log_line(l->log, "trainer: %s/stop.json was left by an earlier run%s%s and ends this one after a step: %s; delete "
-             "it to continue", directory, stop.written > 0 ? " on " : "",
+    log_line(l->log,
+             "trainer: %s/stop.json was left by an earlier run%s%s and ends this one after a step: %s; delete it to "
+             "continue",
+             directory, stop.written > 0 ? " on " : "",
              stop.written > 0 ? time_text(TIME_SHORT, stop.written, when) : "", stop.reason);
 }
 
 int loop_open(struct loop *l, const struct train_options *options, struct strategy *strategy,
               struct micro_shards *shards, struct batch_source *source, struct loss_averages *losses,
-              struct loop_signals *signals, int *lock, struct log *log,
-              const struct training_position *position, int64_t saved, struct error *e)
+              struct loop_signals *signals, int *lock, struct log *log, const struct training_position *position,
+              int64_t saved, struct error *e)
 {
     int rc;
 
@@ -360,7 +364,8 @@ static int steps(struct loop *l, struct error *e)
         /* The step of an asynchronous push is only known afterwards. */
         int wanted = l->lead && (!o->strategy.synchronous || progress_due(&l->progress, before + 1, o->max_steps));
         double decay = l->losses->count ? loss_averages_before(l->losses, s->network)
-                                        : wanted ? network_decay_loss(s->network) : 0;
+                       : wanted         ? network_decay_loss(s->network)
+                                        : 0;
         struct tally tally;
 
         if ((rc = train_step(l, &tally, e)) < 0)
@@ -378,8 +383,10 @@ static int steps(struct loop *l, struct error *e)
         if (tally.flags & TALLY_BAD) {
             l->bad = 1;
             if (l->lead)
-                log_line(l->log, "trainer: the loss is not finite at step %" PRId64 "; stopped, the last checkpoint "
-                         "is kept; try a lower --learning-rate", tally.global_step);
+                log_line(l->log,
+                         "trainer: the loss is not finite at step %" PRId64
+                         "; stopped, the last checkpoint is kept; try a lower --learning-rate",
+                         tally.global_step);
             return OK;
         }
         loss_averages_after(l->losses, score_loss(&tally.score));
@@ -420,10 +427,14 @@ int loop_close(struct loop *l, int failed)
     char newest[4096 + 32] = "";
     struct error e = { 0 };
     int lost = l->lead && l->options->checkpoint_directory && keep_directory(l, &e) < 0;
-    struct summary s = { .state = last_state(l, failed), .run_option = l->options->strategy.kind->name,
-                         .reason = l->state.reason, .checkpoint = newest,
-                         .global_step = l->position.global_step, .max_steps = l->options->max_steps,
-                         .world_size = (int)l->position.world_size, .workers = l->strategy->workers,
+    struct summary s = { .state = last_state(l, failed),
+                         .run_option = l->options->strategy.kind->name,
+                         .reason = l->state.reason,
+                         .checkpoint = newest,
+                         .global_step = l->position.global_step,
+                         .max_steps = l->options->max_steps,
+                         .world_size = (int)l->position.world_size,
+                         .workers = l->strategy->workers,
                          .input_waited = batch_source_waited(l->source) };
     const int stopped = !strcmp(s.state, "stopped"), interrupted = (l->signal & TALLY_INT) != 0;
 
@@ -433,8 +444,9 @@ int loop_close(struct loop *l, int failed)
         if (l->signal)
             snprintf(l->state.signal, sizeof l->state.signal, "%s", interrupted ? "SIGINT" : "SIGTERM");
         snprintf(l->state.reason, sizeof l->state.reason, "%s",
-                 !l->signal ? "the launcher of the ranks (mpirun) is gone" : interrupted ? "interrupted by SIGINT"
-                                                                                         : "terminated by SIGTERM");
+                 !l->signal    ? "the launcher of the ranks (mpirun) is gone"
+                 : interrupted ? "interrupted by SIGINT"
+                               : "terminated by SIGTERM");
     }
     if (lost || (lost = write_state(l, s.state, &e) < 0)) {
         sign(l, &e);

@@ -27,7 +27,8 @@
 #include <signal.h>
 #include <stdint.h>
 
-struct loop_signals { /* set by main's handlers */
+/* set by main's handlers */
+struct loop_signals {
     volatile sig_atomic_t stop;      /* the signal that asked for the end; 0: none */
     volatile sig_atomic_t save;      /* 1: a checkpoint was requested */
     volatile sig_atomic_t continued; /* 1: SIGCONT came, which mpirun first sends to the ranks that it ends */
@@ -45,10 +46,10 @@ struct loop {
     struct training_position position;
     struct progress progress;
     struct training_state state;
-    int lead;              /* 1: rank 0, which saves and logs */
-    int began;             /* 1: training.json says "running" for this run, and this rank has not ended it */
-    int64_t saved;         /* step of the newest checkpoint of this run, or the one resumed from; -1: none */
-    int64_t tried;         /* step of the last attempt to save, from which the next is counted */
+    int lead;      /* 1: rank 0, which saves and logs */
+    int began;     /* 1: training.json says "running" for this run, and this rank has not ended it */
+    int64_t saved; /* step of the newest checkpoint of this run, or the one resumed from; -1: none */
+    int64_t tried; /* step of the last attempt to save, from which the next is counted */
     double tried_at;
     double looked_at;      /* monotonic: the last look for a stop file */
     double ticked_at;      /* monotonic: the last check for periodic work */
@@ -68,8 +69,8 @@ struct loop {
  * makes the checkpoint directory again if that is deleted, moved or replaced. */
 int loop_open(struct loop *l, const struct train_options *options, struct strategy *strategy,
               struct micro_shards *shards, struct batch_source *source, struct loss_averages *losses,
-              struct loop_signals *signals, int *lock, struct log *log,
-              const struct training_position *position, int64_t saved, struct error *e);
+              struct loop_signals *signals, int *lock, struct log *log, const struct training_position *position,
+              int64_t saved, struct error *e);
 
 /* Trains to the end, and releases the other ranks properly. OK even if checkpoints failed or the loss was bad. < 0: a
  * rank failed or did not answer; the caller must end the other ranks. */

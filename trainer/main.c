@@ -37,7 +37,7 @@ struct run {
     int64_t resumed; /* step of the checkpoint resumed from, -1: a new run */
     int workers, worker;
     int mourned; /* servers: 1: it was checked whether rank 0 died */
-    int lock; /* rank 0: of the checkpoint directory; -1: none */
+    int lock;    /* rank 0: of the checkpoint directory; -1: none */
 };
 
 /* A second signal leaves one more second to end properly, a third none. */
@@ -103,9 +103,9 @@ static int open_data(struct run *r, struct error *e)
                          m->height, m->width, m->channels, m->classes, o->data, height, width, channels,
                          r->dataset->classes);
     if (together > (int64_t)r->dataset->count)
-        return error_set(e, ERR_ARG, "--batch-size %d: a step of %d worker%s would take %" PRId64 " images, but %s has "
-                         "%zu", o->batch_size, r->workers, r->workers == 1 ? "" : "s", together, o->data,
-                         r->dataset->count);
+        return error_set(e, ERR_ARG,
+                         "--batch-size %d: a step of %d worker%s would take %" PRId64 " images, but %s has %zu",
+                         o->batch_size, r->workers, r->workers == 1 ? "" : "s", together, o->data, r->dataset->count);
     return OK;
 }
 
@@ -119,8 +119,9 @@ static int shards_of_worker(const struct run *r, struct error *e)
         return error_set(e, ERR_ARG, "--micro-shards %d: not a multiple of the %d workers", o->micro_shards,
                          r->workers);
     if (o->batch_size % count)
-        return error_set(e, ERR_ARG, "--micro-shards %d: a worker's batch of %d images cannot be cut into %d equal "
-                         "parts", o->micro_shards, o->batch_size, count);
+        return error_set(e, ERR_ARG,
+                         "--micro-shards %d: a worker's batch of %d images cannot be cut into %d equal parts",
+                         o->micro_shards, o->batch_size, count);
     return count;
 }
 
@@ -140,7 +141,8 @@ static int build(struct run *r, struct error *e)
     return rc;
 }
 
-struct changes { /* settings that affect the curve: old and new */
+/* settings that affect the curve: old and new */
+struct changes {
     struct buffer before, after;
 };
 
@@ -248,8 +250,9 @@ static int load_newest(struct run *r, const struct checkpoint_list *list, struct
         }
     }
     if (rc == 0 && list->count)
-        return error_set(e, ERR_CORRUPT, "--checkpoint-dir %s: no checkpoint in it is whole; to start anew, use "
-                         "--resume never", r->options.checkpoint_directory);
+        return error_set(e, ERR_CORRUPT,
+                         "--checkpoint-dir %s: no checkpoint in it is whole; to start anew, use --resume never",
+                         r->options.checkpoint_directory);
     return rc;
 }
 
@@ -299,7 +302,11 @@ static int restore(struct run *r, struct error *e)
 /* All ranks get rank 0's state, including servers: this makes replicas equal at the start. */
 static int share_state(struct run *r, struct error *e)
 {
-    struct { int64_t step, resumed; uint64_t seed; struct optimizer_counters counters; } head;
+    struct {
+        int64_t step, resumed;
+        uint64_t seed;
+        struct optimizer_counters counters;
+    } head;
     const struct train_options *o = &r->options;
     int rc;
 
@@ -459,9 +466,11 @@ static void say_what_begins(struct run *r)
         snprintf(shards, sizeof shards, "%d micro-shards", o->micro_shards);
     if (together > 1 || shards[0])
         snprintf(batch, sizeof batch, " (%d x %d%s%s)", together, o->batch_size, shards[0] ? ", " : "", shards);
-    log_line(&r->log, "%s (%zu weights) on %s (%.0f images): %s%s%s; %sbatch %d%s, %s steps an epoch, to step %" PRId64
-             "; %s, learning rate %g", o->model->name, network_parameter_count(r->network), o->data, images,
-             o->strategy.label, how[0] ? ", " : "", how, together > 1 ? "global " : "", together * o->batch_size, batch,
+    log_line(&r->log,
+             "%s (%zu weights) on %s (%.0f images): %s%s%s; %sbatch %d%s, %s steps an epoch, to step %" PRId64
+             "; %s, learning rate %g",
+             o->model->name, network_parameter_count(r->network), o->data, images, o->strategy.label,
+             how[0] ? ", " : "", how, together > 1 ? "global " : "", together * o->batch_size, batch,
              human_number(images / (together * o->batch_size), epoch), o->max_steps,
              optimizer_kind_names[o->optimizer.kind], o->optimizer.learning_rate);
 }
@@ -471,8 +480,9 @@ static void say_if_done(struct run *r)
     const struct train_options *o = &r->options;
 
     if (r->position.global_step >= o->max_steps && world_rank(r->world) == 0 && !o->quiet)
-        log_line(&r->log, "the checkpoint is at step %" PRId64 " and --max-steps is %" PRId64 ": nothing is left to "
-                 "train", r->position.global_step, o->max_steps);
+        log_line(&r->log,
+                 "the checkpoint is at step %" PRId64 " and --max-steps is %" PRId64 ": nothing is left to train",
+                 r->position.global_step, o->max_steps);
 }
 
 static int train(struct run *r)

@@ -9,7 +9,8 @@
 const char *const optimizer_kind_names[OPTIMIZER_KINDS] = { OPTIMIZERS(KIND_TEXT) };
 const struct optimizer_rule *const optimizer_kind_rules[OPTIMIZER_KINDS] = { OPTIMIZERS(KIND_RULE) };
 
-struct segment { /* one variable's range in the exchange vector, and what its update depends on */
+/* one variable's range in the exchange vector, and what its update depends on */
+struct segment {
     size_t from, to;
     int statistic, debias;
     float decay;
@@ -22,7 +23,7 @@ struct optimizer {
     size_t parameters, statistics;
     struct segment *segments; /* in order of `from` */
     size_t segment_count;
-    real *memory;             /* slot 1, slot 2, averages, biased; those that exist */
+    real *memory; /* slot 1, slot 2, averages, biased; those that exist */
     real *slot1, *slot2, *averages, *biased;
     double statistics_decay;
 };
@@ -167,7 +168,8 @@ static void update_statistics(const struct optimizer *o, int64_t step, real scal
 
 static struct optimizer_state state_at(const struct optimizer_state *s, size_t i)
 {
-    return (struct optimizer_state){ .values = s->values + i, .first = s->first ? s->first + i : NULL,
+    return (struct optimizer_state){ .values = s->values + i,
+                                     .first = s->first ? s->first + i : NULL,
                                      .second = s->second ? s->second + i : NULL,
                                      .averages = s->averages ? s->averages + i : NULL };
 }
@@ -228,26 +230,17 @@ struct optimizer_array optimizer_array(struct optimizer *o, enum optimizer_array
     struct optimizer_array a = { NULL, o->parameters, 0 };
 
     switch (kind) {
-    case ARRAY_WEIGHTS:
-        a.values = network_parameters(o->network);
-        break;
-    case ARRAY_SLOT_1:
-        a.values = o->slot1;
-        break;
-    case ARRAY_SLOT_2:
-        a.values = o->slot2;
-        break;
-    case ARRAY_AVERAGES:
-        a.values = o->averages;
-        break;
+    case ARRAY_WEIGHTS: a.values = network_parameters(o->network); break;
+    case ARRAY_SLOT_1: a.values = o->slot1; break;
+    case ARRAY_SLOT_2: a.values = o->slot2; break;
+    case ARRAY_AVERAGES: a.values = o->averages; break;
     case ARRAY_STATISTICS:
     case ARRAY_BIASED:
         a.values = kind == ARRAY_BIASED ? o->biased : network_statistics(o->network);
         a.count = o->statistics;
         a.base = o->parameters;
         break;
-    case ARRAY_KINDS:
-        break;
+    case ARRAY_KINDS: break;
     }
     if (!a.values)
         a.count = 0;

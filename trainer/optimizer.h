@@ -26,10 +26,10 @@ extern const struct optimizer_rule *const optimizer_kind_rules[OPTIMIZER_KINDS];
 
 struct optimizer_options {
     enum optimizer_kind kind;
-    double learning_rate;  /* the base rate */
+    double learning_rate;                          /* the base rate */
     double (*schedule)(double base, int64_t step); /* returns the rate of a step; NULL: always the base rate */
-    double momentum;       /* OPTIMIZER_MOMENTUM: usually 0.9 */
-    double moving_average; /* decay of the moving averages of the variables; 0: no averages */
+    double momentum;                               /* OPTIMIZER_MOMENTUM: usually 0.9 */
+    double moving_average;                         /* decay of the moving averages of the variables; 0: no averages */
 };
 
 struct optimizer;
@@ -71,7 +71,13 @@ struct network *optimizer_network(const struct optimizer *o);
 /* The state, array by array, for saving, sending and fetching. Element i of an array belongs to element base + i of the
  * exchange vector. Absent arrays have count 0. */
 enum optimizer_array_kind {
-    ARRAY_WEIGHTS, ARRAY_STATISTICS, ARRAY_SLOT_1, ARRAY_SLOT_2, ARRAY_AVERAGES, ARRAY_BIASED, ARRAY_KINDS
+    ARRAY_WEIGHTS,
+    ARRAY_STATISTICS,
+    ARRAY_SLOT_1,
+    ARRAY_SLOT_2,
+    ARRAY_AVERAGES,
+    ARRAY_BIASED,
+    ARRAY_KINDS
 };
 struct optimizer_array {
     real *values;

@@ -111,8 +111,8 @@ void progress_show(struct progress *p)
         return;
     n = snprintf(text, sizeof text, "step %" PRId64 " of %" PRId64, p->rate.step, p->max_steps);
     if (speed > 0)
-        snprintf(text + n, sizeof text - (size_t)n, ", %s steps/s, %s images/s, %s to go",
-                 human_number(speed, steps), human_number(speed * (double)p->images_step, images),
+        snprintf(text + n, sizeof text - (size_t)n, ", %s steps/s, %s images/s, %s to go", human_number(speed, steps),
+                 human_number(speed * (double)p->images_step, images),
                  human_duration(rate_left(&p->rate, p->max_steps, now), left));
     if (!p->watched) {
         log_progress(p->log, "%s", text);
@@ -167,9 +167,10 @@ static void print_json(const struct progress *p, const struct summary *s, double
     json_text(&b, s->run_option);
     buffer_append_text(&b, ", \"transport\": ");
     json_text(&b, s->report.transport);
-    buffer_format(&b, ", \"world_size\": %d, \"workers\": %d, \"global_step\": %" PRId64 ", \"max_steps\": %" PRId64
-                  ", \"steps\": %" PRId64, s->world_size, s->workers, s->global_step, s->max_steps,
-                  s->global_step - p->first_step);
+    buffer_format(&b,
+                  ", \"world_size\": %d, \"workers\": %d, \"global_step\": %" PRId64 ", \"max_steps\": %" PRId64
+                  ", \"steps\": %" PRId64,
+                  s->world_size, s->workers, s->global_step, s->max_steps, s->global_step - p->first_step);
     number(&b, "seconds", seconds);
     number(&b, "steps_per_second", speed);
     number(&b, "images_per_second", speed * (double)p->images_step);
@@ -195,8 +196,7 @@ static void say_of_ranks(const struct progress *p, const struct strategy_report 
     char sent[HUMAN_TEXT_MAX], stale[80] = "";
 
     if (r->staleness_max > 0)
-        snprintf(stale, sizeof stale, "; staleness mean %.2f, max %" PRId64, r->staleness_mean,
-                 r->staleness_max);
+        snprintf(stale, sizeof stale, "; staleness mean %.2f, max %" PRId64, r->staleness_mean, r->staleness_max);
     log_line(p->log, "rank 0 sent %s a step (%s) and waited %.1f %% of the time%s",
              human_bytes((uint64_t)r->bytes_step, sent), r->transport, seconds > 0 ? 100 * r->waited / seconds : 0,
              stale);

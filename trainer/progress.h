@@ -16,18 +16,18 @@
 struct eventlog_writer;
 
 struct progress {
-    struct log *log;                 /* borrowed */
+    struct log *log; /* borrowed */
     int quiet;
-    int watched;                     /* 1: the log goes to a terminal indirectly: see world_watched() */
-    int64_t log_every, images_step;  /* images_step: images per global step */
+    int watched;                    /* 1: the log goes to a terminal indirectly: see world_watched() */
+    int64_t log_every, images_step; /* images_step: images per global step */
     int64_t max_steps;
-    struct eventlog_writer *events;  /* NULL: no scalars */
+    struct eventlog_writer *events;    /* NULL: no scalars */
     int64_t first_step, logged, rated; /* steps at the start, the last point, and the last line with a rate */
     double started, logged_at, rated_at, flushed_at, first_step_at;
-    double shown_at;                 /* the last line that progress_show() wrote as a log line */
+    double shown_at; /* the last line that progress_show() wrote as a log line */
     struct rate rate;
-    double loss, precision;          /* of the last point */
-    int complained;                  /* 1: trouble with the event file was logged */
+    double loss, precision; /* of the last point */
+    int complained;         /* 1: trouble with the event file was logged */
 };
 
 /* log_directory NULL: no event file. The first record of the file is on disk on return. step: where the training
@@ -51,7 +51,8 @@ void progress_flush(struct progress *p, int durable);
 /* ERR_IO: points are lost, which was logged. */
 int progress_close(struct progress *p);
 
-struct summary { /* of a whole run, as rank 0 sees it */
+/* of a whole run, as rank 0 sees it */
+struct summary {
     const char *state, *run_option;
     const char *reason;     /* why it stopped; "" */
     const char *checkpoint; /* the newest one's path; "" */

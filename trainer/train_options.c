@@ -17,7 +17,8 @@ static const char examples[] =
 
 enum { OWN_ROWS = STRATEGY_KINDS * STRATEGY_ROWS, COMMON_ROWS = 31 };
 
-struct command { /* as given; initially the defaults below */
+/* as given; initially the defaults below */
+struct command {
     struct train_options o; /* what needs no translation */
     const char *model, *run_option, *optimizer, *shard, *resume;
     int64_t batch_size, micro_shards, keep, seed, bucket_bytes;
@@ -25,14 +26,18 @@ struct command { /* as given; initially the defaults below */
     int moving_average;
     char models[256], data_sets[256], strategies[128]; /* to choose from */
     char strategies_help[640];
-    struct strategy_own own[STRATEGY_KINDS];    /* of each kind of strategy, by row in the table */
-    struct option *own_rows[STRATEGY_KINDS];    /* its options, in the common table */
+    struct strategy_own own[STRATEGY_KINDS]; /* of each kind of strategy, by row in the table */
+    struct option *own_rows[STRATEGY_KINDS]; /* its options, in the common table */
     size_t own_count[STRATEGY_KINDS];
 };
 
 static const struct command defaults = {
     .o = { .augment = 1, .max_steps = 1000, .log_every = 10, .deadline = TRAIN_DEADLINE },
-    .run_option = "single", .shard = "records", .resume = "auto", .keep = 5, .seed = 1,
+    .run_option = "single",
+    .shard = "records",
+    .resume = "auto",
+    .keep = 5,
+    .seed = 1,
     /* Below Open MPI's eager limit for TCP, 65536 with its header. Larger messages are announced first, and sent once
      * the receiver has answered: with a latency of 5 ms a step of lenet, ps, took 26 ms instead of 10. */
     .bucket_bytes = 61440,
@@ -84,8 +89,7 @@ static size_t fill_table(struct option *t, struct command *c)
 {
     const struct option what[] = {
         { OPTION_HEADING, .help = "What to train, and on which ranks:" },
-        { OPTION_CHOICE, .name = "model", .value = &c->model, .argument = "NAME",
-          .help = "Train this model. Required.",
+        { OPTION_CHOICE, .name = "model", .value = &c->model, .argument = "NAME", .help = "Train this model. Required.",
           .choices = options_choices(model_names(), c->models, sizeof c->models) },
         { OPTION_CHOICE, .name = "data", .value = &c->o.data, .argument = "NAME",
           .help = "Train on this data set. Required.",
@@ -103,8 +107,8 @@ static size_t fill_table(struct option *t, struct command *c)
         { OPTION_HEADING, .help = "How to train:" },
         { OPTION_INT, .name = "max-steps", .value = &c->o.max_steps, .argument = "N", .minimum = 1, .maximum = 1e15,
           .help = "Finish the training at global step N. Default: 1000." },
-        { OPTION_INT, .name = "batch-size", .value = &c->batch_size, .argument = "N", .minimum = 1,
-          .maximum = 1 << 20, .help = "Train each worker on N images per step. Default: the model's." },
+        { OPTION_INT, .name = "batch-size", .value = &c->batch_size, .argument = "N", .minimum = 1, .maximum = 1 << 20,
+          .help = "Train each worker on N images per step. Default: the model's." },
         { OPTION_INT, .name = "micro-shards", .value = &c->micro_shards, .argument = "N", .minimum = 1,
           .maximum = 1 << 20,
           .help = "Compute the gradients of a step in N equal parts of all workers' images, and add them in a fixed "
@@ -137,8 +141,8 @@ static size_t fill_table(struct option *t, struct command *c)
                   "checkpoint (auto, the default); start anew and replace checkpoints of the same steps (never); or "
                   "resume from the checkpoint of STEP." },
         { OPTION_FLAG, .name = "take-over", .value = &c->o.take_over,
-          .help = "Train in CKPT although training.json was renewed by a trainer on another host within the last "
-                  "minute." },
+          .help =
+              "Train in CKPT although training.json was renewed by a trainer on another host within the last minute." },
         { OPTION_TEXT, .name = "log-dir", .value = &c->o.log_directory, .argument = "DIR",
           .help = "Write event files for TensorBoard to DIR, for example LOGDIR/<name>/train. Default: write none." },
         { OPTION_INT, .name = "log-every", .value = &c->o.log_every, .argument = "N", .minimum = 1, .maximum = 1e15,
@@ -149,8 +153,9 @@ static size_t fill_table(struct option *t, struct command *c)
                   "staleness." },
         { OPTION_HEADING, .help = "How ranks communicate:" },
         { OPTION_DOUBLE, .name = "deadline", .value = &c->o.deadline, .argument = "SECONDS", .minimum = 0.1,
-          .maximum = 1e9, .help = "End all ranks when one has waited SECONDS for another, or, with --async, when a "
-                                  "server has not heard from a worker for SECONDS. Default: 60." },
+          .maximum = 1e9,
+          .help = "End all ranks when one has waited SECONDS for another, or, with --async, when a server has not "
+                  "heard from a worker for SECONDS. Default: 60." },
         { OPTION_INT, .name = "bucket-bytes", .value = &c->bucket_bytes, .argument = "N", .minimum = 64,
           .maximum = 1 << 30, .help = "Exchange gradients in pieces of N bytes. Default: 61440." },
     };
@@ -230,20 +235,15 @@ static uint64_t option_hash(const struct option *o, uint64_t h)
     const char *const *text = o->value;
 
     switch (o->kind) {
-    case OPTION_FLAG:
-        return exchange_hash(o->value, sizeof(int), h);
+    case OPTION_FLAG: return exchange_hash(o->value, sizeof(int), h);
     case OPTION_INT:
-    case OPTION_COUNT:
-        return exchange_hash(o->value, sizeof(int64_t), h);
-    case OPTION_DOUBLE:
-        return exchange_hash(o->value, sizeof(double), h);
+    case OPTION_COUNT: return exchange_hash(o->value, sizeof(int64_t), h);
+    case OPTION_DOUBLE: return exchange_hash(o->value, sizeof(double), h);
     case OPTION_TEXT:
     case OPTION_CHOICE:
-    case OPTION_CHOICES:
-        return *text ? exchange_hash(*text, strlen(*text) + 1, h) : h;
+    case OPTION_CHOICES: return *text ? exchange_hash(*text, strlen(*text) + 1, h) : h;
     case OPTION_HEADING:
-    case OPTION_LIST:
-        break;
+    case OPTION_LIST: break;
     }
     return h;
 }
@@ -254,8 +254,9 @@ static void strategy_of(const struct command *c, struct strategy_options *o)
 
     while (strcmp(strategy_kinds[row]->name, c->run_option) != 0) /* one of the table's names */
         row++;
-    *o = (struct strategy_options){ .kind = strategy_kinds[row], .own = c->own[row], .synchronous = 1,
-                                    .fingerprint = EXCHANGE_HASH_SEED };
+    *o = (struct strategy_options){
+        .kind = strategy_kinds[row], .own = c->own[row], .synchronous = 1, .fingerprint = EXCHANGE_HASH_SEED
+    };
     for (size_t i = 0; i < c->own_count[row]; i++)
         o->fingerprint = option_hash(&c->own_rows[row][i], o->fingerprint);
     snprintf(o->label, sizeof o->label, "%s", o->kind->name);
@@ -283,11 +284,15 @@ static int translate(const struct command *c, const struct options *given, struc
 static struct options describe(struct command *c, struct option *table, const struct subcommand *commands, size_t count)
 {
     return (struct options){
-        .program = "trainer", .usage = "--model NAME --data NAME [OPTION...]",
+        .program = "trainer",
+        .usage = "--model NAME --data NAME [OPTION...]",
         .summary = "Train a model, and write TensorFlow checkpoints and TensorBoard event files. Start the trainer "
                    "with mpirun to train on several ranks.",
-        .examples = examples, .table = table, .count = fill_table(table, c),
-        .commands = commands, .command_count = count,
+        .examples = examples,
+        .table = table,
+        .count = fill_table(table, c),
+        .commands = commands,
+        .command_count = count,
     };
 }
 
@@ -331,9 +336,16 @@ const char *shard_name(enum shard_kind s)
 
 uint64_t train_options_fingerprint(const struct train_options *o)
 {
-    double numbers[] = { o->optimizer.learning_rate, o->optimizer.momentum, o->optimizer.moving_average,
-                         (double)o->optimizer.kind, (double)o->batch_size, (double)o->max_steps, (double)o->seed,
-                         (double)o->shard, (double)o->augment, (double)o->micro_shards };
+    double numbers[] = { o->optimizer.learning_rate,
+                         o->optimizer.momentum,
+                         o->optimizer.moving_average,
+                         (double)o->optimizer.kind,
+                         (double)o->batch_size,
+                         (double)o->max_steps,
+                         (double)o->seed,
+                         (double)o->shard,
+                         (double)o->augment,
+                         (double)o->micro_shards };
     uint64_t h = exchange_hash(o->model->name, strlen(o->model->name), EXCHANGE_HASH_SEED);
 
     h = exchange_hash(o->data, strlen(o->data), h);

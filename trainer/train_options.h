@@ -19,18 +19,18 @@ enum resume_kind { RESUME_AUTO, RESUME_NEVER, RESUME_STEP };
 
 struct train_options {
     const struct model *model;
-    const struct recipe *recipe;                     /* of the model */
-    const char *data, *data_directory;               /* borrowed from argv */
+    const struct recipe *recipe;                      /* of the model */
+    const char *data, *data_directory;                /* borrowed from argv */
     const char *checkpoint_directory, *log_directory; /* NULL: none */
     struct strategy_options strategy; /* kind, its own options, and what follows from them; the run sets the rest */
     struct optimizer_options optimizer;
     enum shard_kind shard;
     int augment, quiet, json, take_over;
     int batch_size;
-    int micro_shards;                                 /* of all workers; 0: one a worker */
+    int micro_shards; /* of all workers; 0: one a worker */
     int64_t max_steps, log_every;
-    int64_t save_steps;                               /* 0: not by steps */
-    double save_seconds;                              /* 0: not by time */
+    int64_t save_steps;  /* 0: not by steps */
+    double save_seconds; /* 0: not by time */
     size_t keep, bucket_bytes;
     enum resume_kind resume;
     int64_t resume_step;

@@ -29,23 +29,16 @@ static int array_name(const struct optimizer *o, const struct variable *v, enum 
         return 0;
     switch (kind) {
     case ARRAY_WEIGHTS:
-    case ARRAY_STATISTICS:
-        suffix = "";
-        break;
+    case ARRAY_STATISTICS: suffix = ""; break;
     case ARRAY_SLOT_1:
-    case ARRAY_SLOT_2:
-        snprintf(out, NAME_BYTES, "%s/%s", v->name, rule_of(o)->slots[kind == ARRAY_SLOT_2]);
-        return 1;
-    case ARRAY_AVERAGES:
-        suffix = "/ExponentialMovingAverage";
-        break;
+    case ARRAY_SLOT_2: snprintf(out, NAME_BYTES, "%s/%s", v->name, rule_of(o)->slots[kind == ARRAY_SLOT_2]); return 1;
+    case ARRAY_AVERAGES: suffix = "/ExponentialMovingAverage"; break;
     case ARRAY_BIASED: /* the scope twice, as in TensorFlow 1 */
         if (!v->debias_scope[0])
             return 0;
         snprintf(out, NAME_BYTES, "%s/%s/%s/biased", v->debias_scope, v->debias_scope, last ? last + 1 : v->name);
         return 1;
-    case ARRAY_KINDS:
-        return 0;
+    case ARRAY_KINDS: return 0;
     }
     snprintf(out, NAME_BYTES, "%s%s", v->name, suffix);
     return 1;
@@ -166,8 +159,8 @@ int training_checkpoint_save(const struct io *io, const char *directory, size_t 
 
 static struct tensor_match match_of(const struct tensor_bundle *b, const struct variable *v, const char *name)
 {
-    return (struct tensor_match){ .name = name, .rank = v->rank, .shape = v->shape,
-                                  .entry = tensor_bundle_find(b, name) };
+    return (
+        struct tensor_match){ .name = name, .rank = v->rank, .shape = v->shape, .entry = tensor_bundle_find(b, name) };
 }
 
 /* Checks that all weights and statistics fit. If not, one sentence names those that do not, as many as fit in. */
@@ -259,8 +252,7 @@ static int load_position(struct tensor_bundle *b, struct training_position *p, s
     int rc;
 
     p->global_step = p->world_size = p->workers = p->batch_size = 0;
-    if ((rc = integer(b, "global_step", &p->global_step, e)) < 0 ||
-        (rc = integer(b, "evalboard/seed", &seed, e)) < 0 ||
+    if ((rc = integer(b, "global_step", &p->global_step, e)) < 0 || (rc = integer(b, "evalboard/seed", &seed, e)) < 0 ||
         (rc = integer(b, "evalboard/world_size", &p->world_size, e)) < 0 ||
         (rc = integer(b, "evalboard/workers", &p->workers, e)) < 0 ||
         (rc = integer(b, "evalboard/batch_size", &p->batch_size, e)) < 0)

@@ -37,8 +37,9 @@ int training_lock_take(const char *checkpoint_directory, int take_over, int *fd,
         close(*fd);
     *fd = -1;
     if (!lives && !elsewhere)
-        return error_set(e, ERR_PEER, "%s: another process has locked the directory, and training.json does not name "
-                         "it", checkpoint_directory);
+        return error_set(e, ERR_PEER,
+                         "%s: another process has locked the directory, and training.json does not name it",
+                         checkpoint_directory);
     return error_set(e, ERR_PEER, "%s: a trainer is already working here, process %" PRId64 " on host %s%s",
                      checkpoint_directory, s.state.process.pid, s.state.process.host,
                      locked || lives ? "" : "; if it is gone, --take-over takes its place");

@@ -26,10 +26,10 @@ extern const char *const training_condition_names[CONDITIONS]; /* "running", ...
 struct training_status {
     enum training_condition condition;
     struct training_state state;
-    enum process_state process; /* of its process */
+    enum process_state process;      /* of its process */
     double updated_age, stepped_age; /* seconds; negative: not known */
-    double left;                /* seconds until max_steps; negative: not known, or not running */
-    int64_t checkpoint;         /* step of the newest checkpoint, -1: none */
+    double left;                     /* seconds until max_steps; negative: not known, or not running */
+    int64_t checkpoint;              /* step of the newest checkpoint, -1: none */
 };
 
 /* Pure: `process` is the state's process, considered only if it has one (pid not 0); now is wall time. Fills all of

@@ -132,9 +132,7 @@ static int set_value(struct option *row, const char *text, struct error *e)
     double number;
 
     switch (row->kind) {
-    case OPTION_TEXT:
-        *(const char **)row->value = text;
-        return OK;
+    case OPTION_TEXT: *(const char **)row->value = text; return OK;
     case OPTION_CHOICE:
     case OPTION_CHOICES:
         if (check_choices(row, text, e) != OK)
@@ -159,10 +157,10 @@ static int set_value(struct option *row, const char *text, struct error *e)
         *(double *)row->value = number;
         return OK;
     case OPTION_LIST:
-        return option_list_add(row->value, text) ? OK : error_set(e, ERR_ARG, "--%s: given more than %d times",
-                                                                  row->name, OPTION_LIST_MOST);
-    default:
-        return error_set(e, ERR_ARG, "--%s takes no value", row->name);
+        return option_list_add(row->value, text)
+                   ? OK
+                   : error_set(e, ERR_ARG, "--%s: given more than %d times", row->name, OPTION_LIST_MOST);
+    default: return error_set(e, ERR_ARG, "--%s takes no value", row->name);
     }
 }
 
@@ -350,8 +348,12 @@ static void print_row(const struct layout *l, const struct option *row)
                                 row->letter ? row->letter : ' ', row->letter ? ", " : "  ", row->name);
 
     snprintf(values, sizeof values, "%s%s%s", row->kind == OPTION_COUNT ? "[" : "",
-             row->choices ? row->choices : row->argument ? row->argument : "",
-             row->kind == OPTION_COUNT ? "]" : row->kind == OPTION_CHOICES ? "[,...]" : "");
+             row->choices    ? row->choices
+             : row->argument ? row->argument
+                             : "",
+             row->kind == OPTION_COUNT     ? "]"
+             : row->kind == OPTION_CHOICES ? "[,...]"
+                                           : "");
     if (row->kind == OPTION_FLAG) {
         print_option(l, head, row->help);
         return;

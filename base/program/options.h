@@ -40,14 +40,14 @@ int option_list_matches(const struct option_list *list, const char *name);
 
 struct option {
     enum option_kind kind;
-    char letter;          /* 'o' for -o, or 0 */
-    const char *name;     /* without the dashes */
-    void *value;          /* as the kind says; holds the default before parsing */
-    const char *argument; /* the value's name in --help: "DIR", "N"; NULL for flags */
-    const char *help;     /* one or more sentences, with the default */
-    const char *choices;  /* OPTION_CHOICE, OPTION_CHOICES */
+    char letter;             /* 'o' for -o, or 0 */
+    const char *name;        /* without the dashes */
+    void *value;             /* as the kind says; holds the default before parsing */
+    const char *argument;    /* the value's name in --help: "DIR", "N"; NULL for flags */
+    const char *help;        /* one or more sentences, with the default */
+    const char *choices;     /* OPTION_CHOICE, OPTION_CHOICES */
     double minimum, maximum; /* OPTION_INT, OPTION_DOUBLE; both 0: no bounds */
-    int given;            /* out: how often it was given */
+    int given;               /* out: how often it was given */
 };
 
 /* One of the commands of a program that has some (subcommand.h). run gets the arguments from the command's own name on
@@ -65,8 +65,8 @@ struct options {
     const char *examples; /* lines, each ending in a newline */
     struct option *table;
     size_t count;
-    size_t least, most;   /* positional arguments; most 0: any number */
-    const char *wanted;   /* the error for a wrong number: "which log?", "one checkpoint at a time;" */
+    size_t least, most;                /* positional arguments; most 0: any number */
+    const char *wanted;                /* the error for a wrong number: "which log?", "one checkpoint at a time;" */
     const struct subcommand *commands; /* of a program that has some, and then nothing positional */
     size_t command_count;
 };

@@ -37,9 +37,9 @@ static void describe_choices(struct buffer *b, const char *choices)
 static void describe_option(struct buffer *b, const struct option *row)
 {
     static const char *const kinds[] = {
-        [OPTION_HEADING] = "heading", [OPTION_FLAG] = "flag",     [OPTION_TEXT] = "text",       [OPTION_INT] = "int",
-        [OPTION_DOUBLE] = "double",   [OPTION_CHOICE] = "choice", [OPTION_CHOICES] = "choices", [OPTION_LIST] = "list",
-        [OPTION_COUNT] = "count",
+        [OPTION_HEADING] = "heading", [OPTION_FLAG] = "flag",     [OPTION_TEXT] = "text",
+        [OPTION_INT] = "int",         [OPTION_DOUBLE] = "double", [OPTION_CHOICE] = "choice",
+        [OPTION_CHOICES] = "choices", [OPTION_LIST] = "list",     [OPTION_COUNT] = "count",
     };
     char letter[2] = { row->letter, '\0' };
 
@@ -78,9 +78,11 @@ static void describe_command(struct buffer *b, const struct subcommand *command,
 
 void options_describe(const struct options *o, FILE *out)
 {
-    const struct { const char *name, *text; } members[] = {
-        { "program", o->program }, { "version", EVALBOARD_VERSION }, { "usage", o->usage }, { "summary", o->summary },
-        { "examples", o->examples },
+    const struct {
+        const char *name, *text;
+    } members[] = {
+        { "program", o->program }, { "version", EVALBOARD_VERSION }, { "usage", o->usage },
+        { "summary", o->summary }, { "examples", o->examples },
     };
     struct buffer b = BUFFER_EMPTY;
 

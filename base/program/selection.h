@@ -15,7 +15,8 @@
 
 enum { SELECTION_NEAREST = 3 };
 
-struct selection_pattern { /* the results of one pattern */
+/* the results of one pattern */
+struct selection_pattern {
     int matched;
     struct {
         char *name;
@@ -24,7 +25,7 @@ struct selection_pattern { /* the results of one pattern */
 };
 
 struct selection {
-    struct option_list patterns; /* shell patterns, as option_list_matches(); none: all names match */
+    struct option_list patterns;     /* shell patterns, as option_list_matches(); none: all names match */
     struct selection_pattern *asked; /* of each pattern; NULL before the first name */
     size_t names;                    /* names checked so far */
     uint64_t told;                   /* bit i: pattern i was reported */

@@ -21,9 +21,9 @@ struct table_column {
 struct table {
     const struct table_column *columns; /* column_count of them; borrowed */
     size_t column_count;
-    struct buffer cells;                /* each ends with a NUL, control characters escaped; numbers as TABLE_NUMBER */
+    struct buffer cells; /* each ends with a NUL, control characters escaped; numbers as TABLE_NUMBER */
     size_t filled;
-    struct human_rounding *rounding;    /* of each column; NULL before the first number */
+    struct human_rounding *rounding; /* of each column; NULL before the first number */
 };
 
 void table_init(struct table *t, const struct table_column *columns, size_t count);

@@ -39,9 +39,9 @@ static double unit_seconds(const char *text, size_t n)
         const char *name;
         double seconds;
     } units[] = {
-        { "s", 1 },    { "sec", 1 },    { "second", 1 },  { "seconds", 1 },  { "m", 60 },      { "min", 60 },
-        { "mins", 60 }, { "minute", 60 }, { "minutes", 60 }, { "h", 3600 },   { "hour", 3600 }, { "hours", 3600 },
-        { "d", 86400 }, { "day", 86400 }, { "days", 86400 }, { "w", 604800 }, { "week", 604800 }, { "weeks", 604800 },
+        { "s", 1 },     { "sec", 1 },     { "second", 1 },   { "seconds", 1 }, { "m", 60 },        { "min", 60 },
+        { "mins", 60 }, { "minute", 60 }, { "minutes", 60 }, { "h", 3600 },    { "hour", 3600 },   { "hours", 3600 },
+        { "d", 86400 }, { "day", 86400 }, { "days", 86400 }, { "w", 604800 },  { "week", 604800 }, { "weeks", 604800 },
     };
 
     for (size_t i = 0; i < sizeof units / sizeof *units; i++)

@@ -346,8 +346,8 @@ static int newest_disagrees(const char *directory, const char *newest, const cha
     struct error why = { 0 };
 
     if (checkpoint_leads_elsewhere(directory, newest))
-        error_set(e, ERR_ARG, "%s/checkpoint: names %s, which is outside this directory; using %s", directory,
-                  newest, name);
+        error_set(e, ERR_ARG, "%s/checkpoint: names %s, which is outside this directory; using %s", directory, newest,
+                  name);
     else if (strcmp(base, name) == 0)
         return 0;
     else if (!checkpoint_listed_here(directory, newest))

@@ -14,7 +14,7 @@
 enum checkpoint_format {
     CHECKPOINT_FORMAT_BUNDLE, /* TensorFlow V2 */
     CHECKPOINT_FORMAT_SAFETENSORS,
-    CHECKPOINT_FORMAT_V1,     /* TensorFlow before 0.12, which is not read */
+    CHECKPOINT_FORMAT_V1, /* TensorFlow before 0.12, which is not read */
 };
 
 struct checkpoint_name {

@@ -11,10 +11,10 @@
 #include <stddef.h>
 
 struct state_file {
-    char *newest;         /* model_checkpoint_path; NULL if not given or empty */
-    char **paths;         /* all_model_checkpoint_paths, in order of saving */
+    char *newest; /* model_checkpoint_path; NULL if not given or empty */
+    char **paths; /* all_model_checkpoint_paths, in order of saving */
     size_t count;
-    double *timestamps;   /* all_model_checkpoint_timestamps: seconds since 1970; as many as the file has, often none */
+    double *timestamps; /* all_model_checkpoint_timestamps: seconds since 1970; as many as the file has, often none */
     size_t timestamp_count;
     double last_preserved; /* last_preserved_timestamp, 0 if not given */
 };

@@ -107,8 +107,7 @@ int stop_file_write(const char *checkpoint_directory, const struct stop_file *s,
     buffer_format(&text, ", \"pid\": %lld", (long long)getpid());
     stop_file_put_number(&text, "written", s->written);
     buffer_append_text(&text, "}\n");
-    rc = buffer_ok(&text) ? file_replace(NULL, path, text.data, text.length, e)
-                          : error_memory(e, path, "to write it");
+    rc = buffer_ok(&text) ? file_replace(NULL, path, text.data, text.length, e) : error_memory(e, path, "to write it");
     buffer_release(&text);
     return rc;
 }

@@ -24,7 +24,9 @@ static const struct member {
     size_t place, size; /* in the struct */
 } members[] = {
 #define MEMBER(name, kind, known, member) \
-    { name, kind, known, offsetof(struct training_state, member), sizeof ((struct training_state *)0)->member }
+    { \
+        name, kind, known, offsetof(struct training_state, member), sizeof((struct training_state *)0)->member \
+    }
     MEMBER("state", TEXT, 0, state),
     MEMBER("host", TEXT, 0, process.host),
     MEMBER("pid", INTEGER, 0, process.pid),
@@ -55,8 +57,9 @@ static int take(const struct member *m, const json_t *value, char *at)
     const int64_t integer = json_integer_value(value);
     const double number = json_number_value(value);
 
-    if (m->kind == TEXT ? !json_is_string(value)
-                        : m->kind == INTEGER ? !json_is_integer(value) : !json_is_number(value))
+    if (m->kind == TEXT      ? !json_is_string(value)
+        : m->kind == INTEGER ? !json_is_integer(value)
+                             : !json_is_number(value))
         return 0;
     if (m->kind == TEXT)
         snprintf(at, m->size, "%s", json_string_value(value));
@@ -139,8 +142,7 @@ int training_state_write(const char *checkpoint_directory, const struct training
     for (int i = 0; i < MEMBERS; i++)
         append(&text, &members[i], (const char *)&known + members[i].place);
     buffer_append_text(&text, "}\n");
-    rc = buffer_ok(&text) ? file_replace(NULL, path, text.data, text.length, e)
-                          : error_memory(e, path, "to write it");
+    rc = buffer_ok(&text) ? file_replace(NULL, path, text.data, text.length, e) : error_memory(e, path, "to write it");
     buffer_release(&text);
     return rc;
 }

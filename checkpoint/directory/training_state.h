@@ -21,7 +21,7 @@
 
 struct training_state {
     char state[16], run_option[16];
-    struct process process; /* of rank 0; pid 0: unknown */
+    struct process process;                                           /* of rank 0; pid 0: unknown */
     char reason[400], signal[16], model[64], data[64], optimizer[16]; /* "": unknown */
     int64_t batch_size;                                               /* 0: unknown; so is the next */
     double learning_rate;

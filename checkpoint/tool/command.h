@@ -27,8 +27,10 @@ CHECKPOINT_COMMANDS(DECLARE)
 #undef DECLARE
 
 #define COMMAND_TENSOR_OPTION(selection) \
-    { OPTION_LIST, 0, "tensor", &(selection).patterns, "GLOB", .help = "Select the tensors whose names match GLOB " \
-      "('*' also matches '/'); may be repeated" }
+    { \
+        OPTION_LIST, 0, "tensor", &(selection).patterns, "GLOB", \
+            .help = "Select the tensors whose names match GLOB ('*' also matches '/'); may be repeated" \
+    }
 
 /* Opens a checkpoint as source_open() does, and prints its notes on standard error. */
 int command_open(struct source *s, const char *path, int index_only, struct output *o, struct error *e);

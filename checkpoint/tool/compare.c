@@ -198,8 +198,7 @@ static void count(struct compare *x, const struct finding *f)
     t->squares_b += f->difference.squares_b;
 }
 
-static int compare_one(struct compare *x, const struct source_tensor *a, const struct source_tensor *b,
-                       struct error *e)
+static int compare_one(struct compare *x, const struct source_tensor *a, const struct source_tensor *b, struct error *e)
 {
     struct finding f = { .a = a, .b = b, .verdict = a ? ONLY_A : ONLY_B };
     int rc = OK;
@@ -243,27 +242,33 @@ int command_compare(int argc, char **argv)
 {
     struct compare x = { .every = 0 };
     struct option table[] = {
-        { OPTION_DOUBLE, 0, "tolerance", &x.relative, "X", .help = "Accept elements that differ by up to X times the "
-          "larger of their magnitudes (default 0)", .minimum = 0, .maximum = 1e308 },
-        { OPTION_DOUBLE, 0, "absolute", &x.absolute, "X", .help = "Accept elements that differ by up to X more than "
-          "--tolerance accepts (default 0)", .minimum = 0, .maximum = 1e308 },
+        { OPTION_DOUBLE, 0, "tolerance", &x.relative, "X",
+          .help = "Accept elements that differ by up to X times the larger of their magnitudes (default 0)",
+          .minimum = 0, .maximum = 1e308 },
+        { OPTION_DOUBLE, 0, "absolute", &x.absolute, "X",
+          .help = "Accept elements that differ by up to X more than --tolerance accepts (default 0)", .minimum = 0,
+          .maximum = 1e308 },
         COMMAND_TENSOR_OPTION(x.tensors),
         { OPTION_FLAG, 0, "all", &x.every, .help = "List equal tensors as well" },
         OUTPUT_OPTIONS(x.out),
     };
     const struct options options = {
-        .program = "checkpoint compare", .usage = "[OPTION...] A B",
-        .summary = "Compare two checkpoints tensor by tensor. List tensors that only one of them has, or whose dtype "
-                   "or shape differs; for each tensor whose values differ, print the largest absolute and relative "
-                   "difference and the first element that differs; for all of them, print the norm of the difference. "
-                   "NaN equals NaN, and 0 equals -0. Bookkeeping (evalboard/*, global_step and other counters) is "
-                   "listed separately and does not make checkpoints different. A and B may have different formats. "
-                   "Status 0: equal within tolerance; 1: different, or --tensor matched nothing; 2: usage, or a "
-                   "checkpoint cannot be read.",
+        .program = "checkpoint compare",
+        .usage = "[OPTION...] A B",
+        .summary =
+            "Compare two checkpoints tensor by tensor. List tensors that only one of them has, or whose dtype or shape "
+            "differs; for each tensor whose values differ, print the largest absolute and relative difference and the "
+            "first element that differs; for all of them, print the norm of the difference. NaN equals NaN, and 0 "
+            "equals -0. Bookkeeping (evalboard/*, global_step and other counters) is listed separately and does not "
+            "make checkpoints different. A and B may have different formats. Status 0: equal within tolerance; 1: "
+            "different, or --tensor matched nothing; 2: usage, or a checkpoint cannot be read.",
         .examples = "  checkpoint compare mpi/model.ckpt-700 ps/model.ckpt-700\n"
                     "  checkpoint compare a b --tolerance 1e-5 --absolute 1e-8 --tensor '*/weights'\n",
-        .table = table, .count = sizeof table / sizeof *table,
-        .least = 2, .most = 2, .wanted = "name two checkpoints;",
+        .table = table,
+        .count = sizeof table / sizeof *table,
+        .least = 2,
+        .most = 2,
+        .wanted = "name two checkpoints;",
     };
     struct error e = { 0 };
     int n = 0, status, rc = options_parse(&options, argc, argv, &n, &e);

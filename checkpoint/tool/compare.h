@@ -14,15 +14,17 @@
 
 enum verdict { SAME, WITHIN, DIFFER, DTYPE, SHAPE, ONLY_A, ONLY_B, VERDICTS };
 
-struct finding { /* for a tensor in both, or in only one of them */
-    const struct source_tensor *a, *b;      /* one may be NULL */
+/* for a tensor in both, or in only one of them */
+struct finding {
+    const struct source_tensor *a, *b; /* one may be NULL */
     enum verdict verdict;
     struct tensor_difference difference;
-    int numbers;                            /* its sums and largest differences are meaningful */
-    struct buffer value_a, value_b;         /* the first element that differs; for bookkeeping the whole value */
+    int numbers;                    /* its sums and largest differences are meaningful */
+    struct buffer value_a, value_b; /* the first element that differs; for bookkeeping the whole value */
 };
 
-struct tally { /* of some of the tensors */
+/* of some of the tensors */
+struct tally {
     uint64_t verdicts[VERDICTS];
     uint64_t values, different, other_bits; /* of those with the same dtype and shape in both */
     double squares, squares_a, squares_b;
@@ -37,7 +39,7 @@ struct compare {
     struct tally tallies[TENSOR_ROLES];
     struct table rows, bookkeeping;
     struct buffer json_bookkeeping;
-    int first, first_bookkeeping;           /* of JSON's lists */
+    int first, first_bookkeeping; /* of JSON's lists */
 };
 
 uint64_t tally_tensors(const struct tally *t);

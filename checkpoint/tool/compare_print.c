@@ -8,19 +8,30 @@
 #include <string.h>
 
 static const struct table_column row_columns[] = {
-    { .title = "tensor", .cut = 16 }, { .title = "differs" }, { .title = "largest", .right = 1, .leave_out = 1 },
-    { .title = "relative", .right = 1, .leave_out = 2 }, { .title = "first at", .leave_out = 3, .cut = 1 },
-    { .title = "A", .cut = 14 }, { .title = "B", .cut = 14 }, /* no float32 is wider */
+    { .title = "tensor", .cut = 16 },
+    { .title = "differs" },
+    { .title = "largest", .right = 1, .leave_out = 1 },
+    { .title = "relative", .right = 1, .leave_out = 2 },
+    { .title = "first at", .leave_out = 3, .cut = 1 },
+    { .title = "A", .cut = 14 },
+    { .title = "B", .cut = 14 }, /* no float32 is wider */
 };
 static const struct table_column bookkeeping_columns[] = {
-    { .title = "bookkeeping (does not count)", .cut = 20 }, { .title = "A", .cut = 10 }, { .title = "B", .cut = 10 },
+    { .title = "bookkeeping (does not count)", .cut = 20 },
+    { .title = "A", .cut = 10 },
+    { .title = "B", .cut = 10 },
 };
 static const struct table_column decisive_bookkeeping_columns[] = {
-    { .title = "bookkeeping", .cut = 20 }, { .title = "A", .cut = 10 }, { .title = "B", .cut = 10 },
+    { .title = "bookkeeping", .cut = 20 },
+    { .title = "A", .cut = 10 },
+    { .title = "B", .cut = 10 },
 };
 static const struct table_column group_columns[] = {
-    { .title = "" }, { .title = "different tensors" }, { .title = "different values", .leave_out = 1 },
-    { .title = "norm of A-B", .right = 1 }, { .title = "relative", .right = 1 },
+    { .title = "" },
+    { .title = "different tensors" },
+    { .title = "different values", .leave_out = 1 },
+    { .title = "norm of A-B", .right = 1 },
+    { .title = "relative", .right = 1 },
 };
 
 #define INIT(table, columns) table_init(table, columns, sizeof columns / sizeof *columns)
@@ -212,8 +223,9 @@ static void kind_cell(struct table *t, const struct source_tensor *tensor, enum 
 
 static void text_finding(struct compare *x, const struct finding *f)
 {
-    static const char *const words[VERDICTS] = { [DTYPE] = "dtype", [SHAPE] = "shape", [ONLY_A] = "only in A",
-                                                 [ONLY_B] = "only in B" };
+    static const char *const words[VERDICTS] = {
+        [DTYPE] = "dtype", [SHAPE] = "shape", [ONLY_A] = "only in A", [ONLY_B] = "only in B"
+    };
     const struct source_tensor *any = f->a ? f->a : f->b;
     struct table *t = &x->rows;
 

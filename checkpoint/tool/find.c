@@ -41,20 +41,23 @@ static int has_index(const char *prefix)
 static const char *advice(enum file_kind kind)
 {
     switch (kind) {
-    case FILE_KIND_TORCH: case FILE_KIND_PICKLE:
+    case FILE_KIND_TORCH:
+    case FILE_KIND_PICKLE:
         return "save its tensors with safetensors.torch.save_file(), or score it with 'evaluator --exec'";
-    case FILE_KIND_KERAS: case FILE_KIND_HDF5: case FILE_KIND_ONNX:
+    case FILE_KIND_KERAS:
+    case FILE_KIND_HDF5:
+    case FILE_KIND_ONNX:
         return "save its weights as safetensors or with tf.train.Checkpoint, or score it with 'evaluator --exec'";
-    case FILE_KIND_NUMPY: case FILE_KIND_NPZ:
-        return "numpy.load() reads it";
-    case FILE_KIND_GZIP: case FILE_KIND_ZSTD: case FILE_KIND_XZ: case FILE_KIND_BZIP2: case FILE_KIND_ZIP:
-        return "unpack it first";
-    case FILE_KIND_EVENT_LOG:
-        return "'eventlog inspect' reads event files";
-    case FILE_KIND_ARCHIVE:
-        return "'eventlog cat' reads it";
-    default:
-        return NULL;
+    case FILE_KIND_NUMPY:
+    case FILE_KIND_NPZ: return "numpy.load() reads it";
+    case FILE_KIND_GZIP:
+    case FILE_KIND_ZSTD:
+    case FILE_KIND_XZ:
+    case FILE_KIND_BZIP2:
+    case FILE_KIND_ZIP: return "unpack it first";
+    case FILE_KIND_EVENT_LOG: return "'eventlog inspect' reads event files";
+    case FILE_KIND_ARCHIVE: return "'eventlog cat' reads it";
+    default: return NULL;
     }
 }
 
@@ -64,13 +67,11 @@ static int find_file(const char *path, struct found *out, struct error *e)
     enum file_kind kind = file_kind_of(path);
 
     switch (kind) {
-    case FILE_KIND_TABLE: /* without its suffix: a V1 checkpoint, as opening it will report */
-        return OK;
-    case FILE_KIND_UNKNOWN: case FILE_KIND_EMPTY: case FILE_KIND_SAFETENSORS:
-        out->is_file = 1;
-        return OK;
-    default:
-        break;
+    case FILE_KIND_TABLE: /* without its suffix: a V1 checkpoint, as opening it will report */ return OK;
+    case FILE_KIND_UNKNOWN:
+    case FILE_KIND_EMPTY:
+    case FILE_KIND_SAFETENSORS: out->is_file = 1; return OK;
+    default: break;
     }
     if (strcmp(file_base_name(path), "checkpoint") == 0)
         return error_set(e, ERR_ARG, "%s: not a checkpoint, but %s; name the directory", path,
@@ -169,8 +170,9 @@ static int find_unnumbered(const char *directory, const struct error *why, struc
         return error_set(e, ERR_ARG, "%s: %zu safetensors files without a step in their names; name one of them",
                          directory, here.safetensors_count);
     if (here.parts)
-        return error_set(e, ERR_ARG, "%s: only parts of a checkpoint (-00001-of-...), which cannot be read together; "
-                         "name one part", directory);
+        return error_set(e, ERR_ARG,
+                         "%s: only parts of a checkpoint (-00001-of-...), which cannot be read together; name one part",
+                         directory);
     if (file_join(saved, sizeof saved, directory, "variables/variables", NULL) == OK && has_index(saved))
         return error_set(e, ERR_ARG, "%s: a SavedModel; name its checkpoint, %s", directory, saved);
     return error_set(e, ERR_ARG, "%s: no checkpoint in this directory", directory);

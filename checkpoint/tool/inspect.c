@@ -149,10 +149,16 @@ enum { BEFORE_STATISTICS = 4, STATISTICS = 6, COLUMNS = BEFORE_STATISTICS + STAT
 static size_t choose_columns(struct inspect *x, struct table_column *columns)
 {
     static const struct table_column all[COLUMNS] = {
-        { .title = "tensor", .cut = 24 }, { .title = "dtype" }, { .title = "shape", .cut = 12 },
-        { .title = "size", .right = 1 }, { .title = "mean", .right = 1, .leave_out = 2 },
-        { .title = "std", .right = 1, .leave_out = 1 }, { .title = "min", .right = 1, .leave_out = 3 },
-        { .title = "max", .right = 1, .leave_out = 3 }, { .title = "nan", .right = 1 }, { .title = "inf", .right = 1 },
+        { .title = "tensor", .cut = 24 },
+        { .title = "dtype" },
+        { .title = "shape", .cut = 12 },
+        { .title = "size", .right = 1 },
+        { .title = "mean", .right = 1, .leave_out = 2 },
+        { .title = "std", .right = 1, .leave_out = 1 },
+        { .title = "min", .right = 1, .leave_out = 3 },
+        { .title = "max", .right = 1, .leave_out = 3 },
+        { .title = "nan", .right = 1 },
+        { .title = "inf", .right = 1 },
         { .title = "shard", .right = 1, .leave_out = 4 },
     };
     size_t count = 0;
@@ -299,8 +305,8 @@ static int show_checkpoint(struct inspect *x, const char *path, struct error *e)
 static int check_options(const struct inspect *x, const struct options *o, struct error *e)
 {
     if (x->all && (x->tensors.patterns.count || x->values || x->tree))
-        return error_set(e, ERR_ARG, "--all lists checkpoints, not tensors; omit it, or omit --tensor, --values and "
-                         "--tree");
+        return error_set(e, ERR_ARG,
+                         "--all lists checkpoints, not tensors; omit it, or omit --tensor, --values and --tree");
     if (x->tree && x->out.json)
         return error_set(e, ERR_ARG, "--tree prints text, not JSON; omit --tree or the request for JSON");
     if (x->values && (x->tree || !x->statistics))
@@ -316,19 +322,22 @@ int command_inspect(int argc, char **argv)
     struct option table[] = {
         COMMAND_TENSOR_OPTION(x.tensors),
         { OPTION_FLAG, 0, "values", &x.values, .help = "Print the values of the tensors, as NumPy does" },
-        { OPTION_INT, 0, "limit", &x.limit, "N", .help = "With --values, abbreviate tensors of more than N values "
-          "(default 1000; 10000 with --tensor); in JSON, omit their values", .minimum = 0, .maximum = 1e15 },
+        { OPTION_INT, 0, "limit", &x.limit, "N",
+          .help = "With --values, abbreviate tensors of more than N values (default 1000; 10000 with --tensor); in "
+                  "JSON, omit their values",
+          .minimum = 0, .maximum = 1e15 },
         { OPTION_FLAG, 0, "tree", &x.tree, .help = "Group the tensors by the scopes in their names" },
         { OPTION_INT, 0, "depth", &x.depth, "N", .help = "With --tree, show N levels of scopes (default: all)",
           .minimum = 1, .maximum = 64 },
-        { OPTION_FLAG, 0, "statistics", &x.statistics, .help = "Read the values and print statistics (default); "
-          "--no-statistics reads only the index" },
-        { OPTION_FLAG, 0, "all", &x.all, .help = "List the checkpoints of a directory with step, size and age, and "
-          "say what an incomplete one lacks" },
+        { OPTION_FLAG, 0, "statistics", &x.statistics,
+          .help = "Read the values and print statistics (default); --no-statistics reads only the index" },
+        { OPTION_FLAG, 0, "all", &x.all,
+          .help = "List the checkpoints of a directory with step, size and age, and say what an incomplete one lacks" },
         OUTPUT_OPTIONS(x.out),
     };
     const struct options options = {
-        .program = "checkpoint inspect", .usage = "[OPTION...] PREFIX|DIR|FILE",
+        .program = "checkpoint inspect",
+        .usage = "[OPTION...] PREFIX|DIR|FILE",
         .summary = "Show the tensors of a checkpoint, or of the newest complete checkpoint in a directory, with the "
                    "mean, standard deviation (of the population), minimum and maximum of their finite values, and the "
                    "number of NaN and infinite values. For complex values, magnitudes are used. Tensors are read in "
@@ -339,8 +348,11 @@ int command_inspect(int argc, char **argv)
                     "  checkpoint inspect ckpt --tree --depth 1\n"
                     "  checkpoint inspect ckpt --all\n"
                     "  checkpoint inspect ckpt/model.ckpt-700 --json | jq '.tensors[] | select(.nan > 0)'\n",
-        .table = table, .count = sizeof table / sizeof *table,
-        .least = 1, .most = 1, .wanted = "name one checkpoint;",
+        .table = table,
+        .count = sizeof table / sizeof *table,
+        .least = 1,
+        .most = 1,
+        .wanted = "name one checkpoint;",
     };
     struct error e = { 0 };
     int count = 0, status, rc = options_parse(&options, argc, argv, &count, &e);

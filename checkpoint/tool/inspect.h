@@ -14,20 +14,21 @@ struct inspect {
     struct output out;
     struct selection tensors;
     int statistics, all, values, tree;
-    int64_t limit, depth;           /* of --values and --tree; 0: default */
-    int first;                      /* of JSON's list */
-    int sharded;                    /* tensors are in several shards, or in slices */
+    int64_t limit, depth; /* of --values and --tree; 0: default */
+    int first;            /* of JSON's list */
+    int sharded;          /* tensors are in several shards, or in slices */
     struct table table, bookkeeping;
     uint64_t count, elements, bytes, nan, inf;
     int damaged;
 };
 
-struct inspected { /* a tensor that was read */
+/* a tensor that was read */
+struct inspected {
     const struct source_tensor *tensor;
     struct tensor_statistics numbers;
-    size_t shortest, longest;       /* of strings */
+    size_t shortest, longest; /* of strings */
     uint64_t length;
-    struct buffer value;            /* of bookkeeping, as text */
+    struct buffer value; /* of bookkeeping, as text */
 };
 
 /* Writes the minimum or maximum of the values, exactly, as text to out, NUMBER_TEXT_MAX bytes. */
@@ -40,8 +41,7 @@ void inspect_json_end(struct inspect *x);
 
 /* Prints the values of a tensor under a line with its name, or as one value of JSON. */
 int inspect_values(struct inspect *x, const struct source *s, const struct source_tensor *tensor, struct error *e);
-int inspect_values_json(struct inspect *x, const struct source *s, const struct source_tensor *tensor,
-                        struct error *e);
+int inspect_values_json(struct inspect *x, const struct source *s, const struct source_tensor *tensor, struct error *e);
 
 /* Prints the wanted tensors, count of them, by the scopes in their names. */
 int inspect_tree(struct inspect *x, const struct source_tensor **tensors, size_t count, struct error *e);

@@ -19,7 +19,8 @@ struct file {
     double written;
 };
 
-struct files { /* of the directory, sorted by name: read once, however many checkpoints there are */
+/* of the directory, sorted by name: read once, however many checkpoints there are */
+struct files {
     struct file *items;
     size_t count, room;
 };
@@ -40,9 +41,8 @@ static int files_add(struct files *files, const char *name, const struct stat *s
 {
     if (!ARRAY_ROOM(files->items, files->room, files->count + 1))
         return ERR_NOMEM;
-    files->items[files->count] = (struct file){
-        strdup(name), (uint64_t)st->st_size, (double)st->st_mtim.tv_sec + (double)st->st_mtim.tv_nsec * 1e-9
-    };
+    files->items[files->count] = (struct file){ strdup(name), (uint64_t)st->st_size,
+                                                (double)st->st_mtim.tv_sec + (double)st->st_mtim.tv_nsec * 1e-9 };
     if (!files->items[files->count].name)
         return ERR_NOMEM;
     files->count++;
@@ -146,8 +146,9 @@ static void show_listed(struct inspect *x, const struct files *files, const stru
 int inspect_directory(struct inspect *x, const char *directory, struct error *e)
 {
     static const struct table_column columns[] = {
-        { .title = "checkpoint", .cut = 16 }, { .title = "step", .right = 1 }, { .title = "size", .right = 1 },
-        { .title = "age", .right = 1, .leave_out = 1 }, { .title = "state", .cut = 12 },
+        { .title = "checkpoint", .cut = 16 }, { .title = "step", .right = 1 },
+        { .title = "size", .right = 1 },      { .title = "age", .right = 1, .leave_out = 1 },
+        { .title = "state", .cut = 12 },
     };
     struct checkpoint_list list = { NULL, 0 };
     struct files files = { NULL, 0, 0 };
@@ -179,12 +180,11 @@ int inspect_directory(struct inspect *x, const char *directory, struct error *e)
         buffer_append_text(&x->out.text, "\n]}\n");
     } else {
         command_table(&x->table, &x->out);
-        buffer_format(&x->out.text, "total: %zu checkpoint%s, %zu complete\n", list.count,
-                      list.count == 1 ? "" : "s", whole);
+        buffer_format(&x->out.text, "total: %zu checkpoint%s, %zu complete\n", list.count, list.count == 1 ? "" : "s",
+                      whole);
     }
     output_put(&x->out);
     checkpoint_list_release(&list);
     files_release(&files);
     return OK;
 }
-

@@ -67,8 +67,7 @@ int inspect_json_tensor(struct inspect *x, const struct source *s, const struct 
     buffer_append_text(b, x->first ? "\n{\"name\":" : ",\n{\"name\":");
     x->first = 0;
     json_span(b, tensor->name, tensor->name_length, 0);
-    buffer_format(b, ",\"role\":\"%s\",\"dtype\":\"%s\",\"shape\":", tensor_role_name(tensor->role),
-                  tensor->type_name);
+    buffer_format(b, ",\"role\":\"%s\",\"dtype\":\"%s\",\"shape\":", tensor_role_name(tensor->role), tensor->type_name);
     command_shape(b, tensor->rank, tensor->shape);
     buffer_format(b, ",\"elements\":%llu,\"bytes\":%llu", (unsigned long long)tensor->elements,
                   (unsigned long long)tensor->bytes);
@@ -96,7 +95,9 @@ int inspect_json_tensor(struct inspect *x, const struct source *s, const struct 
 
 void inspect_json_end(struct inspect *x)
 {
-    buffer_format(&x->out.text, "\n],\"total\":{\"tensors\":%llu,\"elements\":%llu,\"bytes\":%llu,\"nan\":%llu,"
-                  "\"inf\":%llu}}\n", (unsigned long long)x->count, (unsigned long long)x->elements,
-                  (unsigned long long)x->bytes, (unsigned long long)x->nan, (unsigned long long)x->inf);
+    buffer_format(&x->out.text,
+                  "\n],\"total\":{\"tensors\":%llu,\"elements\":%llu,\"bytes\":%llu,\"nan\":%llu,"
+                  "\"inf\":%llu}}\n",
+                  (unsigned long long)x->count, (unsigned long long)x->elements, (unsigned long long)x->bytes,
+                  (unsigned long long)x->nan, (unsigned long long)x->inf);
 }

@@ -110,8 +110,10 @@ int inspect_tree(struct inspect *x, const struct source_tensor **tensors, size_t
 {
     static const char attribute[] = "/.ATTRIBUTES/VARIABLE_VALUE";
     static const struct table_column columns[] = {
-        { .title = "scope", .cut = 20 }, { .title = "tensors", .right = 1 },
-        { .title = "values", .right = 1, .leave_out = 2 }, { .title = "size", .right = 1 },
+        { .title = "scope", .cut = 20 },
+        { .title = "tensors", .right = 1 },
+        { .title = "values", .right = 1, .leave_out = 2 },
+        { .title = "size", .right = 1 },
         { .title = "tensor", .cut = 12, .leave_out = 1 },
     };
     struct tree t = { x, calloc(count + 1, sizeof *t.leaves), '.' };

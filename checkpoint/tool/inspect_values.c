@@ -18,8 +18,8 @@ enum { COLUMNS = 80, FLUSH = 1 << 16 };
 struct printing {
     struct inspect *x;
     const struct source_tensor *tensor;
-    struct tensor_print print;  /* text */
-    uint64_t at;                /* JSON: elements so far */
+    struct tensor_print print; /* text */
+    uint64_t at;               /* JSON: elements so far */
 };
 
 /* ---- text -------------------------------------------------------------------------------------------------------- */

@@ -12,24 +12,34 @@
 #include <limits.h>
 #include <stdio.h>
 
-struct output { /* all zero except program before the options are parsed */
-    const char *program;      /* "checkpoint inspect", for messages */
-    const char *path;         /* of the option; NULL and "-": standard output */
-    int json, force;          /* of the options; json is also set by the file's extension */
+/* all zero except program before the options are parsed */
+struct output {
+    const char *program; /* "checkpoint inspect", for messages */
+    const char *path;    /* of the option; NULL and "-": standard output */
+    int json, force;     /* of the options; json is also set by the file's extension */
     struct buffer text;
     FILE *file;
     char temporary[PATH_MAX]; /* "": none, output is written directly */
     struct unfinished *unfinished;
-    struct error error;       /* the first one */
+    struct error error; /* the first one */
 };
 
 #define OUTPUT_JSON_OPTION(o) \
-    { OPTION_FLAG, 0, "json", &(o).json, .help = "Print JSON" }
+    { \
+        OPTION_FLAG, 0, "json", &(o).json, .help = "Print JSON" \
+    }
 #define OUTPUT_OPTIONS(o) \
     OUTPUT_JSON_OPTION(o), \
-    { OPTION_TEXT, 'o', "output", &(o).path, "FILE", .help = "Write to FILE, in the format of its extension, .json " \
-      "or .txt (default: standard output, -). FILE appears once it is complete" }, \
-    { OPTION_FLAG, 'f', "force", &(o).force, .help = "Overwrite an existing FILE" }
+        { OPTION_TEXT, \
+          'o', \
+          "output", \
+          &(o).path, \
+          "FILE", \
+          .help = "Write to FILE, in the format of its extension, .json or .txt (default: standard output, -). FILE " \
+                  "appears once it is complete" }, \
+    { \
+        OPTION_FLAG, 'f', "force", &(o).force, .help = "Overwrite an existing FILE" \
+    }
 
 /* ERR_ARG: the extension is unknown or contradicts --json, or the file exists and --force was not given. ERR_IO. */
 int output_open(struct output *o, struct error *e);

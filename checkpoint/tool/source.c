@@ -26,11 +26,19 @@ static int open_bundle(struct source *s, int index_only, struct error *e)
         const struct tensor_entry *entry = tensor_bundle_entry(s->bundle, i);
 
         s->tensors[i] = (struct source_tensor){
-            .name = entry->name, .name_length = entry->name_length, .type = entry->type,
+            .name = entry->name,
+            .name_length = entry->name_length,
+            .type = entry->type,
             .type_name = tensor_type_name(entry->type),
-            .role = tensor_role(entry->name, entry->type, entry->elements), .rank = entry->rank, .shape = entry->shape,
-            .elements = entry->elements, .bytes = tensor_entry_bytes(entry), .shard = entry->shard,
-            .offset = (uint64_t)entry->offset, .slices = entry->slices, .entry = entry,
+            .role = tensor_role(entry->name, entry->type, entry->elements),
+            .rank = entry->rank,
+            .shape = entry->shape,
+            .elements = entry->elements,
+            .bytes = tensor_entry_bytes(entry),
+            .shard = entry->shard,
+            .offset = (uint64_t)entry->offset,
+            .slices = entry->slices,
+            .entry = entry,
         };
     }
     return OK;
@@ -55,9 +63,11 @@ static const struct {
     int type, kept_as;
 } kept[] = {
     { "string", TENSOR_STRING, TENSOR_UINT8 },
+    /* clang-format off */
     { "qint8", 11, 6 }, { "quint8", 12, TENSOR_UINT8 }, { "qint32", 13, TENSOR_INT32 }, { "qint16", 15, 5 },
     { "quint16", 16, 17 }, { "complex128", 18, TENSOR_DOUBLE }, { "float8_e4m3b11fnuz", 27, TENSOR_UINT8 },
     { "int4", 29, TENSOR_UINT8 }, { "uint4", 30, TENSOR_UINT8 },
+    /* clang-format on */
 };
 enum { KEPT = sizeof kept / sizeof *kept };
 
@@ -160,10 +170,17 @@ static int open_safetensors(struct source *s, struct error *e)
         int type = safetensors_tensor_type(t->dtype);
 
         s->tensors[i] = (struct source_tensor){
-            .name = t->name, .name_length = t->name_length, .type = type,
+            .name = t->name,
+            .name_length = t->name_length,
+            .type = type,
             .type_name = type ? tensor_type_name(type) : t->dtype,
-            .role = tensor_role(t->name, type, t->elements), .rank = t->rank, .shape = t->shape,
-            .elements = t->elements, .bytes = t->end - t->begin, .offset = t->begin, .section = t,
+            .role = tensor_role(t->name, type, t->elements),
+            .rank = t->rank,
+            .shape = t->shape,
+            .elements = t->elements,
+            .bytes = t->end - t->begin,
+            .offset = t->begin,
+            .section = t,
         };
     }
     if (s->count)

@@ -16,16 +16,17 @@
 #include <stddef.h>
 #include <stdint.h>
 
-struct source_tensor { /* all borrowed from the source */
+/* all borrowed from the source */
+struct source_tensor {
     const char *name;
     size_t name_length;
-    int type;              /* enum tensor_type or another DataType; 0: no DataType is the same */
+    int type; /* enum tensor_type or another DataType; 0: no DataType is the same */
     const char *type_name;
     enum tensor_role role;
     int rank;
     const int64_t *shape;
     uint64_t elements, bytes;
-    int32_t shard;         /* with offset: where its bytes are; neither is set for a partitioned variable */
+    int32_t shard; /* with offset: where its bytes are; neither is set for a partitioned variable */
     uint64_t offset;
     size_t slices;
     const struct tensor_entry *entry;         /* of a bundle, else NULL */
@@ -39,7 +40,7 @@ struct source {
     int64_t step;          /* from the tensor global_step, else from the name; -1: none */
     struct error notes[2]; /* messages for people, if any: about the state file and the step */
     int32_t shards;
-    struct tensor_bundle *bundle;   /* one of these two, the other NULL */
+    struct tensor_bundle *bundle; /* one of these two, the other NULL */
     struct safetensors *safetensors;
     struct source_tensor *tensors;
     size_t count;
@@ -68,7 +69,7 @@ int source_is_hint(const struct safetensors_pair *pair);
 /* Reads a tensor from its first byte to its last, as tensor_stream.h describes. */
 struct source_stream {
     struct tensor_stream *bundle;
-    const struct source *source;        /* of a safetensors file */
+    const struct source *source; /* of a safetensors file */
     const struct source_tensor *tensor;
     uint64_t at;
 };

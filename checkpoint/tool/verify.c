@@ -289,7 +289,8 @@ int command_verify(int argc, char **argv)
         OUTPUT_OPTIONS(v.out),
     };
     const struct options options = {
-        .program = "checkpoint verify", .usage = "[OPTION...] PATH...",
+        .program = "checkpoint verify",
+        .usage = "[OPTION...] PATH...",
         .summary = "Check every CRC of the index and of each tensor, and every length; check that the tensors of a "
                    "shard do not overlap, that slices add up to their variables, and that no shard is missing. "
                    "Safetensors files have no CRCs: check their header and lengths. For a directory, check all its "
@@ -297,8 +298,10 @@ int command_verify(int argc, char **argv)
                    "--tensor, read only the selected tensors; the index is always checked completely. Status 0: no "
                    "findings; 1: findings, or --tensor matched nothing; 2: usage, or no such checkpoint.",
         .examples = "  checkpoint verify ckpt/model.ckpt-700\n  checkpoint verify ckpt --json\n",
-        .table = table, .count = sizeof table / sizeof *table,
-        .least = 1, .wanted = "name one or more checkpoints;",
+        .table = table,
+        .count = sizeof table / sizeof *table,
+        .least = 1,
+        .wanted = "name one or more checkpoints;",
     };
     struct error e = { 0 };
     int count = 0, status, rc = options_parse(&options, argc, argv, &count, &e);

@@ -56,8 +56,10 @@ static int digest_file(int directory_fd, const char *name, const char *path, uin
     } else {
         *out = file_stamp_mix(2, (uint64_t)st.st_size);
         for (off_t i = 0; rc == OK && i < CONTENT_PIECES; i++)
-            rc = read_piece(fd, path, (st.st_size - PIECE) / (CONTENT_PIECES - 1) * i +
-                            (i == CONTENT_PIECES - 1 ? (st.st_size - PIECE) % (CONTENT_PIECES - 1) : 0), PIECE, out, e);
+            rc = read_piece(fd, path,
+                            (st.st_size - PIECE) / (CONTENT_PIECES - 1) * i +
+                                (i == CONTENT_PIECES - 1 ? (st.st_size - PIECE) % (CONTENT_PIECES - 1) : 0),
+                            PIECE, out, e);
     }
     close(fd);
     return rc;
@@ -115,7 +117,8 @@ static int walk(struct walk *w, int parent_fd, const char *directory, const char
             note(w, &st);
             rc = ++w->files > CONTENT_FILES_MAX
                      ? error_set(e, ERR_ARG, "%s: more than %d files", directory, CONTENT_FILES_MAX)
-                     : w->visit ? w->visit(w->context, fd, entry->d_name, name, &st, e) : OK;
+                 : w->visit ? w->visit(w->context, fd, entry->d_name, name, &st, e)
+                            : OK;
         }
     }
     closedir(d);

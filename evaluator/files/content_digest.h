@@ -22,7 +22,8 @@ struct content_file {
     uint64_t digest;
 };
 
-struct content { /* all zero is empty */
+/* all zero is empty */
+struct content {
     struct content_file *files; /* ascending by name */
     size_t count, capacity;
 };

@@ -70,9 +70,11 @@ static int open_safetensors(struct opened_checkpoint *c, const char *path, struc
     if (!(c->entries = calloc(h->count + 1, sizeof *c->entries)))
         return error_memory(e, path, "for %zu tensors", h->count);
     for (size_t i = 0; i < h->count; i++)
-        c->entries[i] = (struct tensor_entry){ .name = h->tensors[i].name, .name_length = h->tensors[i].name_length,
+        c->entries[i] = (struct tensor_entry){ .name = h->tensors[i].name,
+                                               .name_length = h->tensors[i].name_length,
                                                .type = safetensors_tensor_type(h->tensors[i].dtype),
-                                               .rank = h->tensors[i].rank, .shape = h->tensors[i].shape,
+                                               .rank = h->tensors[i].rank,
+                                               .shape = h->tensors[i].shape,
                                                .elements = h->tensors[i].elements,
                                                .size = (int64_t)(h->tensors[i].end - h->tensors[i].begin) };
     return OK;
@@ -105,8 +107,7 @@ static int open_unchanged(struct opened_checkpoint *c, const char *path, struct 
     return rc;
 }
 
-int opened_checkpoint_open(struct opened_checkpoint **out, enum checkpoint_kind kind, const char *path,
-                           struct error *e)
+int opened_checkpoint_open(struct opened_checkpoint **out, enum checkpoint_kind kind, const char *path, struct error *e)
 {
     struct opened_checkpoint *c = calloc(1, sizeof *c);
     int rc = OK;
@@ -121,13 +122,13 @@ int opened_checkpoint_open(struct opened_checkpoint **out, enum checkpoint_kind 
             c->digest = tensor_bundle_digest(c->bundle);
         break;
     case CHECKPOINT_V1:
-        rc = error_set(e, ERR_ARG, "%s: a V1 checkpoint (of TensorFlow before 0.12, or a Saver with write_version V1) "
-                       "is not supported; save it as V2", path);
+        rc = error_set(e, ERR_ARG,
+                       "%s: a V1 checkpoint (of TensorFlow before 0.12, or a Saver with write_version V1) is not "
+                       "supported; save it as V2",
+                       path);
         break;
     case CHECKPOINT_SAFETENSORS:
-    case CHECKPOINT_OTHER:
-        rc = open_unchanged(c, path, e);
-        break;
+    case CHECKPOINT_OTHER: rc = open_unchanged(c, path, e); break;
     }
     if (rc == OK)
         *out = c;
@@ -252,9 +253,8 @@ static int64_t check_step(int64_t step, int64_t named, struct error *doubt)
 static int64_t step_of_bundle(struct tensor_bundle *bundle, int64_t named, struct error *doubt)
 {
     static const char *const names[] = {
-        "global_step",
-        "optimizer/_iterations/.ATTRIBUTES/VARIABLE_VALUE", /* Keras 2.11 and later, and 3 */
-        "optimizer/iter/.ATTRIBUTES/VARIABLE_VALUE",        /* Keras before, as its SidecarEvaluator reads it */
+        "global_step", "optimizer/_iterations/.ATTRIBUTES/VARIABLE_VALUE", /* Keras 2.11 and later, and 3 */
+        "optimizer/iter/.ATTRIBUTES/VARIABLE_VALUE", /* Keras before, as its SidecarEvaluator reads it */
     };
 
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {

@@ -165,8 +165,7 @@ static int write_state(const struct best_directory *b, const struct best_names *
     }
     state.newest = n->items[n->count - 1];
     state_file_encode(&state, &text);
-    rc = buffer_ok(&text) ? file_replace(NULL, path, text.data, text.length, e)
-                          : error_memory(e, path, "to write it");
+    rc = buffer_ok(&text) ? file_replace(NULL, path, text.data, text.length, e) : error_memory(e, path, "to write it");
     buffer_release(&text);
     return rc;
 }
@@ -303,9 +302,8 @@ static int take_file(const struct best_directory *b, const char *from, const cha
     char part[PATH_MAX];
     int rc;
 
-    if ((rc = file_join(part, sizeof part, b->path, PART, e)) != OK ||
-        (rc = file_tree_remove(part, e)) != OK || (rc = file_tree_remove(to, e)) != OK ||
-        (rc = file_tree_make(from, part, means, e)) != OK)
+    if ((rc = file_join(part, sizeof part, b->path, PART, e)) != OK || (rc = file_tree_remove(part, e)) != OK ||
+        (rc = file_tree_remove(to, e)) != OK || (rc = file_tree_make(from, part, means, e)) != OK)
         return rc;
     return rename(part, to) < 0 ? error_system(e, "%s: cannot be renamed to %s", part, to) : OK;
 }
@@ -339,8 +337,9 @@ static int best_directory_check(const struct best_directory *b, const char *begi
         return OK;
     }
     return digest == c->checkpoint.digest || (c->checkpoint.digest_after && digest == c->checkpoint.digest_after)
-               ? OK : error_set(e, ERR_CORRUPT, "%s/%s: was replaced while it was evaluated", c->directory,
-                                c->checkpoint.name);
+               ? OK
+               : error_set(e, ERR_CORRUPT, "%s/%s: was replaced while it was evaluated", c->directory,
+                           c->checkpoint.name);
 }
 
 /* Makes all its files under temporary names, the index last, or none. */
@@ -376,8 +375,7 @@ static void clear(const struct best_directory *b, const struct best_names *keep,
 
     while (d && (entry = readdir(d))) {
         const char *name = entry->d_name;
-        const int old = keep && strcmp(name, STATE) && is_marked(b, name) &&
-                        best_names_find(keep, name) == keep->count;
+        const int old = keep && strcmp(name, STATE) && is_marked(b, name) && best_names_find(keep, name) == keep->count;
 
         if ((old || (temporary && is_temporary(name))) && file_join(path, sizeof path, b->path, name, NULL) == OK)
             file_tree_remove(path, NULL);
@@ -406,8 +404,7 @@ static int move_in(const struct best_directory *b, const char *begin, const stru
 }
 
 /* Moves the files, whole under their temporary names, to their own. named: what `checkpoint` names. */
-static int install(struct best_directory *b, const struct best_checkpoint *c, struct best_names *named,
-                   struct error *e)
+static int install(struct best_directory *b, const struct best_checkpoint *c, struct best_names *named, struct error *e)
 {
     const size_t same = best_names_find(named, kept_name(c));
     char begin[PREFIX_MAX];
@@ -443,8 +440,7 @@ static int reserved(const struct best_directory *b, const struct best_checkpoint
 }
 
 /* Makes the files from the reserved links, or from where it was found. */
-static int take_in(struct best_directory *b, const struct best_checkpoint *c, struct best_names *named,
-                   struct error *e)
+static int take_in(struct best_directory *b, const struct best_checkpoint *c, struct best_names *named, struct error *e)
 {
     int rc = reserved(b, c) ? OK : take(b, c, c->volatile_name ? FILE_TREE_COPY : FILE_TREE_LINK_OR_COPY, e);
 
@@ -551,7 +547,7 @@ int best_directory_promote(struct best_directory *b, const struct best_checkpoin
     if (!here)
         return rc;
     for (size_t i = 0; rc == OK && i < count; i++)
-        here[i] = i != new && holds(b, &wanted[i], &named);
+        here[i] = i != new &&holds(b, &wanted[i], &named);
     if (rc == OK && (rc = take_in(b, &wanted[new], &named, e)) == OK) {
         here[new] = 1;
         rc = settle(b, wanted, count, here, &named, e);

@@ -26,8 +26,8 @@
 struct best_checkpoint {
     const char *directory; /* holds NAME.index and NAME.data-* of a bundle; or the file or directory NAME */
     struct checkpoint_identity checkpoint; /* the step is ignored */
-    const char *kept;      /* its name here, unique among the wanted; NULL: unchanged */
-    int volatile_name;     /* 1: its file is overwritten in place, so copy it, do not link it */
+    const char *kept;                      /* its name here, unique among the wanted; NULL: unchanged */
+    int volatile_name;                     /* 1: its file is overwritten in place, so copy it, do not link it */
 };
 
 struct best_directory;

@@ -10,14 +10,15 @@
 
 #include <stddef.h>
 
-struct best_list { /* best_list.c alone looks into it */
+/* best_list.c alone looks into it */
+struct best_list {
     size_t limit; /* N */
     int minimum;  /* 1: smaller is better */
     int by_step;  /* 1: the same name with a different step is a different checkpoint */
     struct best_entry {
         struct checkpoint_identity checkpoint;
         double value;
-    } *items;     /* best first */
+    } * items; /* best first */
     size_t count;
 };
 

@@ -19,7 +19,8 @@
 
 #define BEST_MANIFEST_FILE ".evaluator"
 
-struct best_names { /* all zero: none */
+/* all zero: none */
+struct best_names {
     char **items;
     size_t count;
 };

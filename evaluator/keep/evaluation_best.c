@@ -16,9 +16,9 @@ struct evaluation_best {
     struct evaluation_best_options options;
     struct best_directory *directory; /* NULL: not kept */
     struct best_list list;
-    struct best_checkpoint *wanted;   /* (keep) to be in the directory, best first */
-    char (*names)[NAME_MAX + 1];      /* (keep) their names there */
-    int stop_there;                   /* the stop file exists, ours or not */
+    struct best_checkpoint *wanted; /* (keep) to be in the directory, best first */
+    char (*names)[NAME_MAX + 1];    /* (keep) their names there */
+    int stop_there;                 /* the stop file exists, ours or not */
 };
 
 static int open_directory(struct evaluation_best *b, struct error *e)
@@ -65,7 +65,8 @@ void evaluation_best_close(struct evaluation_best *b)
 
 static struct best_checkpoint found(const struct evaluation_best *b, const struct checkpoint_identity *checkpoint)
 {
-    return (struct best_checkpoint){ .directory = b->options.checkpoint_directory, .checkpoint = *checkpoint,
+    return (struct best_checkpoint){ .directory = b->options.checkpoint_directory,
+                                     .checkpoint = *checkpoint,
                                      .volatile_name = b->options.volatile_names };
 }
 
@@ -107,8 +108,9 @@ static size_t choose(struct evaluation_best *b, const struct ledger_summary *s)
 /* OK, EVALUATION_BEST_STOP or an error. */
 static int lose_patience(struct evaluation_best *b, const struct ledger_summary *s, struct error *e)
 {
-    struct stop_file stop = { .best_value = s->best_value, .best_step = s->best.step, .step = s->highest_step,
-                              .written = clock_wall() };
+    struct stop_file stop = {
+        .best_value = s->best_value, .best_step = s->best.step, .step = s->highest_step, .written = clock_wall()
+    };
     struct stop_file before;
     char delta[64] = "";
     int rc;

@@ -22,7 +22,8 @@ void pin_remove(const char *path)
     *slash = '\0';
     name = strrchr(directory, '/') ? strrchr(directory, '/') + 1 : directory;
     if (snprintf(aside, sizeof aside, "%.*s%s%s", (int)(name - directory), directory, temporary, name) <
-        (int)sizeof aside && rename(directory, aside) == 0)
+            (int)sizeof aside &&
+        rename(directory, aside) == 0)
         file_tree_remove(aside, NULL);
     else
         file_tree_remove(directory, NULL);
@@ -56,8 +57,8 @@ static int keep_bundle(const char *directory, const char *name, const char *into
     while (rc == OK && (entry = readdir(d))) {
         const char *end = entry->d_name + n;
 
-        if (!strncmp(entry->d_name, name, n) && (!strcmp(end, ".index") || !strcmp(end, ".meta") ||
-                                                 !strncmp(end, ".data-", 6)))
+        if (!strncmp(entry->d_name, name, n) &&
+            (!strcmp(end, ".index") || !strcmp(end, ".meta") || !strncmp(end, ".data-", 6)))
             rc = keep_file(directory, entry->d_name, into, means, e);
     }
     closedir(d);

@@ -118,7 +118,9 @@ static void format(const struct evaluation_lock *l, struct buffer *b)
 static enum evaluation_lock_state judge(const struct evaluation_lock *l)
 {
     static const enum evaluation_lock_state of[] = {
-        [PROCESS_LIVES] = LOCK_ALIVE, [PROCESS_GONE] = LOCK_DEAD, [PROCESS_ELSEWHERE] = LOCK_ELSEWHERE,
+        [PROCESS_LIVES] = LOCK_ALIVE,
+        [PROCESS_GONE] = LOCK_DEAD,
+        [PROCESS_ELSEWHERE] = LOCK_ELSEWHERE,
     };
 
     return strcmp(l->state, "ended") ? of[process_judge(&l->process)] : LOCK_ENDED;
@@ -168,8 +170,8 @@ static void absolute(const char *path, char out[PATH_MAX])
 
     if (!path)
         *out = '\0';
-    else if (!realpath(path, out) && (*path == '/' || !getcwd(here, sizeof here) ||
-                                      snprintf(out, PATH_MAX, "%s/%s", here, path) >= PATH_MAX))
+    else if (!realpath(path, out) &&
+             (*path == '/' || !getcwd(here, sizeof here) || snprintf(out, PATH_MAX, "%s/%s", here, path) >= PATH_MAX))
         snprintf(out, PATH_MAX, "%s", path); /* not there yet */
 }
 
@@ -207,8 +209,9 @@ static enum evaluation_lock_state who_lives(enum evaluation_lock_state said)
 static int refuse(const char *path, const struct evaluation_lock *by, enum evaluation_lock_state state, struct error *e)
 {
     if (state == LOCK_NONE)
-        return error_set(e, ERR_PEER, "%s: locked by another process, which has not written its name yet, or whose "
-                         "lock file was deleted", path);
+        return error_set(
+            e, ERR_PEER,
+            "%s: locked by another process, which has not written its name yet, or whose lock file was deleted", path);
     return error_set(e, ERR_PEER, "%s: an evaluator is already working here: process %" PRId64 " on host %s%s", path,
                      by->process.pid, by->process.host,
                      state == LOCK_ELSEWHERE ? "; if it is gone, --take-over takes its place" : "");

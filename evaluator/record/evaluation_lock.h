@@ -30,7 +30,7 @@ struct evaluation_lock {
     char state[16], tags[16], why[160], pattern[256], step_from[512];
     int64_t step_scale, step_offset; /* 0: not given */
     struct process process;
-    double since;               /* wall seconds */
+    double since; /* wall seconds */
     char checkpoint_directory[PATH_MAX], eval_directory[PATH_MAX];
 };
 
@@ -48,17 +48,22 @@ int evaluation_lock_parse(const char *text, size_t n, struct evaluation_lock *ou
 /* Reads the file and checks whether its process lives. */
 enum evaluation_lock_state evaluation_lock_read(const char *path, struct evaluation_lock *out);
 
-struct evaluation_lock_about { /* written to the lock file beside the process; texts may be NULL, and are borrowed */
+/* written to the lock file beside the process; texts may be NULL, and are borrowed */
+struct evaluation_lock_about {
     const char *checkpoint_directory; /* made absolute if possible */
     const char *pattern, *step_from, *tags;
     int64_t step_scale, step_offset;
 };
 
-struct evaluation_lock_held { /* descriptors; -1: none */
+/* descriptors; -1: none */
+struct evaluation_lock_held {
     int ledger; /* opened with LEDGER_FLAGS */
     int file;   /* only if the ledger cannot be locked */
 };
-#define EVALUATION_LOCK_NOT_HELD { -1, -1 }
+#define EVALUATION_LOCK_NOT_HELD \
+    { \
+        -1, -1 \
+    }
 
 /* Takes the lock for this process, and makes the ledger if there is none. take_over: even from an evaluator on another
  * host. ERR_PEER: somebody holds it, and e names host and pid if known; if not, this first waits two seconds for the

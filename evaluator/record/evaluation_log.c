@@ -19,16 +19,16 @@ enum { POINTS_MAX = 1 << 16 };
 struct evaluation_log {
     char *directory;
     const struct evaluation_tags *tags;
-    int64_t run, step; /* those of the last point; step -1: none in this run */
+    int64_t run, step;              /* those of the last point; step -1: none in this run */
     struct eventlog_writer *writer; /* NULL: not open */
     size_t held;                    /* points of this process in its file, synced */
     int64_t writer_run;             /* the run of the open file, or of the last one; -1: none */
     char *closed;                   /* path of the open file, or of the last one */
     struct evaluation_log_files *files;
     struct evaluation_log *newer, *older; /* in the list of logs with an open file */
-    struct session_settings settings; /* count 0: none */
-    int64_t described; /* the newest run described by this process; -1: none */
-    size_t pending;    /* points added to the writer but not synced yet */
+    struct session_settings settings;     /* count 0: none */
+    int64_t described;                    /* the newest run described by this process; -1: none */
+    size_t pending;                       /* points added to the writer but not synced yet */
 };
 
 #define BEST_PRECISION EVALUATION_BEST EVALUATION_PRECISION
@@ -37,14 +37,16 @@ static const struct evaluation_tags presets[] = {
     { .tags = { { "precision", EVALUATION_PRECISION, 0 },
                 { "best_precision", BEST_PRECISION, 0 },
                 { "loss", EVALUATION_LOSS, 0 } } },
-    { .preset = "homework", .tags = { { "precision", EVALUATION_PRECISION, 0 },
-                                      { "best_precision", BEST_PRECISION, 0 } } },
+    { .preset = "homework",
+      .tags = { { "precision", EVALUATION_PRECISION, 0 }, { "best_precision", BEST_PRECISION, 0 } } },
     { .preset = "tutorial", .tags = { { "Precision @ 1", EVALUATION_PRECISION, 0 } } },
-    { .preset = "resnet", .tags = { { "Precision", EVALUATION_PRECISION, 0 },
-                                    { "Best Precision", BEST_PRECISION, 0 } } },
+    { .preset = "resnet",
+      .tags = { { "Precision", EVALUATION_PRECISION, 0 }, { "Best Precision", BEST_PRECISION, 0 } } },
     { .preset = "im2txt", .tags = { { "Perplexity", EVALUATION_CROSS_ENTROPY, 1 } } },
     /* All metrics, named as by the callback TensorBoard and by SidecarEvaluator. */
-    { .preset = "keras", .before = "evaluation_", .behind = "_vs_iterations",
+    { .preset = "keras",
+      .before = "evaluation_",
+      .behind = "_vs_iterations",
       .tags = { { "evaluation_loss_vs_iterations", EVALUATION_LOSS, 0 },
                 { "evaluation_accuracy_vs_iterations", EVALUATION_PRECISION, 0 } } },
     { .preset = "estimator", .tags = { { "accuracy", EVALUATION_PRECISION, 0 }, { "loss", EVALUATION_LOSS, 0 } } },
@@ -210,7 +212,8 @@ static void add_open(struct evaluation_log *l)
 static int open_writer(struct evaluation_log *l, struct error *e)
 {
     /* Events are written only by the sync, so only the sync can fail, and can be repeated. */
-    struct eventlog_writer_options options = { .flush_seconds = 1e9, .buffer_bytes = (size_t)64 << 20,
+    struct eventlog_writer_options options = { .flush_seconds = 1e9,
+                                               .buffer_bytes = (size_t)64 << 20,
                                                .leave_lost = 1 };
     struct eventlog_error why = { 0 };
     char directory[PATH_MAX];
@@ -266,8 +269,8 @@ static int hand_over(struct evaluation_log *l, const struct evaluation_point *p,
     struct eventlog_error why = { 0 };
 
     if (l->settings.count && l->described != l->run) {
-        if (eventlog_writer_session_start(l->writer, p->wall_time, l->settings.items, l->settings.count, NULL,
-                                          &why) != EVENTLOG_OK)
+        if (eventlog_writer_session_start(l->writer, p->wall_time, l->settings.items, l->settings.count, NULL, &why) !=
+            EVENTLOG_OK)
             return from_eventlog(&why, e);
         l->described = l->run;
     }

@@ -29,7 +29,7 @@ struct evaluation_tag {
  * not written. Any other metric is written under its own name, between `before` and `behind` if the preset has them and
  * the name is neither a best_NAME nor a path. */
 struct evaluation_tags {
-    const char *preset; /* as --tags names it; NULL: without --tags */
+    const char *preset;          /* as --tags names it; NULL: without --tags */
     const char *before, *behind; /* or NULL */
     struct evaluation_tag tags[EVALUATION_TAGS_MAX + 1];
 };
@@ -46,8 +46,8 @@ int evaluation_tags_name(const struct evaluation_tags *tags, const struct evalua
                          float *value);
 
 struct evaluation_point {
-    int64_t step;     /* >= 0 */
-    double wall_time; /* seconds since 1970 */
+    int64_t step;                             /* >= 0 */
+    double wall_time;                         /* seconds since 1970 */
     const struct evaluation_metrics *metrics; /* borrowed; with best_NAME if there is a best */
     const struct evaluation_detail *detail;   /* borrowed; or NULL */
 };

@@ -97,7 +97,9 @@ enum { SCALAR, SCALAR_STEP, SCALAR_TIME, SCALAR_POINTS };
 
 static void scalars(struct buffer *b, int which, const struct evaluation_prom_row *rows, size_t count)
 {
-    static const struct { const char *name, *help; } metrics[] = {
+    static const struct {
+        const char *name, *help;
+    } metrics[] = {
         { "scalar", "Newest value of a series in an event log." },
         { "scalar_step", "Step of that value." },
         { "scalar_wall_time_seconds", "Unix time of that value." },
@@ -125,13 +127,18 @@ enum { LAST_STEP, PENDING, DONE, FAILED, GONE };
 
 static int64_t work_value(int which, const struct evaluation_prom_row *row)
 {
-    return which == LAST_STEP ? row->last_step : which == PENDING ? (int64_t)row->pending :
-           (int64_t)(which == DONE ? row->summary->done : which == FAILED ? row->summary->failed : row->summary->gone);
+    return which == LAST_STEP ? row->last_step
+           : which == PENDING ? (int64_t)row->pending
+                              : (int64_t)(which == DONE     ? row->summary->done
+                                          : which == FAILED ? row->summary->failed
+                                                            : row->summary->gone);
 }
 
 static void work(struct buffer *b, int which, const struct evaluation_prom_row *rows, size_t count)
 {
-    static const struct { const char *name, *type, *help; } metrics[] = {
+    static const struct {
+        const char *name, *type, *help;
+    } metrics[] = {
         { "eval_last_checkpoint_step", "gauge", "Step of the checkpoint whose outcome was recorded last." },
         { "eval_pending", "gauge", "Checkpoints that wait or are being evaluated." },
         { "eval_done_total", "counter", "Checkpoints evaluated." },
@@ -163,8 +170,7 @@ int evaluation_prom_write(const char *path, const struct evaluation_prom_row *ro
     int rc;
 
     append_rows(&b, rows, count);
-    rc = buffer_ok(&b) ? file_replace(NULL, path, b.data, b.length, e)
-                       : error_memory(e, path, "for its text");
+    rc = buffer_ok(&b) ? file_replace(NULL, path, b.data, b.length, e) : error_memory(e, path, "for its text");
     buffer_release(&b);
     return rc;
 }

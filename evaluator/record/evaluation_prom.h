@@ -14,14 +14,15 @@
 #include <stddef.h>
 #include <stdint.h>
 
-struct evaluation_series { /* zero is empty; owned by the struct */
+/* zero is empty; owned by the struct */
+struct evaluation_series {
     struct evaluation_newest {
         char *tag;
         float value; /* as in the event file */
         int64_t step;
         double wall_time;
         size_t points;
-    } *items;
+    } * items;
     size_t count, capacity;
 };
 
@@ -30,12 +31,13 @@ int evaluation_series_add(struct evaluation_series *s, const struct evaluation_t
                           const struct ledger_record *r, struct error *e);
 void evaluation_series_release(struct evaluation_series *s);
 
-struct evaluation_prom_row { /* one eval directory; all borrowed */
-    const char *run;         /* its name in TensorBoard */
+/* one eval directory; all borrowed */
+struct evaluation_prom_row {
+    const char *run; /* its name in TensorBoard */
     const struct evaluation_series *series;
     const struct ledger_summary *summary;
-    size_t pending;          /* checkpoints waiting or being evaluated */
-    int64_t last_step;       /* of the newest line in the ledger; -1: none, no sample is written */
+    size_t pending;    /* checkpoints waiting or being evaluated */
+    int64_t last_step; /* of the newest line in the ledger; -1: none, no sample is written */
 };
 
 /* Writes the whole text to a file, by rename: the collector may read at any time. */

@@ -12,16 +12,17 @@
 #include <stddef.h>
 #include <stdint.h>
 
-struct evaluation_replay { /* fill in the first block, run = -1, the rest zero */
+/* fill in the first block, run = -1, the rest zero */
+struct evaluation_replay {
     const char *directory; /* of run 0 */
     const struct evaluation_tags *tags;
-    int missing;           /* 1: only the runs that have no event files */
-    const char *own;       /* missing: NULL, or the name of a file in the directory of own_run to ignore; it is */
-    int64_t own_run;       /* ... deleted before another, with earlier points, is made there */
+    int missing;     /* 1: only the runs that have no event files */
+    const char *own; /* missing: NULL, or the name of a file in the directory of own_run to ignore; it is */
+    int64_t own_run; /* ... deleted before another, with earlier points, is made there */
 
     struct evaluation_log *log;
-    int64_t run, points;   /* run: newest so far */
-    int passed;            /* that run is skipped: it has event files, and missing is 1 */
+    int64_t run, points; /* run: newest so far */
+    int passed;          /* that run is skipped: it has event files, and missing is 1 */
 };
 
 /* A ledger_visit; context is the struct. */

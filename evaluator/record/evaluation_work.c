@@ -30,7 +30,8 @@ static void take_in_hand(const json_t *list, struct evaluation_work *out)
     const json_t *item;
     size_t i;
 
-    json_array_foreach(list, i, item) {
+    json_array_foreach(list, i, item)
+    {
         const char *name = json_string_value(json_object_get(item, "checkpoint"));
         struct work_in_hand *one = &out->in_hand[out->in_hand_count];
 

@@ -120,8 +120,7 @@ static int take_metrics(json_t *object, struct evaluation_metrics *m, struct err
     double x;
 
     json_object_foreach(object, name, value) /* in the order of the file */
-        if (is_number(value, &x) && evaluation_metrics_add(m, name, x, e) == ERR_NOMEM)
-            return ERR_NOMEM;
+        if (is_number(value, &x) && evaluation_metrics_add(m, name, x, e) == ERR_NOMEM) return ERR_NOMEM;
     return OK;
 }
 

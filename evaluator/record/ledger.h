@@ -40,13 +40,14 @@ enum ledger_status { LEDGER_DONE, LEDGER_FAILED, LEDGER_GONE };
 /* O_APPEND: writes go to the end of the file, also after it was cut back. */
 enum { LEDGER_FLAGS = O_RDWR | O_APPEND | O_CREAT };
 
-struct ledger_record { /* ledger_record_release() it if metrics were added */
+/* ledger_record_release() it if metrics were added */
+struct ledger_record {
     struct checkpoint_identity checkpoint;
     enum ledger_status status;
     int has_metrics;
     struct evaluation_metrics metrics;
     int64_t correct, examples; /* -1: not counted */
-    char weights[32]; /* "variables", "moving averages", "mixed" */
+    char weights[32];          /* "variables", "moving averages", "mixed" */
     double seconds, started, lag, wall_time;
     double point_time; /* 0: wall_time */
     int64_t run;
@@ -67,11 +68,11 @@ struct ledger_summary {
     size_t cut_bytes;                     /* of a truncated last line, dropped at the start */
     struct ledger_best rule;
     int has_best;
-    double best_value;                    /* of the rule's metric */
+    double best_value; /* of the rule's metric */
     struct checkpoint_identity best;
-    size_t since_best;                    /* done after the best; without a best: all done */
-    int64_t last_run, last_step;          /* the newest run and its highest step; -1: none */
-    int64_t highest_step;                 /* ever evaluated; -1: none */
+    size_t since_best;           /* done after the best; without a best: all done */
+    int64_t last_run, last_step; /* the newest run and its highest step; -1: none */
+    int64_t highest_step;        /* ever evaluated; -1: none */
 };
 
 struct ledger;
@@ -98,7 +99,7 @@ int ledger_append(struct ledger *l, const struct ledger_record *record, struct e
 int ledger_move(struct ledger *l, int fd, struct error *e);
 
 const struct ledger_summary *ledger_summary(const struct ledger *l); /* borrowed */
-size_t ledger_lines(const struct ledger_summary *s); /* of checkpoints, with any status */
+size_t ledger_lines(const struct ledger_summary *s);                 /* of checkpoints, with any status */
 
 /* 1 if this value of the rule's metric would be a new best. */
 int ledger_improves(const struct ledger_summary *s, double value);

@@ -11,14 +11,15 @@
 #include <stddef.h>
 #include <stdint.h>
 
-struct outcomes { /* outcomes.c alone looks into it */
+/* outcomes.c alone looks into it */
+struct outcomes {
     int by_step; /* 1: the same name with another step is another checkpoint (--step-from) */
     struct outcome {
         char *name; /* owned */
         int64_t step;
         enum ledger_status status; /* not LEDGER_DONE */
         int unread;                /* it failed because its index could not be read; may be one that is known */
-    } *items;       /* ascending by name, then step */
+    } * items;                     /* ascending by name, then step */
     size_t count, capacity;
 };
 

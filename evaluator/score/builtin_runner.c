@@ -21,23 +21,23 @@ enum { CLASS_NAME_MAX = 64, CLASSES_NAMED_MAX = 1000, COMPLAINTS_SHOWN = 340, BA
 struct builtin_runner {
     const struct model *model;
     struct scoring *scoring;
-    struct network *network;              /* of scoring */
+    struct network *network; /* of scoring */
     struct dataset *data;
     const struct transform *transform;
     int moving_averages, batch_size, threads;
-    size_t images_taken;                  /* images of the data set */
-    size_t examples;                      /* more than that if some are counted twice */
-    size_t width;                         /* floats of one image */
-    float *images;                        /* (examples, width); NULL: made for each batch */
-    int32_t *labels;                      /* (examples) */
+    size_t images_taken;                     /* images of the data set */
+    size_t examples;                         /* more than that if some are counted twice */
+    size_t width;                            /* floats of one image */
+    float *images;                           /* (examples, width); NULL: made for each batch */
+    int32_t *labels;                         /* (examples) */
     struct opened_checkpoint_floats *wanted; /* (variables); their entries: valid while a checkpoint is loaded */
-    struct tensor_match *matches;         /* (variables); the same */
+    struct tensor_match *matches;            /* (variables); the same */
     unsigned metrics;
     int64_t detail_every;
-    char (*class_text)[CLASS_NAME_MAX];   /* (classes) */
-    const char **class_names;             /* (classes), into class_text */
-    struct runner_job job;                /* the one whose weights are loaded */
-    double begin;                         /* monotonic */
+    char (*class_text)[CLASS_NAME_MAX]; /* (classes) */
+    const char **class_names;           /* (classes), into class_text */
+    struct runner_job job;              /* the one whose weights are loaded */
+    double begin;                       /* monotonic */
 };
 
 /* ---- set up ------------------------------------------------------------------------------------------------------ */
@@ -253,8 +253,10 @@ static int runner_load(void *context, const struct runner_job *c, enum evaluatio
     int rc;
 
     if (!opened_checkpoint_readable(c->opened))
-        return error_set(e, ERR_ARG, "%s is not in a format that the built-in models read (TensorFlow V2, safetensors)"
-                         "; evaluate it with --exec", c->checkpoint->name);
+        return error_set(e, ERR_ARG,
+                         "%s is not in a format that the built-in models read (TensorFlow V2, safetensors)"
+                         "; evaluate it with --exec",
+                         c->checkpoint->name);
     if ((rc = match(r, c, weights, e)) != OK)
         return rc;
     r->job = *c;
@@ -309,8 +311,9 @@ static int runner_evaluate(void *context, scorer_tick *tick, void *tick_context,
 
 static int open_scoring(struct builtin_runner *r, struct error *e)
 {
-    const struct scoring_options options = { .model = r->model, .threads = r->threads,
-                                             .batch_size = r->batch_size, .metrics = r->metrics };
+    const struct scoring_options options = {
+        .model = r->model, .threads = r->threads, .batch_size = r->batch_size, .metrics = r->metrics
+    };
     const struct scoring_source source = { images_of, r, r->labels, r->examples };
     int rc;
 
@@ -333,7 +336,7 @@ static int list_variables(struct builtin_runner *r, struct error *e)
         return error_memory(e, NULL, "for %zu variables", count);
     for (size_t i = 0; i < count; i++) {
         r->wanted[i].out = v[i].offset + (v[i].kind == VARIABLE_WEIGHT ? network_parameters(r->network)
-                                                                     : network_statistics(r->network));
+                                                                       : network_statistics(r->network));
         r->wanted[i].count = v[i].count;
         r->matches[i] = (struct tensor_match){ .name = v[i].name, .rank = v[i].rank, .shape = v[i].shape };
     }

@@ -74,7 +74,7 @@ static int64_t row(const struct classification *c, int class)
     int64_t sum = 0;
 
     for (int k = 0; k < c->classes; k++)
-        sum += c->confusion[(size_t)class * (size_t)c->classes + (size_t)k];
+        sum += c->confusion[(size_t) class * (size_t)c->classes + (size_t)k];
     return sum;
 }
 
@@ -83,13 +83,13 @@ static int64_t column(const struct classification *c, int class)
     int64_t sum = 0;
 
     for (int k = 0; k < c->classes; k++)
-        sum += c->confusion[(size_t)k * (size_t)c->classes + (size_t)class];
+        sum += c->confusion[(size_t)k * (size_t)c->classes + (size_t) class];
     return sum;
 }
 
 static int64_t hits(const struct classification *c, int class)
 {
-    return c->confusion[(size_t)class * (size_t)c->classes + (size_t)class];
+    return c->confusion[(size_t) class * (size_t)c->classes + (size_t) class];
 }
 
 double classification_precision(const struct classification *c, int class)

@@ -22,17 +22,16 @@ enum { CLASSIFICATION_CLASSES_MAX = 1 << 16 };
 
 struct classification {
     int classes, ties_are_correct;
-    unsigned metrics;               /* a choice (metric.h) */
+    unsigned metrics; /* a choice (metric.h) */
     int64_t examples, correct;
-    int64_t *confusion;             /* (classes, classes): row: label, column: prediction */
-    int64_t *cells[METRIC_COUNT];   /* of each chosen metric that counts, else NULL */
-    size_t cell_count;              /* with those of the confusion matrix, after which they are stored */
-    double *softmax;                /* (classes) scratch */
+    int64_t *confusion;           /* (classes, classes): row: label, column: prediction */
+    int64_t *cells[METRIC_COUNT]; /* of each chosen metric that counts, else NULL */
+    size_t cell_count;            /* with those of the confusion matrix, after which they are stored */
+    double *softmax;              /* (classes) scratch */
 };
 
 /* classes: 1 to CLASSIFICATION_CLASSES_MAX. ERR_ARG, ERR_NOMEM. On OK c is yours until classification_release(). */
-int classification_init(struct classification *c, int classes, int ties_are_correct, unsigned metrics,
-                        struct error *e);
+int classification_init(struct classification *c, int classes, int ties_are_correct, unsigned metrics, struct error *e);
 void classification_release(struct classification *c); /* one that is all zero is fine */
 void classification_clear(struct classification *c);   /* all counts 0 */
 

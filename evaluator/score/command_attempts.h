@@ -17,7 +17,8 @@
 
 enum command_phase { ATTEMPTS_IDLE, ATTEMPTS_WAITING, ATTEMPTS_RUNNING };
 
-struct command_attempts { /* zero: idle. Only command_attempts.c changes it, except stopping */
+/* zero: idle. Only command_attempts.c changes it, except stopping */
+struct command_attempts {
     enum command_phase phase;
     int64_t number;  /* of the current or last attempt, from 1 */
     double retry_at; /* WAITING */
@@ -28,8 +29,8 @@ struct command_attempts { /* zero: idle. Only command_attempts.c changes it, exc
 void command_attempts_start(struct command_attempts *a);
 
 enum command_step {
-    ATTEMPTS_BEGIN,   /* it is RUNNING now; if it cannot be started, call end() */
-    ATTEMPTS_LOOK,    /* at the running one */
+    ATTEMPTS_BEGIN, /* it is RUNNING now; if it cannot be started, call end() */
+    ATTEMPTS_LOOK,  /* at the running one */
     ATTEMPTS_SLEEP,
     ATTEMPTS_GIVE_UP, /* it was WAITING, and stopping is set */
 };

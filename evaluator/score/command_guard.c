@@ -32,8 +32,8 @@ static _Noreturn void become(char *const *words, char *const *environment, struc
     if (getppid() != parent)
         _exit(127);
     for (number = 1; number < NSIG; number++) /* handlers are ours; what nohup ignores stays ignored */
-        if (sigaction(number, NULL, &action) == 0 && (action.sa_handler != SIG_IGN || number == SIGPIPE ||
-                                                    number == SIGXFSZ))
+        if (sigaction(number, NULL, &action) == 0 &&
+            (action.sa_handler != SIG_IGN || number == SIGPIPE || number == SIGXFSZ))
             signal(number, SIG_DFL);
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, NULL);

@@ -15,15 +15,17 @@
 
 #include <sys/types.h>
 
-struct command_guard { /* only command_guard.c changes it */
+/* only command_guard.c changes it */
+struct command_guard {
     pid_t pid;
-    int report_fd;         /* readable when the command or the guard has ended; -1: no more reports */
-    int reported;          /* the command has ended: */
-    int not_started;       /* errno if it could not be run, else 0 */
-    int status;            /* otherwise its status, as from waitpid() */
+    int report_fd;   /* readable when the command or the guard has ended; -1: no more reports */
+    int reported;    /* the command has ended: */
+    int not_started; /* errno if it could not be run, else 0 */
+    int status;      /* otherwise its status, as from waitpid() */
 };
 
-struct command_streams { /* of the command; borrowed for the call */
+/* of the command; borrowed for the call */
+struct command_streams {
     int output, errors;
 };
 

@@ -14,7 +14,8 @@
 
 enum { COMMAND_GRACE_SECONDS = 5 }; /* from SIGTERM to SIGKILL after a timeout */
 
-struct command_life { /* only command_life.c changes it */
+/* only command_life.c changes it */
+struct command_life {
     double started;
     double kill_at;  /* when to SIGKILL, after SIGTERM or while leaving; infinity: none, or sent */
     double leave_at; /* leaving: when to stop reading its output */

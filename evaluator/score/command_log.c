@@ -86,8 +86,7 @@ void command_log_add(struct command_log *l, const char *bytes, size_t n)
         keep_last(l, bytes + now, n - now);
     l->beyond += n - now;
     if (before <= COMMAND_LOG_TAIL && l->beyond > COMMAND_LOG_TAIL)
-        command_log_note(l, "too much output: only the last %d bytes of the rest are kept",
-                         COMMAND_LOG_TAIL);
+        command_log_note(l, "too much output: only the last %d bytes of the rest are kept", COMMAND_LOG_TAIL);
 }
 
 void command_log_end(struct command_log *l)

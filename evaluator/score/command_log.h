@@ -12,14 +12,15 @@
 
 enum { COMMAND_LOG_TAIL = 64 << 10 }; /* bytes of the end; limit must be larger */
 
-struct command_log { /* only command_log.c changes it */
+/* only command_log.c changes it */
+struct command_log {
     int fd; /* -1: none */
     char path[PATH_MAX];
     size_t limit;
-    size_t head;    /* bytes of the beginning so far */
-    char *tail;     /* a ring of COMMAND_LOG_TAIL bytes; NULL until the beginning is full */
+    size_t head;     /* bytes of the beginning so far */
+    char *tail;      /* a ring of COMMAND_LOG_TAIL bytes; NULL until the beginning is full */
     uint64_t beyond; /* bytes after the beginning, those in the ring included */
-    int in_line;    /* the last byte in the file is not a newline */
+    int in_line;     /* the last byte in the file is not a newline */
 };
 
 void command_log_init(struct command_log *l, size_t limit);

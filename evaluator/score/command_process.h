@@ -14,16 +14,18 @@
 
 #include <stddef.h>
 
-enum { COMMAND_STREAMS = 2 };       /* standard output, standard error */
+enum { COMMAND_STREAMS = 2 }; /* standard output, standard error */
 
-struct command_variable { /* of the environment */
+/* of the environment */
+struct command_variable {
     const char *name, *value;
 };
 
 /* This process's environment with these variables added or replaced. One block; free() it. NULL: no memory. */
 char **command_process_environment(const struct command_variable *variables, size_t count);
 
-struct command_process { /* only command_process.c changes it */
+/* only command_process.c changes it */
+struct command_process {
     struct command_guard guard;
     struct command_log log;       /* the caller opens it, adds notes and closes it */
     int streams[COMMAND_STREAMS]; /* -1: none, or at its end */

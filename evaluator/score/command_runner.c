@@ -19,8 +19,10 @@
 
 enum { VALUES = 5, LOG_BYTES_MAX = 16 << 20 };
 
-static const struct { const char *placeholder, *variable; } names[VALUES] = {
-    { "checkpoint", "EVALUATOR_CHECKPOINT" }, { "step", "EVALUATOR_STEP" },         { "index", "EVALUATOR_INDEX" },
+static const struct {
+    const char *placeholder, *variable;
+} names[VALUES] = {
+    { "checkpoint", "EVALUATOR_CHECKPOINT" }, { "step", "EVALUATOR_STEP" }, { "index", "EVALUATOR_INDEX" },
     { "eval_dir", "EVALUATOR_EVAL_DIR" },     { "name", "EVALUATOR_NAME" },
 };
 
@@ -45,8 +47,7 @@ struct command_runner {
 static int launch(struct command_runner *r, struct slot *s, struct error *e)
 {
     char step[24], index[24];
-    const char *const texts[VALUES] = { s->job->path, step, index, s->job->eval_directory,
-                                        s->job->checkpoint->name };
+    const char *const texts[VALUES] = { s->job->path, step, index, s->job->eval_directory, s->job->checkpoint->name };
     struct command_value values[VALUES];
     struct command_variable variables[VALUES];
     char **words = NULL, **environment = NULL;
@@ -166,8 +167,7 @@ static enum runner_state runner_look(void *context, size_t slot, struct runner_p
     else if (step == ATTEMPTS_BEGIN && launch(r, s, &reason) != OK)
         state = end_attempt(r, s, error_is_lack(&reason) ? ATTEMPT_LACK : ATTEMPT_FAILED, &reason);
     *progress = (struct runner_progress){ -1, WEIGHTS_UNKNOWN, s->lack.code ? s->lack.message : NULL };
-    if (s->attempts.phase == ATTEMPTS_RUNNING &&
-        command_process_look(&s->process, r->options.timeout, take_output, s))
+    if (s->attempts.phase == ATTEMPTS_RUNNING && command_process_look(&s->process, r->options.timeout, take_output, s))
         state = finish(r, s, out, &reason);
     if (why)
         *why = reason;
@@ -241,9 +241,16 @@ int command_runner_new(struct runner *out, const struct command_runner_options *
     } else if ((r->poll_fd = epoll_create1(EPOLL_CLOEXEC)) < 0) {
         rc = error_system(e, "cannot make a descriptor for the runner");
     } else {
-        *out = (struct runner){ .name = "command", .slots = r->options.jobs, .descriptor = r->poll_fd,
-                                .by_path = 1, .start = runner_start, .look = runner_look, .stop = runner_stop,
-                                .due = runner_due, .free = runner_free, .context = r };
+        *out = (struct runner){ .name = "command",
+                                .slots = r->options.jobs,
+                                .descriptor = r->poll_fd,
+                                .by_path = 1,
+                                .start = runner_start,
+                                .look = runner_look,
+                                .stop = runner_stop,
+                                .due = runner_due,
+                                .free = runner_free,
+                                .context = r };
         return OK;
     }
     runner_free(r);

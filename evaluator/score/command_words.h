@@ -23,7 +23,8 @@ enum { COMMAND_WORDS_MAX = 1024 };
 int command_words_split(const char *text, char ***out, struct error *e);
 void command_words_free(char **words); /* NULL is fine */
 
-struct command_value { /* {name} becomes value */
+/* {name} becomes value */
+struct command_value {
     const char *name, *value;
 };
 

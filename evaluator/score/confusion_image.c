@@ -5,14 +5,16 @@
 #include <string.h>
 
 enum {
-    SCALE = 2,                    /* pixels of a dot */
-    GLYPH_WIDTH = 5, GLYPH_HEIGHT = 7,
+    SCALE = 2, /* pixels of a dot */
+    GLYPH_WIDTH = 5,
+    GLYPH_HEIGHT = 7,
     ADVANCE = (GLYPH_WIDTH + 1) * SCALE,
     LINE = GLYPH_HEIGHT * SCALE,
-    GAP = 6,                      /* around text */
+    GAP = 6, /* around text */
     CELL_HEIGHT = LINE + 2 * GAP,
-    NAME_MAX_SHOWN = 16, TEXT_MAX = 64,
-    PLAIN_SIDE = 1024,            /* approximate size of a picture without text */
+    NAME_MAX_SHOWN = 16,
+    TEXT_MAX = 64,
+    PLAIN_SIDE = 1024, /* approximate size of a picture without text */
 };
 
 struct glyph {

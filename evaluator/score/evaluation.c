@@ -24,8 +24,7 @@ double evaluation_metrics_value(const struct evaluation_metrics *m, const char *
     return found ? found->value : NAN;
 }
 
-int evaluation_metrics_insert(struct evaluation_metrics *m, size_t at, const char *name, double value,
-                              struct error *e)
+int evaluation_metrics_insert(struct evaluation_metrics *m, size_t at, const char *name, double value, struct error *e)
 {
     char *copy;
 
@@ -60,8 +59,7 @@ void evaluation_metrics_release(struct evaluation_metrics *m)
 
 void evaluation_metrics_text(const struct evaluation_metrics *m, char *text, size_t size)
 {
-    static const char *const first[] = { EVALUATION_LOSS, EVALUATION_PRECISION,
-                                         EVALUATION_BEST EVALUATION_PRECISION };
+    static const char *const first[] = { EVALUATION_LOSS, EVALUATION_PRECISION, EVALUATION_BEST EVALUATION_PRECISION };
     /* Metrics of single classes, or already in the loss, would only make the line long. */
     const int built_in = evaluation_metrics_find(m, EVALUATION_PRECISION) &&
                          evaluation_metrics_find(m, EVALUATION_LOSS) &&

@@ -32,8 +32,7 @@ struct evaluation_metrics {
 /* Adds at the end; insert: before items[at], at <= count. name is copied. ERR_ARG: the name is empty, too long or used
  * already, or there are too many metrics; ERR_NOMEM. On an error nothing has changed. */
 int evaluation_metrics_add(struct evaluation_metrics *m, const char *name, double value, struct error *e);
-int evaluation_metrics_insert(struct evaluation_metrics *m, size_t at, const char *name, double value,
-                              struct error *e);
+int evaluation_metrics_insert(struct evaluation_metrics *m, size_t at, const char *name, double value, struct error *e);
 /* Borrowed until the next change; NULL: not found. */
 const struct evaluation_metric *evaluation_metrics_find(const struct evaluation_metrics *m, const char *name);
 /* NaN where there is none. */

@@ -12,9 +12,9 @@
 #include <stdint.h>
 
 struct evaluation_detail {
-    unsigned metrics;                  /* of a choice (metric.h) those that write */
-    struct classification counts;      /* owned */
-    const char *const *names;          /* (classes); borrowed from the runner */
+    unsigned metrics;             /* of a choice (metric.h) those that write */
+    struct classification counts; /* owned */
+    const char *const *names;     /* (classes); borrowed from the runner */
 };
 
 /* Copies the counts. ERR_NOMEM. On OK *out is yours: evaluation_detail_free() it. */

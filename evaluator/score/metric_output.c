@@ -37,8 +37,13 @@ static int is_name_byte(char c)
 /* 1 if all of text[0..n) is a number. */
 static int parse_number(const char *text, size_t n, double *out)
 {
-    static const struct { const char *word; double value; } words[] = {
-        { "nan", NAN }, { "inf", INFINITY }, { "infinity", INFINITY },
+    static const struct {
+        const char *word;
+        double value;
+    } words[] = {
+        { "nan", NAN },
+        { "inf", INFINITY },
+        { "infinity", INFINITY },
     };
     char copy[NUMBER_MAX];
     const char *plain = copy;
@@ -157,7 +162,8 @@ static void take_members(struct metric_output *o, json_t *object, struct evaluat
     const char *name, *text;
     json_t *value;
 
-    json_object_foreach(object, name, value) {
+    json_object_foreach(object, name, value)
+    {
         double x;
 
         text = json_string_value(value);
@@ -230,7 +236,9 @@ int metric_output_finish(struct metric_output *o, struct evaluation_metrics *met
         return o->error.code;
     }
     if (!metrics->count)
-        return error_set(e, ERR_ARG, "no metric in its output (%s); print a line such as 'accuracy 0.91', "
-                         "'accuracy=0.91' or '{\"accuracy\": 0.91}'", human_count(o->lines, "line", lines));
+        return error_set(e, ERR_ARG,
+                         "no metric in its output (%s); print a line such as 'accuracy 0.91', 'accuracy=0.91' or "
+                         "'{\"accuracy\": 0.91}'",
+                         human_count(o->lines, "line", lines));
     return OK;
 }

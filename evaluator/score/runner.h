@@ -11,21 +11,22 @@
 #include "evaluator/files/opened_checkpoint.h"
 #include "evaluator/score/evaluation.h"
 
-struct runner_job { /* all borrowed until the slot is idle again */
+/* all borrowed until the slot is idle again */
+struct runner_job {
     const struct checkpoint_identity *checkpoint;
-    const char *directory;        /* where it was found */
-    const char *path;             /* of the checkpoint, as given to commands: "CKPT/model.ckpt-700" */
-    const char *witness;          /* a file or directory that exists as long as the checkpoint does */
-    const char *eval_directory;   /* where the ledger is */
-    double written;               /* wall seconds when the checkpoint was written; 0: not known */
-    int64_t index;                /* evaluations of this eval_directory before it, including those in other slots */
+    const char *directory;      /* where it was found */
+    const char *path;           /* of the checkpoint, as given to commands: "CKPT/model.ckpt-700" */
+    const char *witness;        /* a file or directory that exists as long as the checkpoint does */
+    const char *eval_directory; /* where the ledger is */
+    double written;             /* wall seconds when the checkpoint was written; 0: not known */
+    int64_t index;              /* evaluations of this eval_directory before it, including those in other slots */
     struct opened_checkpoint *opened;
 };
 
 struct runner_progress {
-    double share;        /* 0..1; below 0: not known */
+    double share;                    /* 0..1; below 0: not known */
     enum evaluation_weights weights; /* once they are loaded */
-    const char *lack;    /* resource that it is waiting for; borrowed until the next call; or NULL */
+    const char *lack;                /* resource that it is waiting for; borrowed until the next call; or NULL */
 };
 
 enum runner_state {

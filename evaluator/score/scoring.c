@@ -20,12 +20,12 @@ struct scoring {
     struct worker *workers; /* (threads); the first is the caller's */
     double *losses;         /* (examples) cross entropy of each */
     size_t batches;
-    atomic_size_t next;     /* batch to be taken */
+    atomic_size_t next; /* batch to be taken */
     pthread_mutex_t lock;
     pthread_cond_t begin, done;
-    int has_lock, ending;   /* this and all below: under the lock */
-    unsigned round;         /* number of evaluations begun */
-    int busy;               /* helpers that have not finished this round */
+    int has_lock, ending; /* this and all below: under the lock */
+    unsigned round;       /* number of evaluations begun */
+    int busy;             /* helpers that have not finished this round */
 };
 
 static void score(struct worker *w, size_t batch)
@@ -111,7 +111,7 @@ static int make_worker(struct scoring *s, struct worker *w, struct error *e)
 }
 
 int scoring_new(struct scoring **out, const struct scoring_options *options, const struct scoring_source *source,
-               struct error *e)
+                struct error *e)
 {
     struct scoring *s = calloc(1, sizeof *s);
     int rc = OK;

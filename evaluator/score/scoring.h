@@ -29,8 +29,8 @@ struct scoring_source {
 
 struct scoring_options {
     const struct model *model;
-    int threads;    /* >= 1 */
-    int batch_size; /* >= 1: examples that a thread takes at a time */
+    int threads;      /* >= 1 */
+    int batch_size;   /* >= 1: examples that a thread takes at a time */
     unsigned metrics; /* a choice (metric.h) */
 };
 
@@ -38,7 +38,7 @@ struct scoring;
 
 /* ERR_NOMEM, ERR_ARG, ERR_IO (cannot start a thread). source's arrays are borrowed. On OK *out is yours. */
 int scoring_new(struct scoring **out, const struct scoring_options *options, const struct scoring_source *source,
-               struct error *e);
+                struct error *e);
 void scoring_free(struct scoring *s); /* NULL is fine; ends a running evaluation */
 
 /* The network whose weights are used: write to its parameters and statistics only while no evaluation runs. */

@@ -174,9 +174,14 @@ int thread_runner_new(struct runner *out, const struct scorer *scorer, struct er
         rc = error_system(e, "cannot start a thread for the runner");
         close(r->descriptor);
     } else {
-        *out = (struct runner){ .name = scorer->name, .slots = 1, .descriptor = r->descriptor,
-                                .start = thread_runner_start, .look = thread_runner_look,
-                                .stop = thread_runner_stop, .free = thread_runner_free, .context = r };
+        *out = (struct runner){ .name = scorer->name,
+                                .slots = 1,
+                                .descriptor = r->descriptor,
+                                .start = thread_runner_start,
+                                .look = thread_runner_look,
+                                .stop = thread_runner_stop,
+                                .free = thread_runner_free,
+                                .context = r };
         return OK;
     }
     pthread_cond_destroy(&r->start);

@@ -151,7 +151,10 @@ static int replay_in_place(struct evaluation_replay *p, const char *eval_directo
                            struct error *e)
 {
     const struct evaluation_lock_about about = { *said->checkpoint_directory ? said->checkpoint_directory : NULL,
-                                                 said->pattern, said->step_from, said->tags, said->step_scale,
+                                                 said->pattern,
+                                                 said->step_from,
+                                                 said->tags,
+                                                 said->step_scale,
                                                  said->step_offset };
     struct evaluation_lock before;
     enum evaluation_lock_state was;
@@ -186,8 +189,8 @@ static int replay(const char *directory, const char *output, const char *tags, s
         return error_memory(e, directory, "for it");
     if ((rc = evaluation_status_read(directory, clock_wall(), s, e)) == OK) {
         if (!(p.tags = find_tags(tags ? tags : s->lock.tags)))
-            rc = error_set(e, ERR_ARG, "%s: unknown tags '%s' of the evaluator; choose tags with --tags",
-                           directory, s->lock.tags);
+            rc = error_set(e, ERR_ARG, "%s: unknown tags '%s' of the evaluator; choose tags with --tags", directory,
+                           s->lock.tags);
         else
             rc = output ? replay_into(&p, directory, e) : replay_in_place(&p, directory, &s->lock, e);
     }
@@ -205,19 +208,23 @@ int command_replay(int argc, char **argv)
         { OPTION_TEXT, 'o', "output", .value = &output, .argument = "DIR",
           .help = "Write to DIR (and DIR_1, ... if there were several runs) and leave EVAL as it is." },
         { OPTION_CHOICE, .name = "tags", .value = &tags, .argument = "NAME",
-          .help = "Write these tags, as the evaluator's option does; plain: every metric under its own name. "
-                  "Default: the tags that the evaluator used.",
+          .help = "Write these tags, as the evaluator's option does; plain: every metric under its own name. Default: "
+                  "the tags that the evaluator used.",
           .choices = "default|plain|homework|tutorial|resnet|im2txt|keras|estimator" },
     };
     const struct options options = {
-        .program = "evaluator replay", .usage = "[-o DIR] EVAL",
+        .program = "evaluator replay",
+        .usage = "[-o DIR] EVAL",
         .summary = "Write the event files of an eval directory again from its ledger, with the same tags, steps, times "
                    "and runs. Without -o they replace those in EVAL, in which no evaluator may be working; the old "
                    "files are kept as before-replay.*. Only scalars are written: pictures, curves and texts are not in "
                    "the ledger. Restart a TensorBoard that shows EVAL. Exit status: 0 done, 2 wrong usage or input.",
         .examples = "  evaluator replay runs/mpi/eval\n  evaluator replay -o /tmp/again/eval runs/mpi/eval\n",
-        .table = table, .count = sizeof table / sizeof *table,
-        .least = 1, .most = 1, .wanted = "which eval directory?",
+        .table = table,
+        .count = sizeof table / sizeof *table,
+        .least = 1,
+        .most = 1,
+        .wanted = "which eval directory?",
     };
     struct error e = { 0 };
     struct log log;

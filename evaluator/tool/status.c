@@ -32,7 +32,7 @@ struct job {
     struct shown {
         char *directory;
         struct evaluation_status status;
-    } *items;
+    } * items;
     size_t count;
 };
 
@@ -66,8 +66,10 @@ static void holder_json(struct buffer *b, const struct evaluation_status *s)
     if (s->holder == LOCK_NONE)
         return;
     text(b, "host", s->lock.process.host);
-    buffer_format(b, ",\"pid\":%" PRId64 ",\"alive\":%s", s->lock.process.pid, s->holder == LOCK_ALIVE ? "true" :
-                  s->holder == LOCK_ELSEWHERE ? "null" : "false");
+    buffer_format(b, ",\"pid\":%" PRId64 ",\"alive\":%s", s->lock.process.pid,
+                  s->holder == LOCK_ALIVE       ? "true"
+                  : s->holder == LOCK_ELSEWHERE ? "null"
+                                                : "false");
     if (s->lock.since > 0)
         number(b, "since", s->lock.since, 1);
     if (*s->lock.why)
@@ -212,12 +214,8 @@ static void holder_line(const struct page *p, const struct evaluation_status *s,
         line(p, "evaluator", "process %" PRId64 " on %s, for %s", process->pid, process->host,
              human_duration(now - s->lock.since, age));
         break;
-    case LOCK_ENDED:
-        line(p, "evaluator", "ended: %s", s->lock.why);
-        break;
-    case LOCK_DEAD:
-        line(p, "evaluator", "process %" PRId64 " on %s died", process->pid, process->host);
-        break;
+    case LOCK_ENDED: line(p, "evaluator", "ended: %s", s->lock.why); break;
+    case LOCK_DEAD: line(p, "evaluator", "process %" PRId64 " on %s died", process->pid, process->host); break;
     case LOCK_ELSEWHERE:
         if (s->has_work)
             line(p, "evaluator", "process %" PRId64 " on %s; last sign of life %s ago", process->pid, process->host,
@@ -225,9 +223,7 @@ static void holder_line(const struct page *p, const struct evaluation_status *s,
         else
             line(p, "evaluator", "process %" PRId64 " on %s; no sign of life", process->pid, process->host);
         break;
-    case LOCK_NONE:
-        line(p, "evaluator", "not known: there is no evaluator.lock");
-        break;
+    case LOCK_NONE: line(p, "evaluator", "not known: there is no evaluator.lock"); break;
     }
 }
 
@@ -299,8 +295,7 @@ static void print_one(const struct page *p, const char *directory, const struct 
     else if (s->each > 0)
         line(p, "rate", "%s an evaluation", human_duration(s->each, each));
     if (s->has_best && s->best.step >= 0)
-        line(p, "best", "%s %.6g at step %" PRId64 ", %s", s->best_metric, s->best_value, s->best.step,
-             s->best.name);
+        line(p, "best", "%s %.6g at step %" PRId64 ", %s", s->best_metric, s->best_value, s->best.step, s->best.name);
     else if (s->has_best)
         line(p, "best", "%s %.6g", s->best_metric, s->best_value);
     end_line(p, s);
@@ -443,11 +438,12 @@ int command_status(int argc, char **argv)
     struct job j = { .now = clock_wall() };
     struct option table[] = {
         { OPTION_FLAG, .name = "json", .value = &j.json, .help = "Print one JSON document." },
-        { OPTION_FLAG, .name = "details", .value = &j.details, .help = "Show each of several directories in full, "
-          "instead of all in one table." },
+        { OPTION_FLAG, .name = "details", .value = &j.details,
+          .help = "Show each of several directories in full, instead of all in one table." },
     };
     const struct options options = {
-        .program = "evaluator status", .usage = "[OPTION...] EVAL...",
+        .program = "evaluator status",
+        .usage = "[OPTION...] EVAL...",
         .summary = "Show, for each eval directory or those below a directory, whether an evaluator is working there, "
                    "what it is evaluating and since when, how far it is behind the training, how fast it is, when it "
                    "will be done, how many checkpoints failed or are gone (deleted before they were evaluated), and "
@@ -458,8 +454,10 @@ int command_status(int argc, char **argv)
         .examples = "  evaluator status runs/mpi/eval\n"
                     "  evaluator status runs\n"
                     "  evaluator status --json runs | jq -r '.runs[].eval_dir'\n",
-        .table = table, .count = sizeof table / sizeof *table,
-        .least = 1, .wanted = "which eval directory?",
+        .table = table,
+        .count = sizeof table / sizeof *table,
+        .least = 1,
+        .wanted = "which eval directory?",
     };
     struct error e = { 0 };
     int given = 0, rc, wrong = 0;

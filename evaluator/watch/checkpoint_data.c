@@ -12,7 +12,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-struct data_files { /* of one incomplete checkpoint */
+/* of one incomplete checkpoint */
+struct data_files {
     struct sighting *item;
     uint64_t sum;
     double newest;

@@ -46,8 +46,12 @@ static int add_row(struct listing *l, const char *name, size_t length, int64_t s
         return ERR_NOMEM;
     if (!(copy = strndup(name, length)))
         return ERR_NOMEM;
-    rows->items[rows->count++] = (struct sighting_seen){ .name = copy, .owned = copy, .step = step, .kind = kind,
-                                                         .stamp = seen_stamp, .age = l->wall - changed,
+    rows->items[rows->count++] = (struct sighting_seen){ .name = copy,
+                                                         .owned = copy,
+                                                         .step = step,
+                                                         .kind = kind,
+                                                         .stamp = seen_stamp,
+                                                         .age = l->wall - changed,
                                                          .inode = inode };
     return OK;
 }

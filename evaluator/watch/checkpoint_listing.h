@@ -11,7 +11,8 @@
 
 #include <stddef.h>
 
-struct checkpoint_listing { /* zero: empty */
+/* zero: empty */
+struct checkpoint_listing {
     struct sighting_seen *items; /* ascending by step, then name; the names are owned here */
     size_t count, capacity;
 };

@@ -137,7 +137,8 @@ static int named(const struct checkpoint_source *s, int fd, const struct sightin
     return error_set(why, ERR_IO, "%.200s does not name it yet, only step %lld", s->ready.latest, (long long)latest);
 }
 
-struct look { /* at all companions together */
+/* at all companions together */
+struct look {
     uint64_t stamp;
     double newest, marked; /* wall: the last change of any, and of those that mark it */
     double said;           /* wall: when the file with the step was modified */
@@ -166,8 +167,7 @@ static int look_at(const struct companions *all, int fd, struct look *l, struct 
 }
 
 enum checkpoint_readiness checkpoint_ready_look(const struct checkpoint_source *s, const char *directory, int fd,
-                                                struct sighting *item, double now, double wall,
-                                                struct error *why)
+                                                struct sighting *item, double now, double wall, struct error *why)
 {
     const enum checkpoint_kind kind = (enum checkpoint_kind)item->kind;
     char itself[PATH_MAX];
@@ -190,7 +190,8 @@ enum checkpoint_readiness checkpoint_ready_look(const struct checkpoint_source *
         return CHECKPOINT_SETTLING;
     if (all.count > all.marks && modified > l.said)
         return error_set(why, ERR_IO, "%s %.200s is older than the checkpoint; it must be written after it",
-                         all.items[all.marks].what, all.items[all.marks].path), CHECKPOINT_UNMARKED;
+                         all.items[all.marks].what, all.items[all.marks].path),
+               CHECKPOINT_UNMARKED;
     for (size_t i = 0; i < all.marks; i++)
         if (marker_whole(directory, fd, all.items[i].path, why) != OK)
             return CHECKPOINT_UNMARKED;

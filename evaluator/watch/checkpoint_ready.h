@@ -27,8 +27,7 @@ enum checkpoint_readiness {
 /* Looks at everything that must exist before an item is opened, and records its stamp in the item. now, wall: one
  * moment on both clocks, the same for all items of a look, so that the first to be marked never settles last. */
 enum checkpoint_readiness checkpoint_ready_look(const struct checkpoint_source *s, const char *directory, int fd,
-                                                struct sighting *item, double now, double wall,
-                                                struct error *why);
+                                                struct sighting *item, double now, double wall, struct error *why);
 
 /* The number that FILE of --step-from gives for the checkpoint NAME. */
 int checkpoint_ready_number(const struct checkpoint_source *s, const char *directory, int fd, const char *name,

@@ -19,8 +19,8 @@ int checkpoint_source_init(struct checkpoint_source *s, const struct checkpoint_
         (rc = pattern_parse(options->pattern, s->steps.from == STEP_FROM_NAME, &s->pattern, e)) != OK)
         return error_prefix(e, "--pattern");
     if (options->ready_count && !options->pattern)
-        return error_set(e, ERR_ARG, "--ready needs --pattern; index and safetensors files show when they are "
-                         "complete");
+        return error_set(e, ERR_ARG,
+                         "--ready needs --pattern; index and safetensors files show when they are complete");
     if ((rc = ready_rule_parse(&s->ready, options->ready, options->ready_count, e)) == OK && s->ready.latest &&
         s->steps.from != STEP_FROM_NAME)
         rc = error_set(e, ERR_ARG, "--ready latest:FILE needs names with a step; it cannot be used with --step-from");

@@ -29,7 +29,8 @@ struct checkpoint_source {
     struct step_rule steps;
 };
 
-struct checkpoint_source_options { /* as on the command line; borrowed; zero: the defaults */
+/* as on the command line; borrowed; zero: the defaults */
+struct checkpoint_source_options {
     const char *pattern;
     const char *const *ready;
     size_t ready_count;

@@ -24,14 +24,14 @@ struct heard {
 struct lookout_post {
     struct lookout *lookout;
     struct watcher *watcher;
-    int held;            /* somebody looks, or has called lookout_hold() */
-    int wanted;          /* lookout_hold() waits */
+    int held;   /* somebody looks, or has called lookout_hold() */
+    int wanted; /* lookout_hold() waits */
     int resting;
-    double due;          /* monotonic: the next look, whatever the notifier says */
+    double due; /* monotonic: the next look, whatever the notifier says */
     size_t undecided;
     struct heard **heard;
     size_t count, capacity;
-    struct error error;  /* why there is no looking any more */
+    struct error error; /* why there is no looking any more */
 };
 
 struct lookout {
@@ -39,10 +39,10 @@ struct lookout {
     pthread_cond_t released;
     struct lookout_post **posts;
     size_t count, capacity;
-    size_t changes;      /* of the posts */
+    size_t changes; /* of the posts */
     int stopping;
-    int wake_fd;         /* the thread is to look at its posts again */
-    int news_fd;         /* the caller is to ask for the news */
+    int wake_fd; /* the thread is to look at its posts again */
+    int news_fd; /* the caller is to ask for the news */
     pthread_t thread;
 };
 

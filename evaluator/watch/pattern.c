@@ -30,8 +30,10 @@ static int check(const struct pattern *p, size_t wanted, struct error *e)
             return error_set(e, ERR_ARG, "'%s': a digit right after {step} would be part of the step", p->text);
     }
     if (steps != wanted && wanted)
-        return error_set(e, ERR_ARG, "'%s': {step} must occur once, as in 'model_{step}.pt', not %zu times; for "
-                         "names without a step use --step-from", p->text, steps);
+        return error_set(e, ERR_ARG,
+                         "'%s': {step} must occur once, as in 'model_{step}.pt', not %zu times; for names without a "
+                         "step use --step-from",
+                         p->text, steps);
     if (steps != wanted)
         return error_set(e, ERR_ARG, "'%s': --step-from gives the step, so use {*} instead of {step}", p->text);
     if (strchr(p->text, '/'))
@@ -41,8 +43,13 @@ static int check(const struct pattern *p, size_t wanted, struct error *e)
 
 int pattern_parse(const char *text, int with_step, struct pattern *out, struct error *e)
 {
-    static const struct { const char *word; enum pattern_part_kind kind; } words[] = {
-        { "{step}", PATTERN_STEP }, { "{*}", PATTERN_ANY }, { "{}", PATTERN_ANY },
+    static const struct {
+        const char *word;
+        enum pattern_part_kind kind;
+    } words[] = {
+        { "{step}", PATTERN_STEP },
+        { "{*}", PATTERN_ANY },
+        { "{}", PATTERN_ANY },
     };
     size_t n = strlen(text), i = 0;
     int rc = OK;
@@ -103,8 +110,8 @@ static int match(struct match *m, size_t part, size_t at)
         for (; is_digit(m->name[end]) && end - at < STEP_DIGITS_MAX; end++)
             step = step * 10 + (m->name[end] - '0');
         /* Neither the tail of a number whose head {*} took, nor the head alone. */
-        rc = end > at && !is_digit(m->name[end]) &&
-             !(at && is_digit(m->name[at - 1]) && p[-1].kind == PATTERN_ANY) && match(m, part + 1, end);
+        rc = end > at && !is_digit(m->name[end]) && !(at && is_digit(m->name[at - 1]) && p[-1].kind == PATTERN_ANY) &&
+             match(m, part + 1, end);
         if (rc)
             m->step = step;
     }

@@ -25,8 +25,8 @@ struct pattern {
         unsigned short start, length; /* of a TEXT part, in text */
     } parts[PATTERN_PARTS_MAX];
     size_t count;
-    char text[PATTERN_TEXT_MAX];      /* the pattern, without a final '/' */
-    int directory;                    /* 1: it had a final '/' */
+    char text[PATTERN_TEXT_MAX]; /* the pattern, without a final '/' */
+    int directory;               /* 1: it had a final '/' */
 };
 
 /* with_step 1: {step} must occur once; 0: it must not occur. ERR_ARG: it does not follow that rule, has a '/' inside,

@@ -7,18 +7,18 @@
 #include <string.h>
 
 struct queue {
-    pthread_mutex_t lock;      /* of all below */
+    pthread_mutex_t lock; /* of all below */
     struct waiting {
         struct queue_item item;
         int published;
-    } **items;                 /* ascending by step; equal steps in order of arrival */
+    } * *items; /* ascending by step; equal steps in order of arrival */
     size_t count, capacity;
-    size_t published;          /* so many of them are */
+    size_t published; /* so many of them are */
     size_t limit;
     struct queue_known {
-        char *name;            /* owned */
+        char *name; /* owned */
         uint64_t digest;
-    } *known;                  /* ascending by name, then digest */
+    } * known; /* ascending by name, then digest */
     size_t known_count, known_capacity;
 };
 

@@ -12,17 +12,18 @@
 #include <stddef.h>
 #include <stdint.h>
 
-struct queue_item { /* what is handed from the one to the other */
+/* what is handed from the one to the other */
+struct queue_item {
     struct checkpoint_identity checkpoint;
     enum checkpoint_kind kind;
     struct opened_checkpoint *opened; /* owned; holds the descriptors. NULL: pinned, opened later */
-    char *pinned;                 /* owned: its path in pin.h; NULL: not pinned */
+    char *pinned;                     /* owned: its path in pin.h; NULL: not pinned */
     uint64_t pinned_bytes;
-    double found;                 /* wall seconds when it was found whole */
-    double written;               /* wall seconds of its last change: of the index file, where there is one */
-    double modified;              /* the same for the content, which a move does not change */
-    int again;                    /* 1: it was taken before, and changed during its evaluation, or came back */
-    int lack_said;                /* 1: it was logged that it waits for a resource */
+    double found;    /* wall seconds when it was found whole */
+    double written;  /* wall seconds of its last change: of the index file, where there is one */
+    double modified; /* the same for the content, which a move does not change */
+    int again;       /* 1: it was taken before, and changed during its evaluation, or came back */
+    int lack_said;   /* 1: it was logged that it waits for a resource */
 };
 
 struct queue;

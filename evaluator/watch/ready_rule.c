@@ -74,8 +74,7 @@ int ready_rule_fill(const char *text, const char *name, int64_t step, char *out,
     return used < size;
 }
 
-int ready_rule_marker_path(const char *marker, const char *name, int64_t step, int is_directory, char *out,
-                           size_t size)
+int ready_rule_marker_path(const char *marker, const char *name, int64_t step, int is_directory, char *out, size_t size)
 {
     if (strstr(marker, "{name}") || strstr(marker, "{step}"))
         return ready_rule_fill(marker, name, step, out, size);

@@ -30,10 +30,10 @@ enum { READY_MARKERS_MAX = 8 };
 
 struct ready_rule {
     int rename;
-    double quiet_seconds; /* 0: need not be quiet */
+    double quiet_seconds;                   /* 0: need not be quiet */
     const char *markers[READY_MARKERS_MAX]; /* borrowed */
     size_t marker_count;
-    const char *latest;   /* borrowed; NULL: none */
+    const char *latest; /* borrowed; NULL: none */
 };
 
 /* texts: as on the command line, borrowed; count 0: the default. ERR_ARG with a sentence. */

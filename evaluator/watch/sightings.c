@@ -89,9 +89,13 @@ int sightings_update(struct sightings *s, const struct sighting_seen *seen, size
             touch(&item, &seen[i], now);
             items[kept++] = item;
         } else if (items[i].name) {
-            struct sighting item = { .name = items[i].name, .step = seen[i].step, .stamp = seen[i].stamp,
-                                     .changed = since(seen[i].age, now), .state = SIGHTING_NEW,
-                                     .kind = seen[i].kind, .inode = seen[i].inode };
+            struct sighting item = { .name = items[i].name,
+                                     .step = seen[i].step,
+                                     .stamp = seen[i].stamp,
+                                     .changed = since(seen[i].age, now),
+                                     .state = SIGHTING_NEW,
+                                     .kind = seen[i].kind,
+                                     .inode = seen[i].inode };
 
             items[i].name = NULL; /* kept <= i: moving down never overwrites a name that is still needed */
             items[kept++] = item;

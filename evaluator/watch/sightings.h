@@ -22,7 +22,8 @@
 
 enum sighting_state { SIGHTING_NEW, SIGHTING_WAITING, SIGHTING_OPENED, SIGHTING_FAILED };
 
-struct sighting { /* read by those who list and open; written by sightings.c alone */
+/* read by those who list and open; written by sightings.c alone */
+struct sighting {
     char *name;               /* base name of the prefix; owned */
     int64_t step;             /* of the name, -1 without one */
     uint64_t stamp;           /* of the index file: changes when the file is rewritten */
@@ -31,20 +32,21 @@ struct sighting { /* read by those who list and open; written by sightings.c alo
     double companion_changed; /* monotonic seconds: their last change */
     double changed;           /* monotonic seconds: the last change of its files */
     enum sighting_state state;
-    int kind;                 /* from the listing; sightings ignores it */
-    double patience;          /* > 0: its quiet time, instead of quiet_seconds */
-    uint64_t inode;           /* of the file or directory itself; 0: not known */
-    int in_place;             /* 1: it is known to be written in place, so it may be incomplete */
-    int disturbed;            /* how often in a row it changed during its evaluation */
+    int kind;        /* from the listing; sightings ignores it */
+    double patience; /* > 0: its quiet time, instead of quiet_seconds */
+    uint64_t inode;  /* of the file or directory itself; 0: not known */
+    int in_place;    /* 1: it is known to be written in place, so it may be incomplete */
+    int disturbed;   /* how often in a row it changed during its evaluation */
 };
 
-struct sighting_seen { /* one line of a listing */
-    const char *name;  /* borrowed */
+/* one line of a listing */
+struct sighting_seen {
+    const char *name; /* borrowed */
     int64_t step;
     uint64_t stamp;
-    double age;        /* seconds since the index file changed, by the file system's clock; < 0 counts as 0 */
+    double age; /* seconds since the index file changed, by the file system's clock; < 0 counts as 0 */
     int kind;
-    char *owned;       /* the lister's own, or NULL */
+    char *owned; /* the lister's own, or NULL */
     uint64_t inode;
 };
 
@@ -52,7 +54,7 @@ struct sightings {
     struct sighting *items; /* ascending by step, then name */
     size_t count;
     double quiet_seconds;
-    int closed;             /* 1: new names are ignored (draining before the end) */
+    int closed; /* 1: new names are ignored (draining before the end) */
 };
 
 struct sighting_list {

@@ -11,8 +11,9 @@ int step_rule_parse(struct step_rule *out, const char *from, int64_t scale, int6
 {
     const char *colon = from ? strrchr(from, ':') : NULL;
 
-    *out = (struct step_rule){ .from = STEP_FROM_NAME, .scale = scale ? scale : 1, .offset = offset,
-                               .scaled = scale || offset };
+    *out = (struct step_rule){
+        .from = STEP_FROM_NAME, .scale = scale ? scale : 1, .offset = offset, .scaled = scale || offset
+    };
     if (!from)
         return OK;
     if (!strcmp(from, "count")) {

@@ -21,10 +21,10 @@ enum step_from { STEP_FROM_NAME, STEP_FROM_FILE, STEP_FROM_COUNT, STEP_FROM_MTIM
 
 struct step_rule {
     enum step_from from;
-    char file[256];    /* STEP_FROM_FILE */
-    const char *key;   /* the same; borrowed */
+    char file[256];  /* STEP_FROM_FILE */
+    const char *key; /* the same; borrowed */
     int64_t scale, offset;
-    int scaled;        /* 1: scale or offset was given, so the step comes from the name, not a tensor */
+    int scaled; /* 1: scale or offset was given, so the step comes from the name, not a tensor */
 };
 
 /* from: as on the command line, NULL: the name; borrowed. scale 0: 1. ERR_ARG with a sentence. */

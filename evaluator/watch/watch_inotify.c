@@ -22,8 +22,8 @@ struct directory {
     char *path;
     unsigned news; /* these two: under the lock */
     struct buffer names;
-    int watching; /* these five: the thread's alone once it runs */
-    int number;   /* watch descriptor, as in events */
+    int watching;            /* these five: the thread's alone once it runs */
+    int number;              /* watch descriptor, as in events */
     int was_there, replaced; /* when all watches were last renewed */
     struct stat watched;
 };
@@ -38,13 +38,16 @@ struct watch_inotify {
     uint64_t requested, reached; /* under the lock: writes to the pipe, and how many the thread has seen */
     int hears;                   /* under the lock: the thread will see a write to the pipe */
     int wakes;                   /* the pipe is watched; the thread's alone once it runs */
-    int news_fd; /* counter > 0 while directories have news */
-    int stop_fd, wake[2]; /* wake the thread: when it sleeps; (a pipe) when the library waits for events */
+    int news_fd;                 /* counter > 0 while directories have news */
+    int stop_fd, wake[2];        /* wake the thread: when it sleeps; (a pipe) when the library waits for events */
     pthread_t thread;
 };
 
-enum { MASK = IN_MOVED_TO | IN_MOVED_FROM | IN_CLOSE_WRITE | IN_CREATE | IN_DELETE | IN_DELETE_SELF | IN_MOVE_SELF,
-       LOST = IN_DELETE_SELF | IN_MOVE_SELF | IN_UNMOUNT | IN_IGNORED, NAMES_MAX = 1 << 20 };
+enum {
+    MASK = IN_MOVED_TO | IN_MOVED_FROM | IN_CLOSE_WRITE | IN_CREATE | IN_DELETE | IN_DELETE_SELF | IN_MOVE_SELF,
+    LOST = IN_DELETE_SELF | IN_MOVE_SELF | IN_UNMOUNT | IN_IGNORED,
+    NAMES_MAX = 1 << 20
+};
 
 static void tell(struct watch_inotify *w, struct directory *d, unsigned news)
 {

@@ -17,11 +17,12 @@
 
 #include <stddef.h>
 
-enum watch_news {           /* bits returned by watch_inotify_take() */
-    WATCH_CHANGED = 1,      /* a relevant file was made, changed, moved or deleted */
-    WATCH_OVERFLOW = 2,     /* the kernel dropped messages */
-    WATCH_STANDS = 4,       /* the directory exists and is watched from now on */
-    WATCH_GONE = 8,         /* the directory was deleted, moved or replaced */
+/* bits returned by watch_inotify_take() */
+enum watch_news {
+    WATCH_CHANGED = 1,  /* a relevant file was made, changed, moved or deleted */
+    WATCH_OVERFLOW = 2, /* the kernel dropped messages */
+    WATCH_STANDS = 4,   /* the directory exists and is watched from now on */
+    WATCH_GONE = 8,     /* the directory was deleted, moved or replaced */
 };
 
 struct watch_inotify;

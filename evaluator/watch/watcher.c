@@ -33,12 +33,12 @@ struct watcher {
     size_t place;                  /* index of the directory in it */
     struct buffer names;           /* names that inotify reported before this look, each with its NUL */
     struct sightings sightings;
-    int there;                     /* -1: not looked yet */
-    double next_poll;              /* monotonic */
-    double wall;                   /* wall: when the current look began, the same moment as its `now` */
+    int there;        /* -1: not looked yet */
+    double next_poll; /* monotonic */
+    double wall;      /* wall: when the current look began, the same moment as its `now` */
     size_t looks;
-    int64_t counted;               /* checkpoints found so far, of STEP_FROM_COUNT */
-    char trouble[TROUBLE_MAX];     /* said last */
+    int64_t counted;           /* checkpoints found so far, of STEP_FROM_COUNT */
+    char trouble[TROUBLE_MAX]; /* said last */
 };
 
 static void watcher_say(const struct watcher *w, enum watcher_news_kind kind,
@@ -133,8 +133,8 @@ int watcher_should_look(struct watcher *w)
 
 /* ---- opening ----------------------------------------------------------------------------------------------------- */
 
-static int not_whole(struct watcher *w, struct sighting *item, const char *path, double now,
-                     const struct error *why, struct error *e)
+static int not_whole(struct watcher *w, struct sighting *item, const char *path, double now, const struct error *why,
+                     struct error *e)
 {
     struct checkpoint_identity failed = checkpoint_identity_of(item->name, item->step);
 
@@ -179,9 +179,7 @@ static int find_step(const struct watcher *w, int directory_fd, const struct sig
     case STEP_FROM_FILE:
         rc = checkpoint_ready_number(source, w->directory, directory_fd, item->name, &number, why);
         break;
-    case STEP_FROM_COUNT:
-        number = w->counted + 1;
-        break;
+    case STEP_FROM_COUNT: number = w->counted + 1; break;
     case STEP_FROM_MTIME:
         if (!content_modified(AT_FDCWD, witness, &modified))
             rc = error_set(why, ERR_IO, "%.200s no longer exists", item->name);
@@ -210,13 +208,15 @@ static void pin(struct watcher *w, struct queue_item *offer)
     if (!w->options.pin_directory || offer->checkpoint.step < 0)
         return;
     if (w->options.pin_limit > 0 && already >= w->options.pin_limit) {
-        snprintf(sentence, sizeof sentence, "%.0f MB are pinned, which is all that --pin-limit allows; checkpoints "
-                 "that come now are lost if they are deleted before they are evaluated", already / 1e6);
+        snprintf(sentence, sizeof sentence,
+                 "%.0f MB are pinned, which is all that --pin-limit allows; checkpoints that come now are lost if they "
+                 "are deleted before they are evaluated",
+                 already / 1e6);
         say_trouble(w, sentence);
         return;
     }
-    if (pin_make(w->options.pin_directory, w->directory, &pin, means, &offer->pinned, &offer->pinned_bytes,
-                 &why) != OK) {
+    if (pin_make(w->options.pin_directory, w->directory, &pin, means, &offer->pinned, &offer->pinned_bytes, &why) !=
+        OK) {
         snprintf(sentence, sizeof sentence, "%.100s: not pinned: %.300s", pin.checkpoint.name, why.message);
         say_trouble(w, sentence);
         return;
@@ -232,9 +232,9 @@ static int unchanged(const struct watcher *w, int directory_fd, const struct sig
 {
     double changed;
 
-    return named_by_step(w) || item->stamp == checkpoint_ready_stamp(&w->options.source, directory_fd,
-                                                               (enum checkpoint_kind)item->kind, item->name, item->step,
-                                                               -1, &changed);
+    return named_by_step(w) ||
+           item->stamp == checkpoint_ready_stamp(&w->options.source, directory_fd, (enum checkpoint_kind)item->kind,
+                                                 item->name, item->step, -1, &changed);
 }
 
 static int offer(struct watcher *w, int directory_fd, struct sighting *item, const char *witness,
@@ -260,8 +260,10 @@ static int offer(struct watcher *w, int directory_fd, struct sighting *item, con
         return rc;
     if (w->options.source.steps.from == STEP_FROM_COUNT)
         w->counted++;
-    w->tell(w->context, &(struct watcher_news){ .kind = WATCHER_FOUND, .checkpoint = &new->checkpoint,
-                                                .written = new->written, .full = queue_full(w->queue) });
+    w->tell(w->context, &(struct watcher_news){ .kind = WATCHER_FOUND,
+                                                .checkpoint = &new->checkpoint,
+                                                .written = new->written,
+                                                .full = queue_full(w->queue) });
     return QUEUE_ADDED;
 }
 
@@ -269,7 +271,9 @@ static int whole(struct watcher *w, int directory_fd, struct sighting *item, con
                  struct opened_checkpoint *checkpoint, double now, struct error *e)
 {
     struct queue_item new = { .checkpoint = checkpoint_identity_of(item->name, -1),
-                              .kind = (enum checkpoint_kind)item->kind, .opened = checkpoint, .found = clock_wall() };
+                              .kind = (enum checkpoint_kind)item->kind,
+                              .opened = checkpoint,
+                              .found = clock_wall() };
     struct error why = { 0 };
     char witness[PATH_MAX];
     int rc;

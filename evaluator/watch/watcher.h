@@ -15,9 +15,9 @@
 #include <stdint.h>
 
 struct watcher_options {
-    double poll_seconds;  /* > 0: maximum time between two looks */
-    double quiet_seconds; /* what is not whole and unchanged for this long has failed */
-    int inotify;          /* 0: poll only */
+    double poll_seconds;             /* > 0: maximum time between two looks */
+    double quiet_seconds;            /* what is not whole and unchanged for this long has failed */
+    int inotify;                     /* 0: poll only */
     struct checkpoint_source source; /* what counts as a checkpoint; zero: the default */
     const char *pin_directory;       /* the eval directory to pin in (pin.h), borrowed; NULL: nothing is pinned */
     int64_t counted;                 /* checkpoints found earlier, for --step-from count */

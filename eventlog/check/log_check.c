@@ -22,10 +22,10 @@ struct series {
     char *words;            /* plugin, name and description of the first value */
     int64_t last, most;
     size_t last_file;
-    uint64_t last_record;   /* number of the record in the run that held its last value */
-    size_t next;            /* the series that followed it last time */
-    size_t described;       /* 1 + the last file with its metadata */
-    size_t *found;          /* by kind: 1 + its last finding; NULL while there is none */
+    uint64_t last_record;     /* number of the record in the run that held its last value */
+    size_t next;              /* the series that followed it last time */
+    size_t described;         /* 1 + the last file with its metadata */
+    size_t *found;            /* by kind: 1 + its last finding; NULL while there is none */
     uint8_t usual[USUAL_MAX]; /* usual_length bytes: a value of this series in which nothing is wrong ... */
     uint8_t usual_length, usual_number, usual_described; /* ... and where its float is; whether it has metadata */
 };
@@ -35,13 +35,13 @@ struct log_check {
     struct log_finding *findings;
     size_t count, capacity;
     struct tag_index tags;
-    struct series *series;  /* its items */
-    size_t at, former;      /* the series that is likely next, and the one before it */
+    struct series *series; /* its items */
+    size_t at, former;     /* the series that is likely next, and the one before it */
     char *name, *former_name;
-    size_t files;           /* begun so far; the current file is files - 1 */
-    size_t found[LOG_KINDS]; /* as found of a series, but for the file itself */
+    size_t files;                   /* begun so far; the current file is files - 1 */
+    size_t found[LOG_KINDS];        /* as found of a series, but for the file itself */
     uint64_t kind_count[LOG_KINDS]; /* damage in this file */
-    size_t pending;         /* 1 + the finding whose lost bytes end at the next record, and where they begin */
+    size_t pending;                 /* 1 + the finding whose lost bytes end at the next record, and where they begin */
     uint64_t pending_offset;
     uint64_t file_records, record;
     double wall_first, wall_most, former_wall_most; /* of this file, and of all before it */
@@ -488,7 +488,7 @@ static int graph(struct log_check *c, const uint8_t *data, size_t n, uint64_t of
             length = f.length;
         }
     return graph_wire_check(graph_def, length, &nodes) == EVENT_SOUND && nodes ? OK
-                                                                              : note(c, NULL, LOG_GRAPH, offset, e);
+                                                                               : note(c, NULL, LOG_GRAPH, offset, e);
 }
 
 int log_check_record(struct log_check *c, uint64_t offset, const uint8_t *data, size_t n, struct error *e)
@@ -521,7 +521,8 @@ int log_check_damage(struct log_check *c, const struct record *r, struct error *
 {
     enum log_finding_kind kind = r->damage == RECORD_BAD_LENGTH_CRC ? LOG_LENGTH_CRC
                                  : r->damage == RECORD_BAD_DATA_CRC ? LOG_DATA_CRC
-                                 : r->damage == RECORD_TOO_LONG     ? LOG_TOO_LONG : LOG_STREAM;
+                                 : r->damage == RECORD_TOO_LONG     ? LOG_TOO_LONG
+                                                                    : LOG_STREAM;
     int rc;
 
     settle(c, r->offset);

@@ -35,9 +35,9 @@ int log_check_end(struct log_check *c, uint64_t whole, uint64_t size, struct err
 int log_check_finish(struct log_check *c, struct error *e);
 
 struct log_check_totals {
-    uint64_t records, bytes;    /* sound records, bytes of all files */
-    uint64_t by_level[3];       /* findings' counts, enum log_level */
-    uint64_t lost;              /* bytes of damage */
+    uint64_t records, bytes; /* sound records, bytes of all files */
+    uint64_t by_level[3];    /* findings' counts, enum log_level */
+    uint64_t lost;           /* bytes of damage */
 };
 struct log_check_totals log_check_totals(const struct log_check *c);
 /* Findings so far, by file and then in order of discovery. Borrowed until the next call. */

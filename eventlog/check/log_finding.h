@@ -14,7 +14,9 @@ enum log_level {
     LOG_DAMAGE, /* a reader gives up on the file there, or stops all loading; a repair removes it */
 };
 
-enum log_finding_kind { /* damage of records, then findings of a file, an event, a series */
+/* damage of records, then findings of a file, an event, a series */
+enum log_finding_kind {
+    /* clang-format off */
     LOG_LENGTH_CRC, LOG_DATA_CRC, LOG_TOO_LONG, LOG_NO_LOG, LOG_STREAM, LOG_PROTOBUF, LOG_GROUP_END, LOG_WIRE_TYPE,
     LOG_UTF8, LOG_WALL_NAN,
     LOG_COMPRESSED, LOG_PARTIAL, LOG_EMPTY_FILE, LOG_NO_VERSION, LOG_NAME_ORDER, LOG_DIRECTORY_NAME, LOG_RUN_NAME,
@@ -26,6 +28,7 @@ enum log_finding_kind { /* damage of records, then findings of a file, an event,
     LOG_NO_PICTURE, LOG_GRAPH, LOG_TEXT_LOST, LOG_TEXT_LATE, LOG_METADATA_ONCE, LOG_INTERLEAVED, LOG_STEP_TWICE,
     LOG_STEP_BACK, LOG_STALE_TAIL,
     LOG_KINDS,
+    /* clang-format on */
 };
 
 struct log_finding_text {
@@ -36,13 +39,13 @@ struct log_finding_text {
 
 struct log_finding {
     enum log_finding_kind kind;
-    size_t file;         /* which file of the run, from 0 */
-    uint64_t offset;     /* of the first byte of the (first) record it is about */
-    uint64_t count;      /* how often in this file (and series) */
-    uint64_t lost;       /* damage, a truncated tail: bytes skipped */
+    size_t file;            /* which file of the run, from 0 */
+    uint64_t offset;        /* of the first byte of the (first) record it is about */
+    uint64_t count;         /* how often in this file (and series) */
+    uint64_t lost;          /* damage, a truncated tail: bytes skipped */
     uint64_t found, wanted; /* CRCs; lengths; for LOG_PROTOBUF and the next three kinds, found is the offset in the
                              * data */
-    const char *tag;     /* of a series: tag_length bytes, borrowed from the check; else NULL */
+    const char *tag;        /* of a series: tag_length bytes, borrowed from the check; else NULL */
     size_t tag_length;
 };
 

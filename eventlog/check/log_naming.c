@@ -46,8 +46,8 @@ int log_naming_order_broken(const char *former, const char *name)
 
 int log_naming_is_copy(const char *name)
 {
-    static const char *const endings[] = { ".bak", ".orig", ".old", ".swp", ".tmp", ".save", ".backup", "~", ".gz",
-                                           ".zst", ".part", ".partial" };
+    static const char *const endings[] = { ".bak",    ".orig", ".old", ".swp", ".tmp",  ".save",
+                                           ".backup", "~",     ".gz",  ".zst", ".part", ".partial" };
     size_t n = strlen(name);
 
     for (size_t i = 0; i < sizeof endings / sizeof *endings; i++)

@@ -163,13 +163,22 @@ int log_value_plugin_is(const struct log_value *v, const char *name)
 
 static int plugin_class(const struct log_value *v)
 {
-    static const struct { const char *name; int class; } known[] = {
-        { "scalars", LOG_CLASS_SCALAR },     { "histograms", LOG_CLASS_TENSOR },
-        { "text", LOG_CLASS_TENSOR },        { "hparams", LOG_CLASS_TENSOR },
-        { "pr_curves", LOG_CLASS_TENSOR },   { "mesh", LOG_CLASS_TENSOR },
-        { "custom_scalars", LOG_CLASS_TENSOR }, { "images", LOG_CLASS_BLOBS },
-        { "audio", LOG_CLASS_BLOBS },        { "graph_run_metadata", LOG_CLASS_BLOBS },
-        { "graph_run_metadata_graph", LOG_CLASS_BLOBS }, { "graph_keras_model", LOG_CLASS_BLOBS },
+    static const struct {
+        const char *name;
+        int class;
+    } known[] = {
+        { "scalars", LOG_CLASS_SCALAR },
+        { "histograms", LOG_CLASS_TENSOR },
+        { "text", LOG_CLASS_TENSOR },
+        { "hparams", LOG_CLASS_TENSOR },
+        { "pr_curves", LOG_CLASS_TENSOR },
+        { "mesh", LOG_CLASS_TENSOR },
+        { "custom_scalars", LOG_CLASS_TENSOR },
+        { "images", LOG_CLASS_BLOBS },
+        { "audio", LOG_CLASS_BLOBS },
+        { "graph_run_metadata", LOG_CLASS_BLOBS },
+        { "graph_run_metadata_graph", LOG_CLASS_BLOBS },
+        { "graph_keras_model", LOG_CLASS_BLOBS },
     };
 
     for (size_t i = 0; i < sizeof known / sizeof *known; i++)
@@ -247,6 +256,7 @@ enum log_finding_kind log_value_series_fault(const struct log_value *v, int clas
 /* Bytes of an element in tensor_content, and the field that lists such elements; 0: no array has this type. */
 static size_t element_size(int dtype, int *list)
 {
+    /* clang-format off */
     static const struct { int dtype, list; size_t size; } known[] = {
         { EVENT_FLOAT, 5, 4 },   { EVENT_DOUBLE, 6, 8 },  { EVENT_INT32, 7, 4 },     { EVENT_UINT8, 7, 1 },
         { EVENT_INT16, 7, 2 },   { EVENT_INT8, 7, 1 },    { EVENT_INT64, 10, 8 },    { EVENT_BOOL, 11, 1 },
@@ -254,6 +264,7 @@ static size_t element_size(int dtype, int *list)
         { EVENT_COMPLEX64, 9, 8 }, { EVENT_COMPLEX128, 12, 16 },
         { 11, 7, 1 }, { 12, 7, 1 }, { 13, 7, 4 }, { 15, 7, 2 }, { 16, 7, 2 }, /* quantized ones */
     };
+    /* clang-format on */
 
     for (size_t i = 0; i < sizeof known / sizeof *known; i++)
         if (known[i].dtype == dtype) {
@@ -338,8 +349,7 @@ static enum log_finding_kind blobs_fault(const struct log_value *v, const struct
     if (v->rank == 1)
         return images && v->listed[8] < 3 ? LOG_NO_PICTURE : LOG_KINDS; /* width and height come first */
     if ((v->rank == 2 && v->last_dimension == 2 && audio) ||
-        (v->rank == 0 && v->listed[8] == 1 && !audio && !images &&
-         plugin_class(first) == LOG_CLASS_BLOBS))
+        (v->rank == 0 && v->listed[8] == 1 && !audio && !images && plugin_class(first) == LOG_CLASS_BLOBS))
         return first->data_class ? LOG_BLOB_SHAPE : LOG_KINDS;
     return LOG_BLOB_FORM;
 }

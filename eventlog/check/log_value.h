@@ -31,7 +31,7 @@ struct log_value {
     double first_bucket, last_bucket;
     const uint8_t *image;
     size_t image_length;
-    const uint8_t *bytes;  /* length bytes: all of the value */
+    const uint8_t *bytes; /* length bytes: all of the value */
     size_t length;
     const uint8_t *number; /* 4 bytes of a float32; NULL if there are none */
 };

@@ -30,9 +30,9 @@ static const struct {
     enum list list;
     enum wire_type type;
 } fields[] = {
-    [5] = { FLOATS, WIRE_FIXED32 },  [6] = { DOUBLES, WIRE_FIXED64 }, [7] = { INTS, WIRE_VARINT },
-    [10] = { LONGS, WIRE_VARINT },   [11] = { TRUTHS, WIRE_VARINT },  [13] = { HALVES, WIRE_VARINT },
-    [16] = { WORDS, WIRE_VARINT },   [17] = { DOUBLEWORDS, WIRE_VARINT },
+    [5] = { FLOATS, WIRE_FIXED32 }, [6] = { DOUBLES, WIRE_FIXED64 },     [7] = { INTS, WIRE_VARINT },
+    [10] = { LONGS, WIRE_VARINT },  [11] = { TRUTHS, WIRE_VARINT },      [13] = { HALVES, WIRE_VARINT },
+    [16] = { WORDS, WIRE_VARINT },  [17] = { DOUBLEWORDS, WIRE_VARINT },
 };
 
 /* For a dtype that a scalar may have: its typed list, and the bytes per element in tensor_content. */
@@ -40,10 +40,10 @@ static const struct {
     enum list list;
     size_t size;
 } dtypes[] = {
-    [EVENT_FLOAT] = { FLOATS, 4 },    [EVENT_DOUBLE] = { DOUBLES, 8 }, [EVENT_INT32] = { INTS, 4 },
-    [EVENT_UINT8] = { INTS, 1 },      [EVENT_INT16] = { INTS, 2 },     [EVENT_INT8] = { INTS, 1 },
-    [EVENT_INT64] = { LONGS, 8 },     [EVENT_BOOL] = { TRUTHS, 1 },    [EVENT_BFLOAT16] = { HALVES, 2 },
-    [EVENT_UINT16] = { INTS, 2 },     [EVENT_HALF] = { HALVES, 2 },    [EVENT_UINT32] = { WORDS, 4 },
+    [EVENT_FLOAT] = { FLOATS, 4 },       [EVENT_DOUBLE] = { DOUBLES, 8 }, [EVENT_INT32] = { INTS, 4 },
+    [EVENT_UINT8] = { INTS, 1 },         [EVENT_INT16] = { INTS, 2 },     [EVENT_INT8] = { INTS, 1 },
+    [EVENT_INT64] = { LONGS, 8 },        [EVENT_BOOL] = { TRUTHS, 1 },    [EVENT_BFLOAT16] = { HALVES, 2 },
+    [EVENT_UINT16] = { INTS, 2 },        [EVENT_HALF] = { HALVES, 2 },    [EVENT_UINT32] = { WORDS, 4 },
     [EVENT_UINT64] = { DOUBLEWORDS, 8 },
 };
 
@@ -129,8 +129,10 @@ static int tensor_bits(const struct tensor *t, enum list list, size_t size, uint
     if (t->content_length) {
         if (t->content_length != size)
             return 0;
-        *bits = size == 4 ? get_le32(t->content) : size == 8 ? get_le64(t->content)
-                : size == 2 ? get_le16(t->content) : *t->content;
+        *bits = size == 4   ? get_le32(t->content)
+                : size == 8 ? get_le64(t->content)
+                : size == 2 ? get_le16(t->content)
+                            : *t->content;
         return 1;
     }
     *bits = t->lists[list].last;
@@ -269,9 +271,18 @@ static int scan_value(const uint8_t *p, size_t n, struct event_value *v, const u
                 v->is_utf8 &= utf8(&f);
                 break;
             case 3: v->kind = EVENT_VALUE_OLD_HISTOGRAM; break;
-            case 4: v->kind = EVENT_VALUE_IMAGE;     good = well_formed(f.bytes, f.length); break;
-            case 5: v->kind = EVENT_VALUE_HISTOGRAM; good = well_formed(f.bytes, f.length); break;
-            case 6: v->kind = EVENT_VALUE_AUDIO;     good = well_formed(f.bytes, f.length); break;
+            case 4:
+                v->kind = EVENT_VALUE_IMAGE;
+                good = well_formed(f.bytes, f.length);
+                break;
+            case 5:
+                v->kind = EVENT_VALUE_HISTOGRAM;
+                good = well_formed(f.bytes, f.length);
+                break;
+            case 6:
+                v->kind = EVENT_VALUE_AUDIO;
+                good = well_formed(f.bytes, f.length);
+                break;
             case 7: v->is_utf8 &= utf8(&f); break;
             case 8:
                 v->kind = EVENT_VALUE_TENSOR;

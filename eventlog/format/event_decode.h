@@ -12,7 +12,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum event_what { /* by number of its field in the Event message */
+/* by number of its field in the Event message */
+enum event_what {
     EVENT_NOTHING = 0,
     EVENT_FILE_VERSION = 3,
     EVENT_GRAPH = 4,
@@ -25,7 +26,8 @@ enum event_what { /* by number of its field in the Event message */
 
 enum event_session { EVENT_SESSION_NONE, EVENT_SESSION_START, EVENT_SESSION_STOP, EVENT_SESSION_CHECKPOINT };
 
-enum event_kind { /* of a value, by number of its field in the Value message */
+/* of a value, by number of its field in the Value message */
+enum event_kind {
     EVENT_VALUE_NONE = 0,
     EVENT_VALUE_SIMPLE = 2,
     EVENT_VALUE_OLD_HISTOGRAM = 3,
@@ -36,19 +38,32 @@ enum event_kind { /* of a value, by number of its field in the Value message */
 };
 
 enum event_dtype {
-    EVENT_FLOAT = 1, EVENT_DOUBLE = 2, EVENT_INT32 = 3, EVENT_UINT8 = 4, EVENT_INT16 = 5, EVENT_INT8 = 6,
-    EVENT_STRING = 7, EVENT_COMPLEX64 = 8, EVENT_INT64 = 9, EVENT_BOOL = 10, EVENT_BFLOAT16 = 14, EVENT_UINT16 = 17,
-    EVENT_COMPLEX128 = 18, EVENT_HALF = 19, EVENT_UINT32 = 22, EVENT_UINT64 = 23,
+    EVENT_FLOAT = 1,
+    EVENT_DOUBLE = 2,
+    EVENT_INT32 = 3,
+    EVENT_UINT8 = 4,
+    EVENT_INT16 = 5,
+    EVENT_INT8 = 6,
+    EVENT_STRING = 7,
+    EVENT_COMPLEX64 = 8,
+    EVENT_INT64 = 9,
+    EVENT_BOOL = 10,
+    EVENT_BFLOAT16 = 14,
+    EVENT_UINT16 = 17,
+    EVENT_COMPLEX128 = 18,
+    EVENT_HALF = 19,
+    EVENT_UINT32 = 22,
+    EVENT_UINT64 = 23,
 };
 
 struct event_value {
-    const char *tag;    /* tag_length bytes, no NUL; "" where absent */
+    const char *tag; /* tag_length bytes, no NUL; "" where absent */
     size_t tag_length;
     enum event_kind kind;
-    int dtype;          /* of a tensor: enum event_dtype, or another of TensorFlow's numbers */
-    int rank;           /* of a tensor: how many dimensions its shape has, 0 without one */
-    int is_number;      /* 1: number holds the value: simple_value, or a tensor of one float, integer or bool */
-    int is_rounded;     /* 1: an int64 or uint64 that no double holds exactly */
+    int dtype;      /* of a tensor: enum event_dtype, or another of TensorFlow's numbers */
+    int rank;       /* of a tensor: how many dimensions its shape has, 0 without one */
+    int is_number;  /* 1: number holds the value: simple_value, or a tensor of one float, integer or bool */
+    int is_rounded; /* 1: an int64 or uint64 that no double holds exactly */
     double number;
     int is_shown;       /* 1: shown is what TensorBoard's default loader reads here in a series of scalars */
     double shown;       /* usually number; if one tensor has two floats, the loaders take different ones */
@@ -57,9 +72,9 @@ struct event_value {
     int has_metadata;
     const uint8_t *metadata; /* metadata_length bytes of a serialized SummaryMetadata, the last if there are several */
     size_t metadata_length;
-    const uint8_t *bytes;    /* length bytes: the whole Summary.Value */
+    const uint8_t *bytes; /* length bytes: the whole Summary.Value */
     size_t length;
-    int is_utf8;        /* 0: the tag or another string is not */
+    int is_utf8; /* 0: the tag or another string is not */
 };
 
 struct event {
@@ -72,9 +87,9 @@ struct event {
     struct event_value first;   /* the first of them */
     const uint8_t *data;        /* length bytes: the whole message */
     size_t length;
-    int is_usual;               /* 1: of the form that nearly all events have, in which event_wire_check() finds no
+    int is_usual;   /* 1: of the form that nearly all events have, in which event_wire_check() finds no
                                  * fault */
-    int is_damaged;             /* 0; the caller sets it to 1 for a record whose data CRC is wrong */
+    int is_damaged; /* 0; the caller sets it to 1 for a record whose data CRC is wrong */
     /* private */
     const uint8_t *bytes, *end;
 };

@@ -7,6 +7,7 @@ enum { MESSAGE_DEPTH = 100 }; /* protobuf's limit on nested messages and groups 
 
 /* ---- the messages ---------------------------------------------------------------------------------------------- */
 
+/* clang-format off */
 enum message { NONE, EVENT, SUMMARY, VALUE, IMAGE, HISTOGRAM, AUDIO, TENSOR, SHAPE, DIM, METADATA, PLUGIN_DATA, SOURCE,
                LOG_MESSAGE, SESSION_LOG, RUN_METADATA, RESOURCE, RESOURCE_SHAPE, VARIANT,
                GRAPH, NODE, ATTRIBUTE, CONTENT, LIST, CALL, NODE_ORIGIN, NODE_TYPE, VERSIONS, LIBRARY, FUNCTION,
@@ -18,8 +19,10 @@ struct known {
     char form;
     enum message sub;
 };
+/* clang-format on */
 enum { FIELDS = 21 };
 
+/* clang-format off */
 static const struct known fields[MESSAGES][FIELDS] = {
     [EVENT] = { [1] = { 'd', 0 }, [2] = { 'v', 0 }, [3] = { 's', 0 }, [4] = { 'b', 0 }, [5] = { 'm', SUMMARY },
                 [6] = { 'm', LOG_MESSAGE }, [7] = { 'm', SESSION_LOG }, [8] = { 'm', RUN_METADATA }, [9] = { 'b', 0 },
@@ -86,6 +89,7 @@ static const struct known fields[MESSAGES][FIELDS] = {
     [NAMED_TRACE] = { [1] = { 's', 0 }, [2] = { 'm', TRACE_LINES } },
     [TRACE_NUMBER] = { [1] = { 's', 0 }, [2] = { 'd', 0 } },
 };
+/* clang-format on */
 
 static int packed_good(const struct wire_field *f, char form)
 {
@@ -114,14 +118,16 @@ static enum event_fault field_fault(const struct wire_field *f, char form)
     case 'F':
         if (f->type == WIRE_BYTES)
             return packed_good(f, form) ? EVENT_SOUND : EVENT_NOT_PROTOBUF;
-        return f->type == (form == 'V' ? WIRE_VARINT : form == 'D' ? WIRE_FIXED64 : WIRE_FIXED32)
-                   ? EVENT_SOUND : EVENT_OTHER_WIRE_TYPE;
+        return f->type == (form == 'V'   ? WIRE_VARINT
+                           : form == 'D' ? WIRE_FIXED64
+                                         : WIRE_FIXED32)
+                   ? EVENT_SOUND
+                   : EVENT_OTHER_WIRE_TYPE;
     case 's':
         if (f->type == WIRE_BYTES)
             return utf8_valid(f->bytes, f->length, NULL) ? EVENT_SOUND : EVENT_NOT_UTF8;
         return EVENT_OTHER_WIRE_TYPE;
-    default:
-        return f->type == WIRE_BYTES ? EVENT_SOUND : EVENT_OTHER_WIRE_TYPE;
+    default: return f->type == WIRE_BYTES ? EVENT_SOUND : EVENT_OTHER_WIRE_TYPE;
     }
 }
 
@@ -151,8 +157,7 @@ static enum event_fault walk(const uint8_t *p, const uint8_t *end, enum message 
             continue;
         if (depth == MESSAGE_DEPTH)
             return EVENT_NOT_PROTOBUF;
-        if ((fault = walk(f.bytes, f.bytes + f.length, known->sub, lenient, depth + 1, place)) !=
-            EVENT_SOUND)
+        if ((fault = walk(f.bytes, f.bytes + f.length, known->sub, lenient, depth + 1, place)) != EVENT_SOUND)
             return fault;
     }
     return EVENT_SOUND;

@@ -54,15 +54,15 @@ struct record {
 };
 
 struct record_parser {
-    uint64_t position;   /* offset in the file of the first byte that the next call needs */
-    uint64_t offset;     /* where the current record starts; everything before it has been handled */
-    uint64_t limit;      /* longest data returned */
-    uint64_t lost;       /* bytes skipped so far because of damage */
+    uint64_t position; /* offset in the file of the first byte that the next call needs */
+    uint64_t offset;   /* where the current record starts; everything before it has been handled */
+    uint64_t limit;    /* longest data returned */
+    uint64_t lost;     /* bytes skipped so far because of damage */
     /* private */
     int state;
-    uint64_t resume;     /* the end of the current record, while the zeros after it are examined */
-    int written;         /* those zeros are not the end: the current record has a wrong data CRC, which is 0 */
-    uint64_t candidate;  /* while lost: the first header whose record does not fit in the file yet */
+    uint64_t resume;    /* the end of the current record, while the zeros after it are examined */
+    int written;        /* those zeros are not the end: the current record has a wrong data CRC, which is 0 */
+    uint64_t candidate; /* while lost: the first header whose record does not fit in the file yet */
     uint64_t found, wanted;
     uint64_t last_length; /* and its CRC (last_crc); 0: not computed yet */
     uint32_t last_crc;

@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 struct tag_index_entry {
-    char *text; /* length bytes, then a NUL */
+    char *text;           /* length bytes, then a NUL */
     size_t length, value; /* value: the caller's, 0 at first */
     uint32_t hash;
 };
@@ -24,8 +24,14 @@ struct tag_index {
     void *items;               /* count of them, by number; a new one is all zero */
 };
 
-#define TAG_INDEX_EMPTY { .entries = NULL }
-#define TAG_INDEX_OF(type) { .item_size = sizeof(type) }
+#define TAG_INDEX_EMPTY \
+    { \
+        .entries = NULL \
+    }
+#define TAG_INDEX_OF(type) \
+    { \
+        .item_size = sizeof(type) \
+    }
 #define TAG_INDEX_NONE ((size_t)-1)
 
 /* The index is empty then, and can be used again. */

@@ -105,11 +105,11 @@ int tensor_content_string(const struct tensor_content *t, size_t *at, struct spa
 static const struct dtype {
     uint8_t size, field, entries;
 } dtypes[] = {
-    [EVENT_FLOAT] = { 4, 5, 1 },     [EVENT_DOUBLE] = { 8, 6, 1 },     [EVENT_INT32] = { 4, 7, 1 },
-    [EVENT_UINT8] = { 1, 7, 1 },     [EVENT_INT16] = { 2, 7, 1 },      [EVENT_INT8] = { 1, 7, 1 },
-    [EVENT_COMPLEX64] = { 8, 9, 2 }, [EVENT_INT64] = { 8, 10, 1 },     [EVENT_BOOL] = { 1, 11, 1 },
-    [EVENT_BFLOAT16] = { 2, 13, 1 }, [EVENT_UINT16] = { 2, 7, 1 },     [EVENT_COMPLEX128] = { 16, 12, 2 },
-    [EVENT_HALF] = { 2, 13, 1 },     [EVENT_UINT32] = { 4, 16, 1 },    [EVENT_UINT64] = { 8, 17, 1 },
+    [EVENT_FLOAT] = { 4, 5, 1 },     [EVENT_DOUBLE] = { 8, 6, 1 },  [EVENT_INT32] = { 4, 7, 1 },
+    [EVENT_UINT8] = { 1, 7, 1 },     [EVENT_INT16] = { 2, 7, 1 },   [EVENT_INT8] = { 1, 7, 1 },
+    [EVENT_COMPLEX64] = { 8, 9, 2 }, [EVENT_INT64] = { 8, 10, 1 },  [EVENT_BOOL] = { 1, 11, 1 },
+    [EVENT_BFLOAT16] = { 2, 13, 1 }, [EVENT_UINT16] = { 2, 7, 1 },  [EVENT_COMPLEX128] = { 16, 12, 2 },
+    [EVENT_HALF] = { 2, 13, 1 },     [EVENT_UINT32] = { 4, 16, 1 }, [EVENT_UINT64] = { 8, 17, 1 },
 };
 
 static const struct dtype *dtype_of(int dtype)
@@ -325,8 +325,14 @@ void image_content_size(const uint8_t *value, size_t n, int64_t *width, int64_t 
 
 const char *media_extension(const uint8_t *bytes, size_t n)
 {
-    static const struct { const char *start, *extension; size_t n; } kinds[] = {
-        { "\x89PNG\r\n\x1a\n", ".png", 8 }, { "\xff\xd8\xff", ".jpg", 3 }, { "GIF8", ".gif", 4 }, { "BM", ".bmp", 2 },
+    static const struct {
+        const char *start, *extension;
+        size_t n;
+    } kinds[] = {
+        { "\x89PNG\r\n\x1a\n", ".png", 8 },
+        { "\xff\xd8\xff", ".jpg", 3 },
+        { "GIF8", ".gif", 4 },
+        { "BM", ".bmp", 2 },
     };
 
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)

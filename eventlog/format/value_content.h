@@ -15,11 +15,11 @@
 enum { TENSOR_RANK = 8 };
 
 struct tensor_content {
-    int dtype;               /* TensorFlow's number */
-    int rank;                /* how many dimensions; those beyond TENSOR_RANK are only counted */
+    int dtype; /* TensorFlow's number */
+    int rank;  /* how many dimensions; those beyond TENSOR_RANK are only counted */
     int64_t shape[TENSOR_RANK];
-    uint64_t elements;       /* the product of the shape, 1 for rank 0; UINT64_MAX if it overflows */
-    struct span message;     /* the TensorProto */
+    uint64_t elements;   /* the product of the shape, 1 for rank 0; UINT64_MAX if it overflows */
+    struct span message; /* the TensorProto */
 };
 
 /* 1 and *t, or 0 if the value has no tensor. */

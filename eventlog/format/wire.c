@@ -113,9 +113,9 @@ void wire_release(struct wire *w)
 int wire_check(const struct wire *w, const char *what, struct error *e)
 {
     if (w->bad_text)
-        return error_set(e, ERR_ARG, "%s: a text is not UTF-8 at byte %zu (0x%02x); TensorBoard would give up on the "
-            "file",
-                         what, w->bad_at, (unsigned char)w->bad_text[w->bad_at]);
+        return error_set(e, ERR_ARG,
+                         "%s: a text is not UTF-8 at byte %zu (0x%02x); TensorBoard would give up on the file", what,
+                         w->bad_at, (unsigned char)w->bad_text[w->bad_at]);
     return buffer_ok(&w->bytes) ? OK : error_memory(e, what, "for its bytes");
 }
 

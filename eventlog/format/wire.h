@@ -12,8 +12,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum wire_type { WIRE_VARINT = 0, WIRE_FIXED64 = 1, WIRE_BYTES = 2, WIRE_GROUP = 3, WIRE_GROUP_END = 4,
-                 WIRE_FIXED32 = 5 };
+enum wire_type {
+    WIRE_VARINT = 0,
+    WIRE_FIXED64 = 1,
+    WIRE_BYTES = 2,
+    WIRE_GROUP = 3,
+    WIRE_GROUP_END = 4,
+    WIRE_FIXED32 = 5
+};
 
 /* ---- reading ---- */
 
@@ -38,7 +44,10 @@ struct wire {
     size_t bad_at;
 };
 
-#define WIRE_EMPTY { BUFFER_EMPTY, NULL, 0 }
+#define WIRE_EMPTY \
+    { \
+        BUFFER_EMPTY, NULL, 0 \
+    }
 
 void wire_release(struct wire *w);
 /* OK if nothing went wrong; else ERR_ARG or ERR_NOMEM. `what` names the message in the error. */

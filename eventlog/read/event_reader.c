@@ -28,7 +28,7 @@ struct event_reader {
     struct mark first, last;
     struct stat seen; /* as of the last end, so that an unchanged file costs no read */
     int at_end, records_only;
-    int known; /* whether it is an event file */
+    int known;           /* whether it is an event file */
     const uint8_t *data; /* of the last record: length bytes, at `offset` in the file */
     size_t length;
     uint64_t offset;
@@ -221,8 +221,7 @@ static int report(struct event_reader *r, struct event_damage *d, enum event_dam
     return EVENT_READER_DAMAGE;
 }
 
-static int take_record(struct event_reader *r, const struct record *record, struct event *event,
-                       struct event_damage *d)
+static int take_record(struct event_reader *r, const struct record *record, struct event *event, struct event_damage *d)
 {
     size_t bad = 0;
 
@@ -284,9 +283,7 @@ int event_reader_next(struct event_reader *r, struct event *event, struct event_
     if ((rc = event_reader_check(r, e)) != OK)
         return rc;
     switch (rc = record_file_next(&r->file, &record, e)) {
-    case RECORD_DATA:
-        r->state.lost = r->file.parser.lost;
-        return take_record(r, &record, event, damage);
+    case RECORD_DATA: r->state.lost = r->file.parser.lost; return take_record(r, &record, event, damage);
     case RECORD_DAMAGE:
         report(r, damage,
                record.damage == RECORD_BAD_DATA_CRC     ? EVENT_DAMAGE_DATA_CRC
@@ -304,8 +301,7 @@ int event_reader_next(struct event_reader *r, struct event *event, struct event_
         else
             record_file_trim(&r->file);
         return EVENT_READER_END;
-    default:
-        return rc;
+    default: return rc;
     }
 }
 
@@ -313,8 +309,7 @@ int event_reader_next(struct event_reader *r, struct event *event, struct event_
 
 const char *event_damage_word(enum event_damage_kind kind)
 {
-    static const char *const words[] = { "length_crc", "data_crc", "too_long", "proto", "wall_time", "utf8",
-                                         "stream" };
+    static const char *const words[] = { "length_crc", "data_crc", "too_long", "proto", "wall_time", "utf8", "stream" };
 
     return words[kind];
 }
@@ -325,8 +320,9 @@ void event_damage_text(const struct event_damage *d, char *out, size_t size)
 
     switch (d->kind) {
     case EVENT_DAMAGE_LENGTH_CRC:
-        snprintf(out, size, "the CRC of the record's length is 0x%08llx, not 0x%08llx; reading goes on at the next "
-                 "valid header", found, wanted);
+        snprintf(out, size,
+                 "the CRC of the record's length is 0x%08llx, not 0x%08llx; reading goes on at the next valid header",
+                 found, wanted);
         break;
     case EVENT_DAMAGE_DATA_CRC:
         snprintf(out, size, "the CRC of the record's data is 0x%08llx, not 0x%08llx; record skipped", found, wanted);
@@ -337,9 +333,7 @@ void event_damage_text(const struct event_damage *d, char *out, size_t size)
     case EVENT_DAMAGE_PROTO:
         snprintf(out, size, "the record is not an Event message, from byte %llu of its data on; skipped", found);
         break;
-    case EVENT_DAMAGE_WALL_TIME:
-        snprintf(out, size, "the event's wall time is NaN; event skipped");
-        break;
+    case EVENT_DAMAGE_WALL_TIME: snprintf(out, size, "the event's wall time is NaN; event skipped"); break;
     case EVENT_DAMAGE_STREAM:
         snprintf(out, size, "the compressed file is damaged or cut: nothing after this point can be read");
         break;

@@ -43,13 +43,13 @@ struct event_damage {
 };
 
 struct event_reader_state {
-    uint64_t size;     /* of the file when it was last checked */
-    uint64_t offset;   /* everything before it has been read; less than size at the end: the last record is
+    uint64_t size;    /* of the file when it was last checked */
+    uint64_t offset;  /* everything before it has been read; less than size at the end: the last record is
                         * incomplete */
-    uint64_t records;  /* sound ones so far */
-    uint64_t lost;     /* bytes skipped because of broken framing */
-    uint64_t damaged;  /* how often EVENT_READER_DAMAGE was returned */
-    int packed;        /* the file is compressed or an archive member: size and offset are those of the unpacked
+    uint64_t records; /* sound ones so far */
+    uint64_t lost;    /* bytes skipped because of broken framing */
+    uint64_t damaged; /* how often EVENT_READER_DAMAGE was returned */
+    int packed;       /* the file is compressed or an archive member: size and offset are those of the unpacked
                         * bytes */
     double first_wall_time, last_wall_time; /* 0 before the first record */
 };

@@ -13,7 +13,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
-struct ancestor { /* the directories from the root of the walk down to here, to cut loops */
+/* the directories from the root of the walk down to here, to cut loops */
+struct ancestor {
     dev_t device;
     ino_t inode;
     const struct ancestor *above;
@@ -350,7 +351,7 @@ static int list_path(struct walk *w, const char *path, struct error *e)
 static int list_paths(struct log_directory *d, struct log_input *in, char *const *paths, size_t count, int waits,
                       struct error *e)
 {
-    char (*clean)[PATH_MAX] = malloc((count ? count : 1) * sizeof *clean);
+    char(*clean)[PATH_MAX] = malloc((count ? count : 1) * sizeof *clean);
     struct error own = { 0 };
     struct walk w = { d, in, "", &own };
     size_t parent = 0, kept = 0;
@@ -389,8 +390,7 @@ static int list_paths(struct log_directory *d, struct log_input *in, char *const
     return OK;
 }
 
-int log_directory_list(struct log_directory *d, struct log_input *in, char *const *paths, size_t count,
-                       struct error *e)
+int log_directory_list(struct log_directory *d, struct log_input *in, char *const *paths, size_t count, struct error *e)
 {
     return list_paths(d, in, paths, count, 0, e);
 }

@@ -26,11 +26,11 @@ struct log_run {
 struct log_directory {
     struct log_run *runs; /* ascending by name, as bytes */
     size_t count;
-    char **problems;      /* sentences about directories that could not be read */
+    char **problems; /* sentences about directories that could not be read */
     size_t problem_count;
-    char **directories;   /* paths of all directories that were read, with event files or without */
+    char **directories; /* paths of all directories that were read, with event files or without */
     size_t directory_count;
-    const char *missing;  /* set by log_directory_list_there(): the first of the paths that does not exist, or NULL */
+    const char *missing; /* set by log_directory_list_there(): the first of the paths that does not exist, or NULL */
 };
 
 /* Lists one path or several. A path may also be a single event file, which is a run by itself, or an archive. With

@@ -27,16 +27,17 @@ struct log_follow_file {
 };
 
 struct log_follow_run {
-    const char *name;   /* borrowed until log_follow_release() */
+    const char *name; /* borrowed until log_follow_release() */
     struct log_follow_file *files;
     size_t count;
-    int there;          /* it had files at the last listing */
+    int there; /* it had files at the last listing */
     /* private */
     struct tag_index paths; /* of the files, without ".gz" and ".zst"; the numbers are indices of files */
     int forget;
 };
 
-struct log_follow { /* the members up to forgets are set by the caller; the rest is zero at first */
+/* the members up to forgets are set by the caller; the rest is zero at first */
+struct log_follow {
     struct log_input *input;
     int (*wanted)(void *context, const char *run); /* only such runs join in */
     void *context;
@@ -54,7 +55,8 @@ struct log_follow { /* the members up to forgets are set by the caller; the rest
     size_t open_count, open_most;
 };
 
-enum log_follow_result { /* beside EVENT_READER_EVENT, _DAMAGE and _RESTARTED */
+/* beside EVENT_READER_EVENT, _DAMAGE and _RESTARTED */
+enum log_follow_result {
     LOG_FOLLOW_END = 0,      /* the round is over; the next call begins a new one */
     LOG_FOLLOW_FILE_END = 4, /* the current file has no more for now */
 };

@@ -64,7 +64,7 @@ static int open_plain(struct log_input *in, const char *path, int *fd, struct er
         return rc;
     /* O_NONBLOCK: opening a FIFO must not wait for its writer. */
     *fd = in->has_in && log_input_is_standard_input(in, path) ? fcntl(in->in.fd, F_DUPFD_CLOEXEC, 3)
-                                                    : open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+                                                              : open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     return *fd < 0 ? error_system(e, "%s: cannot be opened", path) : OK;
 }
 

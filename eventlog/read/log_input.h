@@ -18,10 +18,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
-struct log_input { /* all zero at first */
+/* all zero at first */
+struct log_input {
     int standard_input; /* 1: the path "-" means standard input; 0: a file of that name */
     /* private */
-    struct spool in;    /* standard input, once has_in */
+    struct spool in; /* standard input, once has_in */
     int has_in;
     struct log_archive *archives;
     size_t archive_count;

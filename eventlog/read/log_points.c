@@ -102,8 +102,8 @@ static int points_read_file(struct eventlog_points *p, struct scalar_run *scalar
     return rc;
 }
 
-static int read_run(struct eventlog_points *p, struct scalar_run *scalars, const struct log_run *run,
-                    struct reading *w, struct error *e)
+static int read_run(struct eventlog_points *p, struct scalar_run *scalars, const struct log_run *run, struct reading *w,
+                    struct error *e)
 {
     uint64_t damaged = p->damaged;
     int restarts = 0;
@@ -122,8 +122,8 @@ static int read_run(struct eventlog_points *p, struct scalar_run *scalars, const
             i = 0;
         } else if (rc == EVENT_READER_RESTARTED) {
             return error_set(e, ERR_IO, "%s: is truncated or replaced again and again", run->files[i]);
-        } else if (rc != EVENT_READER_END && (!strcmp(run->directory, run->files[i]) ||
-                                              !log_input_gone(run->files[i], e))) {
+        } else if (rc != EVENT_READER_END &&
+                   (!strcmp(run->directory, run->files[i]) || !log_input_gone(run->files[i], e))) {
             return rc;
         } else {
             i++;
@@ -265,8 +265,9 @@ static int points_by_name(const void *wanted, const void *series)
 int eventlog_points_find(const struct eventlog_points *p, const char *run, const char *tag, size_t *index)
 {
     const struct wanted_series wanted = { run, tag, strlen(tag) };
-    const struct points_series *found =
-        p->series_count ? bsearch(&wanted, p->series, p->series_count, sizeof *found, points_by_name) : NULL;
+    const struct points_series *found = p->series_count ? bsearch(&wanted, p->series, p->series_count, sizeof *found,
+                                                                  points_by_name)
+                                                        : NULL;
 
     if (!found)
         return 0;

@@ -23,7 +23,8 @@
 
 enum { LOOKS = 4, CONTENT_MAX = 256 << 20 };
 
-struct log_place { /* what is known of a run */
+/* what is known of a run */
+struct log_place {
     struct scalar_run scalars;
     struct log_series **series; /* by scalar_series.number */
     size_t series_count;
@@ -40,8 +41,8 @@ struct eventlog_reader {
     struct log_watch watch;
     struct event decoded;
     struct event_values values;
-    int walking, found;     /* values are left to walk; the next one is in `value` already */
-    int failed;             /* out of memory while looking for a value: the next call of eventlog_reader_next() reports
+    int walking, found; /* values are left to walk; the next one is in `value` already */
+    int failed;         /* out of memory while looking for a value: the next call of eventlog_reader_next() reports
                              * it */
     struct eventlog_event event;
     struct eventlog_damage damage;
@@ -126,8 +127,12 @@ int eventlog_reader_open(struct eventlog_reader **out, const char *path, const s
     }
     r->watch = no_watch;
     rc = log_filter_init(&r->filter, options, &e);
-    r->follow = (struct log_follow){ .input = &r->input, .wanted = run_wanted, .context = &r->filter,
-                                     .records_only = r->filter.records_only, .whole_runs = 1, .forgets = 1 };
+    r->follow = (struct log_follow){ .input = &r->input,
+                                     .wanted = run_wanted,
+                                     .context = &r->filter,
+                                     .records_only = r->filter.records_only,
+                                     .whole_runs = 1,
+                                     .forgets = 1 };
     if (rc == OK && !(r->path = strdup(path)))
         rc = error_memory(&e, path, "for reading");
     if (rc == OK)
@@ -194,11 +199,15 @@ static int find_value(struct eventlog_reader *r)
         if (!series->wanted || !log_filter_step(&r->filter, r->decoded.step) || (r->filter.numbers_only && rc != 1))
             continue;
         r->value = (struct eventlog_value){
-            .series = &series->shown, .kind = log_series_kind(&v, series->shown.plugin, rc == 1),
-            .step = r->decoded.step, .wall_time = r->decoded.wall_time, .number = rc == 1 ? point.value : 0,
+            .series = &series->shown,
+            .kind = log_series_kind(&v, series->shown.plugin, rc == 1),
+            .step = r->decoded.step,
+            .wall_time = r->decoded.wall_time,
+            .number = rc == 1 ? point.value : 0,
             .stored = (enum eventlog_stored)v.kind,
             .dtype = v.kind == EVENT_VALUE_SIMPLE ? EVENTLOG_DTYPE_FLOAT : v.dtype,
-            .data = v.bytes, .length = v.length,
+            .data = v.bytes,
+            .length = v.length,
         };
         return 1;
     }
@@ -293,15 +302,10 @@ static int reader_take(struct eventlog_reader *r, int found, const struct event_
         if (!take_event(r, file))
             return EVENTLOG_READ_END;
         return !r->filter.records_only && isinf(r->decoded.wall_time) ? tell_infinite(r, file) : EVENTLOG_READ_EVENT;
-    case EVENT_READER_DAMAGE:
-        return tell_damage(r, damage);
-    case EVENT_READER_RESTARTED:
-        forget_series(&r->runs[r->follow.at_run]);
-        return EVENTLOG_READ_RESTARTED;
-    case LOG_FOLLOW_FILE_END:
-        return EVENTLOG_READ_END;
-    default:
-        return log_input_gone(file->path, e) ? EVENTLOG_READ_END : found;
+    case EVENT_READER_DAMAGE: return tell_damage(r, damage);
+    case EVENT_READER_RESTARTED: forget_series(&r->runs[r->follow.at_run]); return EVENTLOG_READ_RESTARTED;
+    case LOG_FOLLOW_FILE_END: return EVENTLOG_READ_END;
+    default: return log_input_gone(file->path, e) ? EVENTLOG_READ_END : found;
     }
 }
 
@@ -455,13 +459,14 @@ int eventlog_reader_tensor(struct eventlog_reader *r, struct eventlog_tensor *ou
             return refuse(r, ERR_NOMEM, "no memory for its strings", error);
         out->strings = (const struct eventlog_bytes *)(const void *)r->spans.data;
         out->string_count = r->spans.length / sizeof *out->strings;
-        return out->string_count == t.elements ? EVENTLOG_OK
-               : refuse(r, ERR_CORRUPT, "the number of strings does not match its shape", error);
+        return out->string_count == t.elements
+                   ? EVENTLOG_OK
+                   : refuse(r, ERR_CORRUPT, "the number of strings does not match its shape", error);
     }
     if (!tensor_content_bytes(&t, CONTENT_MAX, &r->content))
         return buffer_ok(&r->content)
-                   ? refuse(r, ERR_CORRUPT, "the number of values does not match its shape, or they take more than 256 "
-                       "MiB", error)
+                   ? refuse(r, ERR_CORRUPT,
+                            "the number of values does not match its shape, or they take more than 256 MiB", error)
                    : refuse(r, ERR_NOMEM, "no memory for its values", error);
     out->data = buffer_text(&r->content);
     out->bytes = r->content.length;
@@ -494,8 +499,9 @@ int eventlog_reader_blobs(struct eventlog_reader *r, struct eventlog_blobs *out,
 
     memset(out, 0, sizeof *out);
     buffer_clear(&r->spans);
-    if (v->data && (v->stored == EVENTLOG_STORED_IMAGE ? image_content_read(v->data, v->length, &file)
-                    : v->stored == EVENTLOG_STORED_AUDIO && audio_content_read(v->data, v->length, &file))) {
+    if (v->data && (v->stored == EVENTLOG_STORED_IMAGE
+                        ? image_content_read(v->data, v->length, &file)
+                        : v->stored == EVENTLOG_STORED_AUDIO && audio_content_read(v->data, v->length, &file))) {
         buffer_append(&r->spans, &(struct eventlog_bytes){ file.bytes, file.length }, sizeof(struct eventlog_bytes));
         if (v->stored == EVENTLOG_STORED_IMAGE)
             image_content_size(v->data, v->length, &out->width, &out->height);

@@ -20,7 +20,7 @@ struct log_unpack {
     z_stream z;
     struct ZSTD_DCtx_s *zstd;
     size_t want, want_first; /* bytes that zstd wants: now, and at the start of a frame */
-    int at_end;   /* of a member or frame */
+    int at_end;              /* of a member or frame */
     int damaged;
     uint8_t out[OUT];
 };
@@ -132,8 +132,7 @@ static int zstd_feed(struct log_unpack *u, const uint8_t *bytes, size_t n, struc
 
 /* ---- either ---------------------------------------------------------------------------------------------------- */
 
-int log_unpack_new(struct log_unpack **out, enum file_kind kind, log_unpack_sink *sink, void *context,
-                   struct error *e)
+int log_unpack_new(struct log_unpack **out, enum file_kind kind, log_unpack_sink *sink, void *context, struct error *e)
 {
     struct log_unpack *u = calloc(1, sizeof *u);
     int rc;

@@ -17,8 +17,7 @@ typedef int log_unpack_sink(void *context, const void *bytes, size_t n, struct e
 
 /* kind: FILE_KIND_GZIP or FILE_KIND_ZSTD. ERR_IO: zstd, and this library was built without it. On OK *out is yours,
  * log_unpack_free(). */
-int log_unpack_new(struct log_unpack **out, enum file_kind kind, log_unpack_sink *sink, void *context,
-                   struct error *e);
+int log_unpack_new(struct log_unpack **out, enum file_kind kind, log_unpack_sink *sink, void *context, struct error *e);
 void log_unpack_free(struct log_unpack *u); /* NULL is fine */
 
 /* Takes the next n bytes of the stream. OK also for damaged bytes and all that follow them; ERR_IO: zstd with a larger

@@ -19,8 +19,9 @@ void log_watch_close(struct log_watch *w)
 /* Watches get ascending numbers; watching a directory again returns its old number. */
 int log_watch_directory(struct log_watch *w, const char *path)
 {
-    int number = inotify_add_watch(w->fd, path, IN_CREATE | IN_MODIFY | IN_DELETE | IN_MOVED_FROM | IN_MOVED_TO |
-                                                    IN_ATTRIB | IN_DELETE_SELF | IN_MOVE_SELF | IN_ONLYDIR);
+    int number = inotify_add_watch(w->fd, path,
+                                   IN_CREATE | IN_MODIFY | IN_DELETE | IN_MOVED_FROM | IN_MOVED_TO | IN_ATTRIB |
+                                       IN_DELETE_SELF | IN_MOVE_SELF | IN_ONLYDIR);
 
     if (number <= w->last)
         return 0;

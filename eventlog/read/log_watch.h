@@ -10,7 +10,10 @@ struct log_watch {
     int last; /* descriptor of the newest watch */
 };
 
-#define LOG_WATCH_NONE { -1, -1 }
+#define LOG_WATCH_NONE \
+    { \
+        -1, -1 \
+    }
 
 void log_watch_open(struct log_watch *w); /* fd stays -1 if the system has no more inotify instances */
 void log_watch_close(struct log_watch *w);

@@ -24,9 +24,9 @@ struct point_input {
     struct column *columns; /* of CSV, after the header */
     size_t count;
     int lost, is_long, tabs; /* separated by tabs, with backslash escapes */
-    struct buffer row;      /* CSV: lines so far, while a quoted field is open */
+    struct buffer row;       /* CSV: lines so far, while a quoted field is open */
     int open;
-    struct buffer fields;   /* of a row, each followed by a NUL */
+    struct buffer fields; /* of a row, each followed by a NUL */
     size_t *starts, starts_capacity;
     struct point_json_member member;
     struct buffer run, name; /* of a JSON object */
@@ -76,10 +76,13 @@ uint64_t point_input_passed_over(const struct point_input *p)
 /* Decimal, or one of the words for NaN and infinity. */
 static int parse_number(const char *text, double *out)
 {
-    static const struct { const char *word; double value; } words[] = {
-        { "nan", NAN },       { "NaN", NAN },        { "inf", INFINITY },        { "-inf", -INFINITY },
-        { "Inf", INFINITY },  { "-Inf", -INFINITY }, { "+Inf", INFINITY },       { "Infinity", INFINITY },
-        { "-nan", NAN },      { "+inf", INFINITY },  { "-Infinity", -INFINITY },
+    static const struct {
+        const char *word;
+        double value;
+    } words[] = {
+        { "nan", NAN },      { "NaN", NAN },        { "inf", INFINITY },        { "-inf", -INFINITY },
+        { "Inf", INFINITY }, { "-Inf", -INFINITY }, { "+Inf", INFINITY },       { "Infinity", INFINITY },
+        { "-nan", NAN },     { "+inf", INFINITY },  { "-Infinity", -INFINITY },
     };
 
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)

@@ -173,8 +173,9 @@ static int value(struct point_json *j, struct point_json_member *m)
 {
     if (j->next == j->end)
         return 0;
-    m->kind = *j->next == '"' ? POINT_JSON_STRING : strchr("-0123456789NI", *j->next) && *j->next ? POINT_JSON_NUMBER
-                                                                                              : POINT_JSON_OTHER;
+    m->kind = *j->next == '"'                                 ? POINT_JSON_STRING
+              : strchr("-0123456789NI", *j->next) && *j->next ? POINT_JSON_NUMBER
+                                                              : POINT_JSON_OTHER;
     if (m->kind == POINT_JSON_STRING)
         return string(j, &m->text);
     if (m->kind == POINT_JSON_NUMBER)

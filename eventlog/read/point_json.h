@@ -9,7 +9,7 @@
 enum point_json_kind { POINT_JSON_NUMBER, POINT_JSON_STRING, POINT_JSON_OTHER };
 
 struct point_json_member {
-    struct buffer key, text; /* unescaped; text: of a string, or the number as written */
+    struct buffer key, text;   /* unescaped; text: of a string, or the number as written */
     enum point_json_kind kind; /* OTHER: true, false, null, an object or an array, all skipped */
 };
 

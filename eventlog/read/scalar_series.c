@@ -202,8 +202,9 @@ static int begins_scalars(const struct event_value *v)
     is_scalars = m.plugin.length == 7 && !memcmp(m.plugin.bytes, "scalars", 7);
     if (m.data_class)
         return m.data_class == 1 && is_scalars;
-    return v->kind == EVENT_VALUE_SIMPLE || ((v->kind == EVENT_VALUE_TENSOR || v->kind == EVENT_VALUE_NONE ||
-                                              v->kind == EVENT_VALUE_OLD_HISTOGRAM) && is_scalars);
+    return v->kind == EVENT_VALUE_SIMPLE ||
+           ((v->kind == EVENT_VALUE_TENSOR || v->kind == EVENT_VALUE_NONE || v->kind == EVENT_VALUE_OLD_HISTOGRAM) &&
+            is_scalars);
 }
 
 /* SCALAR_TAKEN and SCALAR_SHOWN of a value. */
@@ -225,7 +226,8 @@ int scalar_run_value(struct scalar_run *r, const struct event *event, const stru
     if (!(*series = s))
         return error_memory(e, NULL, "for a series");
     *from = value->kind == EVENT_VALUE_SIMPLE ? SCALAR_FROM_SIMPLE | SCALAR_FROM_FLOAT32
-            : value->dtype == EVENT_FLOAT     ? SCALAR_FROM_FLOAT32 : 0;
+            : value->dtype == EVENT_FLOAT     ? SCALAR_FROM_FLOAT32
+                                              : 0;
     *from |= loaded(r, s, value);
     is_shown = r->view == SCALAR_VIEW_TENSORBOARD && (*from & SCALAR_SHOWN);
     is_point = !event->is_damaged && value->is_number &&

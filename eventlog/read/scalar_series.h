@@ -30,12 +30,13 @@ struct scalar_point {
     double value;
 };
 
-enum { /* where a point came from */
+/* where a point came from */
+enum {
     SCALAR_FROM_SIMPLE = 1,
     SCALAR_FROM_FLOAT32 = 2, /* simple_value or DT_FLOAT: the value is a float32, widened */
     /* If the default loader is followed: */
-    SCALAR_SHOWN = 4,        /* it shows this value */
-    SCALAR_TAKEN = 8,        /* it takes this value into a series of scalars, which removes the earlier ones at steps >=
+    SCALAR_SHOWN = 4, /* it shows this value */
+    SCALAR_TAKEN = 8, /* it takes this value into a series of scalars, which removes the earlier ones at steps >=
                               * its own */
 };
 
@@ -43,22 +44,26 @@ struct scalar_series {
     const char *tag; /* borrowed from the run: tag_length bytes, then a NUL; may hold NULs and bytes that are not
                       * UTF-8 */
     size_t tag_length;
-    char *plugin;  /* of the first value of the tag in the run; "" if none was given */
+    char *plugin; /* of the first value of the tag in the run; "" if none was given */
     enum event_kind first_kind;
     int first_dtype;
-    size_t number;         /* its index among the series of the run, by first appearance */
-    enum { SCALAR_NOT_READ, SCALAR_SCALARS, SCALAR_OTHER } loaded; /* what the default loader takes it for, if
+    size_t number; /* its index among the series of the run, by first appearance */
+    enum {
+        SCALAR_NOT_READ,
+        SCALAR_SCALARS,
+        SCALAR_OTHER
+    } loaded;        /* what the default loader takes it for, if
                                                                     * followed */
-    int from_damage;       /* all of its values so far were in records with a wrong CRC */
-    char *metadata;        /* metadata_length bytes: the SummaryMetadata of the first value, NULL if it had none */
+    int from_damage; /* all of its values so far were in records with a wrong CRC */
+    char *metadata;  /* metadata_length bytes: the SummaryMetadata of the first value, NULL if it had none */
     size_t metadata_length;
     struct scalar_point *points; /* count of them, in reading order until scalar_series_sort() */
     size_t count, capacity;
-    uint64_t *marks;       /* per point: its number in the run << 8 | SCALAR_*; NULL if all points have the same
+    uint64_t *marks; /* per point: its number in the run << 8 | SCALAR_*; NULL if all points have the same
                             * SCALAR_* and no order was asked for: then `alike` holds them */
     unsigned alike;
-    uint64_t seen;         /* points read, before the view took any away */
-    uint64_t skipped;      /* values that are not points */
+    uint64_t seen;                                                 /* points read, before the view took any away */
+    uint64_t skipped;                                              /* values that are not points */
     int64_t skipped_first, skipped_last, skipped_min, skipped_max; /* their steps */
 };
 
@@ -97,7 +102,7 @@ void scalar_run_begin_file(struct scalar_run *r);
 /* A record of this file is damaged. 1: the default loader is followed and accepts the record, because it does not check
  * its CRC; *event is what it reads, with is_damaged set: pass it to scalar_run_event() while damage->data is valid. */
 int scalar_run_damage(struct scalar_run *r, const struct event_damage *damage, struct event *event);
-void scalar_run_restart(struct scalar_run *r);      /* forget all points and series */
+void scalar_run_restart(struct scalar_run *r); /* forget all points and series */
 
 /* One event; OK or ERR_NOMEM. */
 int scalar_run_event(struct scalar_run *r, const struct event *event, struct error *e);

@@ -8,7 +8,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-struct step_stretch { /* count > 0 steps: first, first + stride, ...; never falling */
+/* count > 0 steps: first, first + stride, ...; never falling */
+struct step_stretch {
     int64_t first, last;
     uint64_t stride, count; /* stride 0 while count is 1, or if all steps are equal */
     int mark;
@@ -20,7 +21,10 @@ struct step_list {
     uint64_t steps;
 };
 
-#define STEP_LIST_EMPTY { NULL, 0, 0, 0 }
+#define STEP_LIST_EMPTY \
+    { \
+        NULL, 0, 0, 0 \
+    }
 
 void step_list_release(struct step_list *l);
 

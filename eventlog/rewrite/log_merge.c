@@ -12,12 +12,13 @@ enum { SESSION, GRAPH, META_GRAPH, OTHER, FIXED };
 
 enum once { MANY, ONCE_FIRST, ONCE_LAST, MARKS };
 
-struct span { /* what a series has in one segment of the files */
+/* what a series has in one segment of the files */
+struct span {
     uint32_t segment;
-    int64_t low, high; /* steps */
+    int64_t low, high;  /* steps */
     double first, last; /* wall times */
-    int64_t limit;     /* of LOG_MERGE_LAST: steps from here on are left out, if limited */
-    int64_t floor;     /* of LOG_MERGE_FIRST: steps up to here are left out, if floored */
+    int64_t limit;      /* of LOG_MERGE_LAST: steps from here on are left out, if limited */
+    int64_t floor;      /* of LOG_MERGE_FIRST: steps up to here are left out, if floored */
     int limited, floored;
 };
 
@@ -32,7 +33,8 @@ struct merge_series {
     int64_t at;  /* step of item */
 };
 
-struct segment { /* a file, or its part from a session start on */
+/* a file, or its part from a session start on */
+struct segment {
     size_t run;
     int has_start;
     int64_t start; /* step */
@@ -62,9 +64,14 @@ static struct merge_series *series_at(const struct log_merge *m, size_t number)
 
 static enum once once_of(const char *tag, size_t n)
 {
-    static const struct { const char *tag; enum once once; } known[] = {
-        { "_hparams_/experiment", ONCE_FIRST },       { "_hparams_/session_start_info", ONCE_FIRST },
-        { "_hparams_/session_end_info", ONCE_LAST },  { "custom_scalars__config__", ONCE_LAST },
+    static const struct {
+        const char *tag;
+        enum once once;
+    } known[] = {
+        { "_hparams_/experiment", ONCE_FIRST },
+        { "_hparams_/session_start_info", ONCE_FIRST },
+        { "_hparams_/session_end_info", ONCE_LAST },
+        { "custom_scalars__config__", ONCE_LAST },
     };
 
     for (size_t i = 0; i < sizeof known / sizeof *known; i++)
@@ -85,9 +92,15 @@ static size_t merge_series_of(struct log_merge *m, const char *tag, size_t n, en
 
 int log_merge_new(struct log_merge **out, enum log_merge_overlap overlap, struct error *e)
 {
-    static const struct { const char *tag; enum once once; } fixed[FIXED] = {
+    static const struct {
+        const char *tag;
+        enum once once;
+    } fixed[FIXED] = {
         /* No tag of a value begins with a NUL here: values' names get a mark of their own. */
-        { "\0session", MARKS }, { "\0graph", ONCE_LAST }, { "\0meta", ONCE_LAST }, { "\0other", MARKS },
+        { "\0session", MARKS },
+        { "\0graph", ONCE_LAST },
+        { "\0meta", ONCE_LAST },
+        { "\0other", MARKS },
     };
     struct log_merge *m = calloc(1, sizeof *m);
 
@@ -122,8 +135,7 @@ void log_merge_free(struct log_merge *m)
 
 static int begin_segment(struct log_merge *m, int has_start, int64_t start, struct error *e)
 {
-    if (m->segment_count == UINT32_MAX ||
-        !ARRAY_ROOM(m->segments, m->segment_capacity, m->segment_count + 1))
+    if (m->segment_count == UINT32_MAX || !ARRAY_ROOM(m->segments, m->segment_capacity, m->segment_count + 1))
         return no_memory(m, e);
     m->segments[m->segment_count++] = (struct segment){ m->run, has_start, start };
     return OK;
@@ -168,8 +180,8 @@ static int add(struct log_merge *m, size_t number, uint64_t offset, uint32_t val
 
     if (!ARRAY_ROOM(m->items, m->capacity, m->count + 1) || !span_of(m, s, step, wall_time))
         return no_memory(m, e);
-    m->items[m->count++] = (struct log_merge_item){ step, offset, (uint32_t)(m->file_count - 1), value,
-                                                    (uint32_t)number, s->count - 1 };
+    m->items[m->count++] = (struct log_merge_item){ step,  offset,           (uint32_t)(m->file_count - 1),
+                                                    value, (uint32_t)number, s->count - 1 };
     m->totals.values++;
     return OK;
 }

@@ -24,7 +24,8 @@ enum log_merge_overlap {
     LOG_MERGE_ERROR, /* ERR_ARG if a step comes twice or a series goes back */
 };
 
-enum log_merge_mark { /* events that are not values of a series */
+/* events that are not values of a series */
+enum log_merge_mark {
     LOG_MERGE_SESSION,       /* a session mark of any kind: stays, before everything else at its step */
     LOG_MERGE_SESSION_START, /* the same, and a restart */
     LOG_MERGE_GRAPH,         /* the last one stays */
@@ -36,9 +37,9 @@ enum { LOG_MERGE_EVENT = 0xffffffff }; /* item.value of an event that is not a s
 
 struct log_merge_item {
     int64_t step;
-    uint64_t offset; /* of the record in its file */
-    uint32_t file;   /* number of the log_merge_file() call, from 0 */
-    uint32_t value;  /* number of the value in its record, or LOG_MERGE_EVENT */
+    uint64_t offset;       /* of the record in its file */
+    uint32_t file;         /* number of the log_merge_file() call, from 0 */
+    uint32_t value;        /* number of the value in its record, or LOG_MERGE_EVENT */
     uint32_t series, span; /* private */
 };
 
@@ -68,11 +69,11 @@ int log_merge_finish(struct log_merge *m, struct error *e);
 const struct log_merge_item *log_merge_items(const struct log_merge *m, size_t *count);
 
 struct log_merge_totals {
-    uint64_t values;     /* seen, including events */
-    uint64_t restarted;  /* left out because of restarts */
-    uint64_t doubled;    /* left out because their series has another value at the same step */
-    uint64_t repeated;   /* left out: graphs, hyperparameters and layouts beyond the one that a run can have */
-    uint64_t restarts;   /* pairs of series and file with a restart */
+    uint64_t values;      /* seen, including events */
+    uint64_t restarted;   /* left out because of restarts */
+    uint64_t doubled;     /* left out because their series has another value at the same step */
+    uint64_t repeated;    /* left out: graphs, hyperparameters and layouts beyond the one that a run can have */
+    uint64_t restarts;    /* pairs of series and file with a restart */
     uint64_t interleaved; /* pairs of files that have the same series at overlapping times */
 };
 struct log_merge_totals log_merge_totals(const struct log_merge *m);

@@ -74,12 +74,9 @@ static int resume(struct record_file *f, const struct record *record, struct err
     if (record->damage == RECORD_BAD_LENGTH_CRC || behind <= record->offset)
         return 0;
     switch (record_file_holds(f, behind)) {
-    case 0:
-        return resume_at(f, record->offset + 1, behind, e);
-    case 1:
-        return 0;
-    default:
-        return error_system(e, "%s: cannot be read", f->path);
+    case 0: return resume_at(f, record->offset + 1, behind, e);
+    case 1: return 0;
+    default: return error_system(e, "%s: cannot be read", f->path);
     }
 }
 

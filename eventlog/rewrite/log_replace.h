@@ -27,7 +27,8 @@ int log_replace_unchanged(int fd, const char *path, const struct stat *before, s
  * ERR_ARG: a backup already exists. On error both files are as they were. */
 int log_replace_exchange(const struct io *io, const char *path, const char *temporary, struct error *e);
 
-struct log_replace_file { /* being written */
+/* being written */
+struct log_replace_file {
     const struct io *io;
     int fd;
     char temporary[PATH_MAX];

@@ -18,7 +18,7 @@ struct rewrite_series {
 
 struct log_rewrite {
     struct tag_index tags; /* items: struct rewrite_series */
-    uint64_t file; /* from 1 */
+    uint64_t file;         /* from 1 */
     struct wire summary;
     struct log_rewrite_totals totals;
 };

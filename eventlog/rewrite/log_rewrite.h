@@ -20,7 +20,8 @@
 
 struct log_rewrite;
 
-struct log_rewrite_choice { /* what becomes of a value */
+/* what becomes of a value */
+struct log_rewrite_choice {
     int keep;
     const char *tag; /* the new tag, tag_length bytes, valid until the next choice; NULL: keep the old one */
     size_t tag_length;

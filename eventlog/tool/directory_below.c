@@ -32,8 +32,8 @@ static int enter(int root, const char *root_path, const char *path, const char *
             errno = ENAMETOOLONG;
         }
         if (next < 0)
-            rc = error_system(e, "%s/%s: cannot enter directory '%.*s' (links are not followed)",
-                              root_path, path, (int)n, *base);
+            rc = error_system(e, "%s/%s: cannot enter directory '%.*s' (links are not followed)", root_path, path,
+                              (int)n, *base);
         close(at);
         if ((at = next) < 0)
             return rc;

@@ -9,7 +9,8 @@
 
 #include <sys/types.h>
 
-struct directory_below { /* a file that is being written */
+/* a file that is being written */
+struct directory_below {
     const char *root_path, *path, *base; /* base: its name in the directory `at` */
     int at, fd;
     char temporary[64];

@@ -9,8 +9,8 @@
 
 struct gather {
     enum scalar_view view;
-    int no_points;              /* series are only counted; their points are not kept */
-    struct point_range range;   /* points outside are left out */
+    int no_points;            /* series are only counted; their points are not kept */
+    struct point_range range; /* points outside are left out */
     /* Called when a run has been read: series by tag, points in reading order. Series that are not wanted have no
      * points, and seen and skipped are 0. A result other than OK ends the reading. */
     int (*run)(void *context, const char *name, struct scalar_run *scalars, struct error *e);

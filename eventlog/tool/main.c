@@ -9,14 +9,16 @@ static const struct subcommand commands[] = { EVENTLOG_COMMANDS(ROW) };
 int main(int argc, char **argv)
 {
     static const struct options eventlog = {
-        .program = "eventlog", .usage = "COMMAND [OPTION...] PATH...",
+        .program = "eventlog",
+        .usage = "COMMAND [OPTION...] PATH...",
         .summary = "Inspect, verify, repair, follow, rewrite and export TensorBoard event files. PATH is a log "
                    "directory, a run in it, one event file, an archive made by 'eventlog archive', or - for standard "
                    "input. Files may be compressed with gzip or zstd.",
         .examples = "  eventlog export logs -o points.csv           every point of every run\n"
                     "  eventlog compare mpi/eval ps/eval -o a.svg   two runs in one picture\n"
                     "  ssh host cat run/events* | eventlog stats -  without copying it\n",
-        .commands = commands, .command_count = sizeof commands / sizeof *commands,
+        .commands = commands,
+        .command_count = sizeof commands / sizeof *commands,
     };
 
     unfinished_remove_at_signals();

@@ -24,7 +24,7 @@ enum { BUFFER = 256 * 1024, ROOM = 4096 };
 
 struct output {
     int fd, failed;
-    int shielded; /* a terminal, which must not get control characters in names */
+    int shielded;           /* a terminal, which must not get control characters in names */
     char *path, *temporary; /* NULL: bytes go to fd unchanged */
     int force, named;       /* named: the file has its temporary name; 0: it has none yet */
     struct unfinished *unfinished;

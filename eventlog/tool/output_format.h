@@ -16,7 +16,8 @@ struct output_format {
     int binary;             /* not text: FILE.gz is refused */
 };
 
-struct output_options { /* all zero before the command line is parsed */
+/* all zero before the command line is parsed */
+struct output_options {
     const char *format; /* --format: the name of one of the formats */
     const char *path;   /* -o */
     int json, force;    /* --json, -f */
@@ -25,12 +26,19 @@ struct output_options { /* all zero before the command line is parsed */
 /* Rows of a table. words: the names of the formats as choices; usual: the format without an extension; text: for
  * --help. */
 #define OUTPUT_OPTIONS(o, words, usual, text) \
-    { OPTION_CHOICE, 0, "format", &(o).format, .help = text " (default: by the extension of FILE, else " \
-      usual ")", .choices = words }, \
-    { OPTION_FLAG, 0, "json", &(o).json, .help = "Same as --format=json" }, \
-    { OPTION_TEXT, 'o', "output", &(o).path, .argument = "FILE", .help = "Write to FILE, which appears once it is " \
-      "complete, compressed if its name ends in .gz (default: standard output)" }, \
-    { OPTION_FLAG, 'f', "force", &(o).force, .help = "Overwrite an existing FILE" }
+    { OPTION_CHOICE,   0, "format", &(o).format, .help = text " (default: by the extension of FILE, else " usual ")", \
+      .choices = words }, \
+        { OPTION_FLAG, 0, "json", &(o).json, .help = "Same as --format=json" }, \
+        { OPTION_TEXT, \
+          'o', \
+          "output", \
+          &(o).path, \
+          .argument = "FILE", \
+          .help = "Write to FILE, which appears once it is complete, compressed if its name ends in .gz (default: " \
+                  "standard output)" }, \
+    { \
+        OPTION_FLAG, 'f', "force", &(o).force, .help = "Overwrite an existing FILE" \
+    }
 
 /* For a flag that stands for a format, such as --tree: sets o->format to `name` if the flag was given. ERR_ARG: another
  * format was asked for. */

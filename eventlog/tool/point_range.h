@@ -13,15 +13,21 @@ struct point_range {
     double since;               /* seconds since 1970, once the range is settled */
 };
 
-#define POINT_RANGE_ALL { .from_step = INT64_MIN, .to_step = INT64_MAX }
+#define POINT_RANGE_ALL \
+    { \
+        .from_step = INT64_MIN, .to_step = INT64_MAX \
+    }
 
 /* Rows of a table. */
 #define POINT_RANGE_OPTIONS(r) \
     { OPTION_INT, 0, "from-step", &(r).from_step, .argument = "N", .help = "Take only points at step N and later" }, \
-    { OPTION_INT, 0, "to-step", &(r).to_step, .argument = "N", .help = "Take only points at step N and earlier" }, \
-    { OPTION_TEXT, 0, "since", &(r).since_text, .argument = "TIME", .help = "Take only points written at or after " \
-      "TIME: how long ago (2h, 30min, 1d12h), a date and time (2026-11-01T10:00, local time unless Z or +01:00 " \
-      "follows), or @SECONDS since 1970" }
+        { OPTION_INT, 0, "to-step", &(r).to_step, .argument = "N", .help = "Take only points at step N and earlier" }, \
+    { \
+        OPTION_TEXT, 0, "since", &(r).since_text, \
+            .argument = "TIME", \
+            .help = "Take only points written at or after TIME: how long ago (2h, 30min, 1d12h), a date and time " \
+                    "(2026-11-01T10:00, local time unless Z or +01:00 follows), or @SECONDS since 1970" \
+    }
 
 /* Call it once the command line is parsed. ERR_ARG: --from-step is after --to-step, or --since is not a time. */
 int point_range_settle(struct point_range *r, struct error *e);

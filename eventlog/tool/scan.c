@@ -238,7 +238,9 @@ int scan_run(struct scan *s, const struct log_run *run, const struct scan_sink *
     }
     log_progress_end(&s->log);
     if (s->bad_text && !s->quiet_damage)
-        log_line(&s->log, "run %s: %llu events hold text that is not UTF-8, shown here as U+FFFD; TensorBoard's "
-                          "default loader stops at the first of them", run->name, (unsigned long long)s->bad_text);
+        log_line(&s->log,
+                 "run %s: %llu events hold text that is not UTF-8, shown here as U+FFFD; TensorBoard's default loader "
+                 "stops at the first of them",
+                 run->name, (unsigned long long)s->bad_text);
     return OK;
 }

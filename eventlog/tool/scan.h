@@ -15,7 +15,7 @@
 struct scan {
     struct log log;
     struct selection runs, tags;
-    char *const *paths;             /* as given, path_count of them */
+    char *const *paths; /* as given, path_count of them */
     size_t path_count;
     struct log_directory directory;
     struct log_input input;
@@ -33,10 +33,11 @@ struct scan {
     int failed;                     /* a file or directory could not be read: EXIT_USAGE at the end */
 };
 
-struct scan_sink { /* what a command does with the events; any may be NULL */
+/* what a command does with the events; any may be NULL */
+struct scan_sink {
     void *context;
     void (*begin_file)(void *context, const char *path);
-    int (*event)(void *context, const struct event *event, struct error *e); /* a result other than OK ends the
+    int (*event)(void *context, const struct event *event, struct error *e);          /* a result other than OK ends the
                                                                               * reading */
     int (*damage)(void *context, const struct event_damage *damage, struct error *e); /* as event */
     void (*end_file)(void *context, const struct event_reader_state *state);
@@ -97,13 +98,20 @@ int scan_status(struct scan *s, int matched);
 
 /* The options that choose: rows of a table. */
 #define SCAN_RUN_OPTION(s) \
-    { OPTION_LIST, 0, "run", &(s).runs.patterns, "GLOB", .help = "Take only runs whose name matches GLOB; may be " \
-      "repeated" }
+    { \
+        OPTION_LIST, 0, "run", &(s).runs.patterns, "GLOB", \
+            .help = "Take only runs whose name matches GLOB; may be repeated" \
+    }
 #define SCAN_VIEW_OPTION(view) \
-    { OPTION_CHOICE, 0, "view", &(view), .help = "Take all points, those that TensorBoard's default loader would " \
-      "show, or those still valid after all restarts (default all)", .choices = "all|tensorboard|session" }
+    { \
+        OPTION_CHOICE, 0, "view", &(view), \
+            .help = "Take all points, those that TensorBoard's default loader would show, or those still valid after " \
+                    "all restarts (default all)", \
+            .choices = "all|tensorboard|session" \
+    }
 #define SCAN_TAG_OPTION(s) \
-    { OPTION_LIST, 0, "tag", &(s).tags.patterns, "GLOB", .help = "Take only tags that match GLOB; may be " \
-      "repeated" }
+    { \
+        OPTION_LIST, 0, "tag", &(s).tags.patterns, "GLOB", .help = "Take only tags that match GLOB; may be repeated" \
+    }
 
 #endif

@@ -20,11 +20,21 @@ struct found {
 
 const char *value_words_word(const struct event_value *v, const char *plugin)
 {
-    static const struct { const char *plugin, *word; } known[] = {
-        { "images", "image" },       { "histograms", "histogram" }, { "audio", "audio" },
-        { "text", "text" },          { "pr_curves", "pr_curve" },   { "mesh", "mesh" },
-        { "hparams", "hparams" },    { "custom_scalars", "layout" }, { "scalars", "scalar" },
-        { "graph_run_metadata", "graph" }, { "graph_run_metadata_graph", "graph" }, { "graph_keras_model", "graph" },
+    static const struct {
+        const char *plugin, *word;
+    } known[] = {
+        { "images", "image" },
+        { "histograms", "histogram" },
+        { "audio", "audio" },
+        { "text", "text" },
+        { "pr_curves", "pr_curve" },
+        { "mesh", "mesh" },
+        { "hparams", "hparams" },
+        { "custom_scalars", "layout" },
+        { "scalars", "scalar" },
+        { "graph_run_metadata", "graph" },
+        { "graph_run_metadata_graph", "graph" },
+        { "graph_keras_model", "graph" },
     };
 
     switch (v->kind) {
@@ -48,8 +58,10 @@ const char *value_words_event(const struct event *event)
     case EVENT_RUN_METADATA: return "run_metadata";
     case EVENT_LOG_MESSAGE: return "log_message";
     case EVENT_SESSION_LOG:
-        return event->session == EVENT_SESSION_START ? "session_start" : event->session == EVENT_SESSION_STOP
-                   ? "session_stop" : event->session == EVENT_SESSION_CHECKPOINT ? "checkpoint" : NULL;
+        return event->session == EVENT_SESSION_START        ? "session_start"
+               : event->session == EVENT_SESSION_STOP       ? "session_stop"
+               : event->session == EVENT_SESSION_CHECKPOINT ? "checkpoint"
+                                                            : NULL;
     default: return NULL;
     }
 }

@@ -13,7 +13,10 @@ struct event_batch {
     uint64_t events; /* how many of the records are events from calls */
 };
 
-#define EVENT_BATCH_EMPTY { NULL, 0, 0, 0 }
+#define EVENT_BATCH_EMPTY \
+    { \
+        NULL, 0, 0, 0 \
+    }
 
 void event_batch_release(struct event_batch *b);
 /* Makes room for n more bytes: 0, or -1 if memory runs out; then the batch is unchanged. Grows by doubling up to

@@ -168,8 +168,14 @@ int event_direct_start(struct event_sink **out, struct event_file *file, const s
                        struct error *e)
 {
     static const struct event_sink_operations operations = {
-        .enter = direct_pass, .leave = direct_pass, .begin = direct_begin, .rotate = direct_rotate,
-        .put = direct_put,    .state = direct_state, .flush = direct_flush, .stop = direct_stop,
+        .enter = direct_pass,
+        .leave = direct_pass,
+        .begin = direct_begin,
+        .rotate = direct_rotate,
+        .put = direct_put,
+        .state = direct_state,
+        .flush = direct_flush,
+        .stop = direct_stop,
         .abandon = direct_abandon,
     };
     struct event_direct *d = calloc(1, sizeof *d);
@@ -185,8 +191,8 @@ int event_direct_start(struct event_sink **out, struct event_file *file, const s
     d->options = *options;
     d->file = file;
     d->last_write = clock_monotonic();
-    d->due = d->last_write + least(options->flush_seconds,
-                                   file->sync == EVENTLOG_SYNC_EVERY ? file->sync_seconds : INFINITY);
+    d->due = d->last_write +
+             least(options->flush_seconds, file->sync == EVENTLOG_SYNC_EVERY ? file->sync_seconds : INFINITY);
     *out = &d->sink;
     return OK;
 }

@@ -98,9 +98,8 @@ uint64_t event_file_records(const uint8_t *records, size_t n)
 static int cut_back(struct event_file *f, struct error *e)
 {
     if (f->io->ftruncate(f->io->context, f->fd, (off_t)f->size) < 0)
-        return error_system(e, "%s: cannot cut the file back to its last complete record, at byte "
-            "%llu", event_file_path(f),
-                            (unsigned long long)f->size);
+        return error_system(e, "%s: cannot cut the file back to its last complete record, at byte %llu",
+                            event_file_path(f), (unsigned long long)f->size);
     f->torn = 0;
     return OK;
 }

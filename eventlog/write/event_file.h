@@ -23,14 +23,14 @@ struct event_file_name; /* paths used so far, newest first: a caller may still h
 
 struct event_file {
     const struct io *io;
-    int fd;                  /* -1: none */
-    uint64_t size;           /* of the file: whole records only */
-    size_t first;            /* bytes of the first record of each file */
-    uint64_t events;         /* in this file, from calls of this writer */
-    uint64_t lost;           /* of those in all its files: in a file that is gone */
+    int fd;          /* -1: none */
+    uint64_t size;   /* of the file: whole records only */
+    size_t first;    /* bytes of the first record of each file */
+    uint64_t events; /* in this file, from calls of this writer */
+    uint64_t lost;   /* of those in all its files: in a file that is gone */
     enum eventlog_sync sync;
     double sync_seconds;
-    int leave_lost; /* 1: event_file_keep() does not make a lost file again, but fails */
+    int leave_lost;                               /* 1: event_file_keep() does not make a lost file again, but fails */
     uint64_t writes, bytes, syncs, files, errors; /* so far, over all files; errors: calls that failed */
     struct error last;                            /* the newest of them */
     /* private */

@@ -71,9 +71,9 @@ static int write_name(const struct event_name *p, const char *directory, const c
 {
     int n = snprintf(out, size, "%s%010lld.%s.%ld.%06ld%s", PREFIX, p->seconds, p->host, p->pid, p->counter, suffix);
 
-    return n >= 0 && (size_t)n < size ? OK
-                                      : error_set(e, ERR_ARG, "%s: file name too long with the suffix '%.40s...'",
-                                                  directory, suffix);
+    return n >= 0 && (size_t)n < size
+               ? OK
+               : error_set(e, ERR_ARG, "%s: file name too long with the suffix '%.40s...'", directory, suffix);
 }
 
 int event_name_first(struct event_name *p, const char *directory, const char *suffix, const char *current, char *out,

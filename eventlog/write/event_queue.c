@@ -27,15 +27,15 @@ struct event_queue {
     pthread_t thread;
     struct event_sink_options options;
     /* under the lock */
-    size_t taken_left;     /* bytes of taken that are not in the file yet */
+    size_t taken_left; /* bytes of taken that are not in the file yet */
     uint64_t taken_events;
     uint64_t put, written; /* bytes ever */
     double first;          /* when the oldest record of the sink's batch arrived */
     double retry_at;
     uint64_t asked, answered; /* flushes */
     int asked_how, stop, failing, waiting;
-    struct error failure;  /* of the last write, while failing */
-    struct error answer;   /* answers flushes up to `answered` */
+    struct error failure; /* of the last write, while failing */
+    struct error answer;  /* answers flushes up to `answered` */
     struct event_file counters;
     const char *path;
     /* the thread's own */
@@ -197,7 +197,7 @@ static void attempt(struct event_queue *q)
     q->asked_how = 0;
     pthread_mutex_unlock(&q->mutex);
     kept = how & EVENT_SINK_MAKE_AGAIN ? event_file_make_again(q->file, &keep_error)
-                                        : event_file_keep(q->file, answer_to != q->answered, &keep_error);
+                                       : event_file_keep(q->file, answer_to != q->answered, &keep_error);
     pthread_mutex_lock(&q->mutex);
     while (rc == OK && q->written < target) {
         if (!q->taken.used) {
@@ -320,8 +320,14 @@ int event_queue_start(struct event_sink **out, struct event_file *file, const st
                       struct error *e)
 {
     static const struct event_sink_operations operations = {
-        .enter = queue_enter, .leave = queue_leave, .begin = queue_begin, .rotate = queue_rotate,
-        .put = queue_put,     .state = queue_state, .flush = queue_flush, .stop = queue_stop,
+        .enter = queue_enter,
+        .leave = queue_leave,
+        .begin = queue_begin,
+        .rotate = queue_rotate,
+        .put = queue_put,
+        .state = queue_state,
+        .flush = queue_flush,
+        .stop = queue_stop,
         .abandon = queue_abandon,
     };
     struct event_queue *q = calloc(1, sizeof *q);

@@ -63,15 +63,16 @@ static int find_end(struct record_file *f, const char *path, uint64_t *end, stru
         if (rc == RECORD_DAMAGE && damage == UINT64_MAX)
             damage = r.offset;
         if (damage != UINT64_MAX && (rc == RECORD_DATA || !damage))
-            return error_set(e, ERR_CORRUPT, "%s: damaged at byte %llu, and TensorBoard reads nothing after that; run "
-                             "`eventlog repair`, or begin a new file", path, (unsigned long long)damage);
+            return error_set(e, ERR_CORRUPT,
+                             "%s: damaged at byte %llu, and TensorBoard reads nothing after that; run `eventlog "
+                             "repair`, or begin a new file",
+                             path, (unsigned long long)damage);
     }
     *end = damage < f->parser.offset ? damage : f->parser.offset;
     return rc < 0 ? rc : OK;
 }
 
-int event_resume_open(const struct io *io, const char *path, int *fd, uint64_t *size, uint64_t *cut,
-                      struct error *e)
+int event_resume_open(const struct io *io, const char *path, int *fd, uint64_t *size, uint64_t *cut, struct error *e)
 {
     struct record_file f;
     struct stat before, now;

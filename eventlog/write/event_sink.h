@@ -33,7 +33,10 @@ struct event_sink_state {
 };
 
 enum { EVENT_SINK_DROPPED = 1 };
-enum { EVENT_SINK_SYNC = 1, EVENT_SINK_MAKE_AGAIN = 2 }; /* sync too; make a lost file again, as event_file_make_again()
+enum {
+    EVENT_SINK_SYNC = 1,
+    EVENT_SINK_MAKE_AGAIN = 2
+}; /* sync too; make a lost file again, as event_file_make_again()
                                                           * does */
 
 struct event_sink;

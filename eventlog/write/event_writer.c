@@ -38,8 +38,8 @@ static const char SCALARS[] = "scalars";
 struct eventlog_writer {
     struct event_file file;
     struct event_sink *sink;
-    struct tag_table tags;     /* of all files; an entry's file is the number of the last one with its metadata */
-    uint64_t number;           /* of the file that the next event goes to, from 1 */
+    struct tag_table tags; /* of all files; an entry's file is the number of the last one with its metadata */
+    uint64_t number;       /* of the file that the next event goes to, from 1 */
     uint64_t rotate_bytes, file_bytes; /* file_bytes: the size of that file once all waiting events are written, */
     size_t first_bytes;                /* ... and how many of these are its first record */
     double rotate_seconds, file_since, rotate_after;
@@ -47,7 +47,7 @@ struct eventlog_writer {
     enum eventlog_sync sync;
     pid_t pid; /* the process that opened it: a forked child has a copy of the buffer and must not write it again */
     int exact_times; /* a wall time of 0 means 1970, not now */
-    char *mark; /* a byte that is 1 in that process and 0 in its children, or NULL if the kernel does not support
+    char *mark;      /* a byte that is 1 in that process and 0 in its children, or NULL if the kernel does not support
                  * that */
 };
 
@@ -293,8 +293,9 @@ static int writer_put_value(struct eventlog_writer *w, const struct event_writer
     size_t n;
 
     if (known && strcmp(known->plugin, v->plugin) != 0)
-        rc = error_set(&own, ERR_ARG, "tag '%.80s' belongs to %.40s in this run; a value of %.40s under it would be "
-                       "hidden", v->tag, known->plugin, v->plugin);
+        rc = error_set(&own, ERR_ARG,
+                       "tag '%.80s' belongs to %.40s in this run; a value of %.40s under it would be hidden", v->tag,
+                       known->plugin, v->plugin);
     else
         rc = event_writer_value_encode(&body, v, member, fresh ? first : later, &own);
     if (rc != OK) {
@@ -458,8 +459,8 @@ static int tell_lost(struct eventlog_writer *w, uint64_t waiting, int rc, struct
         return rc == OK ? event_file_notice(&w->file, e) : rc;
     if (rc != OK)
         return error_prefix(e, waiting ? "the last %llu events are lost" : "%llu events are lost", lost);
-    return error_set(e, ERR_IO, "%s: %llu events are lost with the files that are gone",
-                     event_file_path(&w->file), lost);
+    return error_set(e, ERR_IO, "%s: %llu events are lost with the files that are gone", event_file_path(&w->file),
+                     lost);
 }
 
 int eventlog_writer_close(struct eventlog_writer *w, struct eventlog_error *error)

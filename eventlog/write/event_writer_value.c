@@ -11,9 +11,9 @@ int event_writer_value_check_tag(const char *tag, size_t n, struct error *e)
 
     return utf8_valid(tag, n, &bad)
                ? OK
-               : error_set(e, ERR_ARG, "the tag is not UTF-8 at byte %zu (0x%02x); TensorBoard would give up on the "
-                   "file",
-                           bad, (unsigned char)tag[bad]);
+               : error_set(e, ERR_ARG,
+                           "the tag is not UTF-8 at byte %zu (0x%02x); TensorBoard would give up on the file", bad,
+                           (unsigned char)tag[bad]);
 }
 
 int event_writer_value_check(const struct event_writer_value *v, struct error *e)
@@ -23,8 +23,9 @@ int event_writer_value_check(const struct event_writer_value *v, struct error *e
     if (event_writer_value_check_tag(v->tag, strlen(v->tag), e) != OK)
         return ERR_ARG;
     if (v->blob && v->tag[strcspn(v->tag, "\"\\\n")])
-        return error_set(e, ERR_ARG, "tag '%.80s': TensorBoard does not serve %s whose tag has a quote, a backslash or "
-                         "a newline", v->tag, v->plugin);
+        return error_set(e, ERR_ARG,
+                         "tag '%.80s': TensorBoard does not serve %s whose tag has a quote, a backslash or a newline",
+                         v->tag, v->plugin);
     if (!v->options)
         return OK;
     return public_reserved(v->options->reserved, sizeof v->options->reserved / sizeof *v->options->reserved, e);

@@ -20,7 +20,10 @@ struct tag_table {
     struct tag_index plugins;
 };
 
-#define TAG_TABLE_EMPTY { TAG_INDEX_OF(struct tag_entry), TAG_INDEX_EMPTY }
+#define TAG_TABLE_EMPTY \
+    { \
+        TAG_INDEX_OF(struct tag_entry), TAG_INDEX_EMPTY \
+    }
 
 void tag_table_release(struct tag_table *t);
 

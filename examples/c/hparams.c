@@ -18,8 +18,9 @@ static int write_experiment(const char *directory, struct eventlog_error *error)
         { .name = "optimizer", .type = EVENTLOG_HPARAM_STRING, .values = names, .value_count = 2 },
     };
     const struct eventlog_metric_info metrics[] = { { .tag = "accuracy", .display_name = "accuracy, the last one" } };
-    const struct eventlog_experiment experiment = { .name = "rates", .hparams = settings, .hparam_count = 2,
-                                                    .metrics = metrics, .metric_count = 1 };
+    const struct eventlog_experiment experiment = {
+        .name = "rates", .hparams = settings, .hparam_count = 2, .metrics = metrics, .metric_count = 1
+    };
     struct eventlog_writer *writer;
     int rc = eventlog_writer_open(&writer, directory, NULL, error);
 

@@ -36,7 +36,8 @@ int main(int argc, char **argv)
                 fprintf(stderr, "read_scalars: %s\n", error.message); /* this file; reading goes on with the next */
             else if (result == EVENTLOG_READ_DAMAGE)
                 fprintf(stderr, "read_scalars: %s:%llu: %s\n", event->file,
-                        (unsigned long long)eventlog_reader_damage(reader)->offset, eventlog_reader_damage(reader)->text);
+                        (unsigned long long)eventlog_reader_damage(reader)->offset,
+                        eventlog_reader_damage(reader)->text);
             else if (result == EVENTLOG_READ_RESTARTED)
                 printf("# run %s begins again\n", event->run);
             else

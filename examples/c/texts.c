@@ -8,9 +8,7 @@
 
 int main(int argc, char **argv)
 {
-    static const char *const cells[] = { "**class**", "**right**", "**of**",
-                                         "cat",       "91",        "100",
-                                         "dog",       "87",        "100" };
+    static const char *const cells[] = { "**class**", "**right**", "**of**", "cat", "91", "100", "dog", "87", "100" };
     struct eventlog_error error;
     struct eventlog_writer *writer;
     int rc;

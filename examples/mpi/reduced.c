@@ -12,7 +12,8 @@ static int train(struct eventlog_mpi *log, int rank, struct eventlog_error *erro
 
     for (int step = 0; step < 100 && rc == EVENTLOG_OK; step++) {
         double loss = 1.0 / (1 + step) + 0.01 * rank, seconds = 0.1 + 0.02 * rank; /* the work would be here */
-        const struct eventlog_mpi_scalar points[] = { /* the same tags and operations on every rank, in the same order */
+        const struct eventlog_mpi_scalar points[] = {
+            /* the same tags and operations on every rank, in the same order */
             { "loss", loss, EVENTLOG_MPI_MEAN },
             { "seconds/slowest rank", seconds, EVENTLOG_MPI_MAX },
             { "images", 32, EVENTLOG_MPI_SUM },
@@ -20,7 +21,8 @@ static int train(struct eventlog_mpi *log, int rank, struct eventlog_error *erro
 
         rc = eventlog_mpi_scalars(log, points, sizeof points / sizeof *points, step, 0, error);
         if (rc == EVENTLOG_OK && rank == 0 && step == 0) /* other kinds of values: by the writer of rank 0 */
-            rc = eventlog_writer_text(eventlog_mpi_writer(log), "notes", 0, 0, "loss is the mean over ranks", NULL, error);
+            rc = eventlog_writer_text(eventlog_mpi_writer(log), "notes", 0, 0, "loss is the mean over ranks", NULL,
+                                      error);
     }
     return rc;
 }

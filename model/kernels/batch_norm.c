@@ -34,10 +34,10 @@ VECTOR_BODY void apply_body(size_t pixels, size_t block, size_t width, const rea
 {
     for (size_t p = 0; p < pixels; p++)
         VECTOR_LOOP
-        for (size_t c = 0; c < width; c++) {
-            const real y = scale[c] * x[p * block + c] + offset[c];
-            z[p * block + c] = y < 0 ? slope * y : y;
-        }
+    for (size_t c = 0; c < width; c++) {
+        const real y = scale[c] * x[p * block + c] + offset[c];
+        z[p * block + c] = y < 0 ? slope * y : y;
+    }
 }
 
 VECTOR_CLONES void batch_norm_apply(size_t pixels, size_t block, const real *x, const real *scale, const real *offset,
@@ -74,21 +74,22 @@ VECTOR_CLONES void batch_norm_reduce(size_t pixels, size_t block, const real *x,
 {
     size_t c = 0;
 
-    VECTOR_EACH(c, block, width, reduce_body(pixels, block, width, x + c, scale + c, offset + c, slope, mean + c,
-                                             gradient + c, sum + c, product + c));
+    VECTOR_EACH(c, block, width,
+                reduce_body(pixels, block, width, x + c, scale + c, offset + c, slope, mean + c, gradient + c, sum + c,
+                            product + c));
 }
 
-VECTOR_BODY void backward_body(size_t pixels, size_t block, size_t width, const real *restrict x,
-                               const real *dy, const real *restrict scale, const real *restrict slope_x,
-                               const real *restrict constant, int add, real *dx)
+VECTOR_BODY void backward_body(size_t pixels, size_t block, size_t width, const real *restrict x, const real *dy,
+                               const real *restrict scale, const real *restrict slope_x, const real *restrict constant,
+                               int add, real *dx)
 {
     for (size_t p = 0; p < pixels; p++)
         VECTOR_LOOP
-        for (size_t c = 0; c < width; c++) {
-            const size_t i = p * block + c;
-            const real d = scale[c] * dy[i] + (slope_x[c] * x[i] + constant[c]);
-            dx[i] = add ? dx[i] + d : d;
-        }
+    for (size_t c = 0; c < width; c++) {
+        const size_t i = p * block + c;
+        const real d = scale[c] * dy[i] + (slope_x[c] * x[i] + constant[c]);
+        dx[i] = add ? dx[i] + d : d;
+    }
 }
 
 VECTOR_CLONES void batch_norm_backward(size_t pixels, size_t block, const real *x, const real *dy, const real *scale,
@@ -97,9 +98,11 @@ VECTOR_CLONES void batch_norm_backward(size_t pixels, size_t block, const real *
     size_t c = 0;
 
     if (add)
-        VECTOR_EACH(c, block, width, backward_body(pixels, block, width, x + c, dy + c, scale + c, slope_x + c,
-                                                   constant + c, 1, dx + c));
+        VECTOR_EACH(
+            c, block, width,
+            backward_body(pixels, block, width, x + c, dy + c, scale + c, slope_x + c, constant + c, 1, dx + c));
     else
-        VECTOR_EACH(c, block, width, backward_body(pixels, block, width, x + c, dy + c, scale + c, slope_x + c,
-                                                   constant + c, 0, dx + c));
+        VECTOR_EACH(
+            c, block, width,
+            backward_body(pixels, block, width, x + c, dy + c, scale + c, slope_x + c, constant + c, 0, dx + c));
 }

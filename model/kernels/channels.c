@@ -8,8 +8,8 @@ static size_t smaller(size_t a, size_t b)
 }
 
 /* A run of channels ends where either layout ends it. */
-void channels_copy(size_t pixels, size_t count, const real *from, size_t from_block, size_t from_first,
-                   real *to, size_t to_block, size_t to_first)
+void channels_copy(size_t pixels, size_t count, const real *from, size_t from_block, size_t from_first, real *to,
+                   size_t to_block, size_t to_first)
 {
     for (size_t c = 0, run; c < count; c += run) {
         const size_t f = from_first + c, t = to_first + c, f_place = f % from_block, t_place = t % to_block;

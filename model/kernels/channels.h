@@ -10,7 +10,7 @@
 #include <stddef.h>
 
 /* Copies channels [from_first, from_first + count) to [to_first, to_first + count); to's others do not change. */
-void channels_copy(size_t pixels, size_t count, const real *from, size_t from_block, size_t from_first,
-                   real *to, size_t to_block, size_t to_first);
+void channels_copy(size_t pixels, size_t count, const real *from, size_t from_block, size_t from_first, real *to,
+                   size_t to_block, size_t to_first);
 
 #endif

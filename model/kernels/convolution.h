@@ -24,11 +24,11 @@
 #endif
 
 struct convolution_shape {
-    int images;                                  /* maximum per call */
-    int height, width, channels, block;          /* of x */
+    int images;                         /* maximum per call */
+    int height, width, channels, block; /* of x */
     int out_height, out_width, out_channels, out_block;
-    struct window window;                        /* with explicit padding */
-    int need_data_gradient;                      /* 0: backward_data is never called */
+    struct window window;   /* with explicit padding */
+    int need_data_gradient; /* 0: backward_data is never called */
 };
 
 struct convolution; /* begins with a pointer to its backend */

@@ -16,8 +16,8 @@ enum { ROWS = 512 };
 struct convolution {
     struct convolution_shape s;
     const real *w;
-    real *rows; /* (group out_height out_width, patch) */
-    real *sum;  /* (patch, out_channels): weight gradient */
+    real *rows;       /* (group out_height out_width, patch) */
+    real *sum;        /* (patch, out_channels): weight gradient */
     int patch, group; /* reals of a window; images per group of rows */
 };
 
@@ -183,8 +183,8 @@ static void blas_backward_weights(struct convolution *c, int images, const real 
     for (int n = 0; n < images; n += c->group) {
         const int group = group_images(c, n, images);
         make_rows(c, group, x + (size_t)n * image_size(c));
-        blas_product(1, 0, c->patch, c->s.out_channels, group_rows(c, group), c->rows, dy + (size_t)n * out_size(c),
-                     1, c->sum);
+        blas_product(1, 0, c->patch, c->s.out_channels, group_rows(c, group), c->rows, dy + (size_t)n * out_size(c), 1,
+                     c->sum);
     }
 }
 
@@ -194,6 +194,14 @@ static void blas_weights_gradient(struct convolution *c, real *dw)
 }
 
 const struct convolution_backend convolution_blas = {
-    "OpenBLAS", blas_load, blas_block, blas_make, blas_release, blas_prepare, blas_forward, blas_backward_data,
-    blas_backward_weights, blas_weights_gradient,
+    "OpenBLAS",
+    blas_load,
+    blas_block,
+    blas_make,
+    blas_release,
+    blas_prepare,
+    blas_forward,
+    blas_backward_data,
+    blas_backward_weights,
+    blas_weights_gradient,
 };

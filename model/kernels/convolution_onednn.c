@@ -15,29 +15,31 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define FUNCTIONS(ROW)                          \
-    ROW(convolution_backward_data_desc_init)    \
+#define FUNCTIONS(ROW) \
+    ROW(convolution_backward_data_desc_init) \
     ROW(convolution_backward_weights_desc_init) \
-    ROW(convolution_forward_desc_init)          \
-    ROW(engine_create)                          \
-    ROW(engine_destroy)                         \
-    ROW(get_effective_cpu_isa)                  \
-    ROW(memory_create)                          \
-    ROW(memory_desc_get_size)                   \
-    ROW(memory_desc_init_by_tag)                \
-    ROW(memory_destroy)                         \
-    ROW(memory_set_data_handle)                 \
-    ROW(primitive_create)                       \
-    ROW(primitive_desc_create)                  \
-    ROW(primitive_desc_destroy)                 \
-    ROW(primitive_desc_query_md)                \
-    ROW(primitive_destroy)                      \
-    ROW(primitive_execute)                      \
-    ROW(stream_create)                          \
+    ROW(convolution_forward_desc_init) \
+    ROW(engine_create) \
+    ROW(engine_destroy) \
+    ROW(get_effective_cpu_isa) \
+    ROW(memory_create) \
+    ROW(memory_desc_get_size) \
+    ROW(memory_desc_init_by_tag) \
+    ROW(memory_destroy) \
+    ROW(memory_set_data_handle) \
+    ROW(primitive_create) \
+    ROW(primitive_desc_create) \
+    ROW(primitive_desc_destroy) \
+    ROW(primitive_desc_query_md) \
+    ROW(primitive_destroy) \
+    ROW(primitive_execute) \
+    ROW(stream_create) \
     ROW(stream_destroy)
 #define MEMBER(function) __typeof__(dnnl_##function) *function;
 #define NAME(function) "dnnl_" #function,
-static struct { FUNCTIONS(MEMBER) } dnnl;
+static struct {
+    FUNCTIONS(MEMBER)
+} dnnl;
 static const char *const names[] = { FUNCTIONS(NAME) };
 
 /* Debian's oneDNN takes its number of threads from OpenMP when a primitive is made. Builds without OpenMP leave these
@@ -73,8 +75,8 @@ struct primitive {
     dnnl_memory_t source, kernel, result; /* x or dx, w or dw, y or dy */
     dnnl_exec_arg_t arguments[3];
     float *kernel_memory;
-    uint32_t *places;                     /* of HWIO element k in kernel_memory */
-    size_t kernel_size;                   /* floats */
+    uint32_t *places;   /* of HWIO element k in kernel_memory */
+    size_t kernel_size; /* floats */
 };
 
 struct convolution {
@@ -381,7 +383,14 @@ static void onednn_weights_gradient(struct convolution *c, real *dw)
 #define TEXT_(x) #x
 #define TEXT(x) TEXT_(x)
 const struct convolution_backend convolution_onednn = {
-    "oneDNN " TEXT(DNNL_VERSION_MAJOR) "." TEXT(DNNL_VERSION_MINOR), onednn_load, onednn_block, onednn_make,
-    onednn_release, onednn_prepare, onednn_forward, onednn_backward_data, onednn_backward_weights,
+    "oneDNN " TEXT(DNNL_VERSION_MAJOR) "." TEXT(DNNL_VERSION_MINOR),
+    onednn_load,
+    onednn_block,
+    onednn_make,
+    onednn_release,
+    onednn_prepare,
+    onednn_forward,
+    onednn_backward_data,
+    onednn_backward_weights,
     onednn_weights_gradient,
 };

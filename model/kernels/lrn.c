@@ -71,7 +71,7 @@ VECTOR_BODY void powers(const struct lrn_shape *s, const real *n, real *power)
 
 /* x in the middle of row, and N and N^-beta. squares is scratch. */
 VECTOR_BODY void norms(const struct lrn_shape *s, const real *pixel, real *x, struct lrn_row *squares, real *n,
-                         real *power)
+                       real *power)
 {
     real *square = squares->value + LRN_RADIUS_MAX;
 

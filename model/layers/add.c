@@ -20,7 +20,10 @@ static void add_backward(struct layer *l, const struct run *r, const struct slic
 }
 
 static const struct layer_kind layer_add = {
-    .name = "add", .flags = LAYER_IN_PLACE, .forward = add_forward, .backward = add_backward,
+    .name = "add",
+    .flags = LAYER_IN_PLACE,
+    .forward = add_forward,
+    .backward = add_backward,
 };
 
 static int touches_gradient(const struct network_plan *p, const struct layer *l, int root)

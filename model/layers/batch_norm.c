@@ -12,15 +12,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct batch_norm { /* of both layers */
+/* of both layers */
+struct batch_norm {
     size_t channels;
-    size_t beta, gamma;          /* parameters */
+    size_t beta, gamma; /* parameters */
     size_t moving_mean, moving_variance;
     double epsilon, slope;
-    double *sum, *square;        /* forward: of x - shift; backward: of dy and dy (x - mean) */
+    double *sum, *square; /* forward: of x - shift; backward: of dy and dy (x - mean) */
     real *shift, *mean;
-    real *scale, *offset;        /* y = scale x + offset */
-    real *slope_x, *constant;    /* dx = scale dy + slope_x x + constant */
+    real *scale, *offset;         /* y = scale x + offset */
+    real *slope_x, *constant;     /* dx = scale dy + slope_x x + constant */
     double *mean_exact, *inverse; /* 1 / sqrt(variance + epsilon) */
     int have_shift;
 };
@@ -216,14 +217,23 @@ static void statistics_backward(struct layer *l, const struct run *r, const stru
 }
 
 static const struct layer_kind layer_statistics = {
-    .name = "statistics", .flags = LAYER_KEEPS_IN | LAYER_TRAINING_ONLY | LAYER_ADDS,
-    .make = layer_batch_norm_make, .release = layer_batch_norm_release, .forward_begin = statistics_begin,
-    .forward = statistics_forward, .forward_end = statistics_end, .backward = statistics_backward,
+    .name = "statistics",
+    .flags = LAYER_KEEPS_IN | LAYER_TRAINING_ONLY | LAYER_ADDS,
+    .make = layer_batch_norm_make,
+    .release = layer_batch_norm_release,
+    .forward_begin = statistics_begin,
+    .forward = statistics_forward,
+    .forward_end = statistics_end,
+    .backward = statistics_backward,
 };
 static const struct layer_kind layer_normalize = {
-    .name = "normalize", .flags = LAYER_KEEPS_IN | LAYER_AGAIN | LAYER_BARRIER | LAYER_NO_GRADIENT_IN,
-    .forward_begin = normalize_begin, .forward = normalize_forward, .backward_begin = normalize_backward_begin,
-    .backward = normalize_backward, .backward_end = normalize_backward_end,
+    .name = "normalize",
+    .flags = LAYER_KEEPS_IN | LAYER_AGAIN | LAYER_BARRIER | LAYER_NO_GRADIENT_IN,
+    .forward_begin = normalize_begin,
+    .forward = normalize_forward,
+    .backward_begin = normalize_backward_begin,
+    .backward = normalize_backward,
+    .backward_end = normalize_backward_end,
 };
 
 int network_builder_batch_norm(struct network_builder *b, int in, const char *scope, double epsilon, double slope,
@@ -251,8 +261,7 @@ int network_builder_batch_norm(struct network_builder *b, int in, const char *sc
     n->slope = slope;
     n->beta = l->low = network_builder_constant(b, scope, "beta", VARIABLE_WEIGHT, x.channels, 0, "");
     n->gamma = network_builder_constant(b, scope, "gamma", VARIABLE_WEIGHT, x.channels, 1, "");
-    n->moving_mean = network_builder_constant(b, scope, "moving_mean", VARIABLE_STATISTIC, x.channels, 0,
-                                              debias_scope);
+    n->moving_mean = network_builder_constant(b, scope, "moving_mean", VARIABLE_STATISTIC, x.channels, 0, debias_scope);
     n->moving_variance = network_builder_constant(b, scope, "moving_variance", VARIABLE_STATISTIC, x.channels, 1,
                                                   debias_scope);
     return out;

@@ -71,8 +71,13 @@ static void bias_backward_end(struct layer *l, const struct run *r)
 }
 
 static const struct layer_kind layer_bias = {
-    .name = "bias", .flags = LAYER_IN_PLACE | LAYER_KEEPS_OUT, .make = bias_make, .release = bias_release,
-    .forward = bias_forward, .backward_begin = bias_backward_begin, .backward = bias_backward,
+    .name = "bias",
+    .flags = LAYER_IN_PLACE | LAYER_KEEPS_OUT,
+    .make = bias_make,
+    .release = bias_release,
+    .forward = bias_forward,
+    .backward_begin = bias_backward_begin,
+    .backward = bias_backward,
     .backward_end = bias_backward_end,
 };
 

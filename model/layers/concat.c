@@ -37,7 +37,9 @@ static void concat_backward(struct layer *l, const struct run *r, const struct s
 }
 
 static const struct layer_kind layer_concat = {
-    .name = "concat", .forward = concat_forward, .backward = concat_backward,
+    .name = "concat",
+    .forward = concat_forward,
+    .backward = concat_backward,
 };
 
 int network_builder_concat(struct network_builder *b, const int *inputs, int count)

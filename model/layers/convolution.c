@@ -61,9 +61,14 @@ static void backward_end(struct layer *l, const struct run *r)
 }
 
 static const struct layer_kind layer_convolution = {
-    .name = "convolution", .flags = LAYER_KEEPS_IN, .make = layer_convolution_make,
-    .release = layer_convolution_release, .forward_begin = forward_begin, .forward = layer_convolution_forward,
-    .backward = layer_convolution_backward, .backward_end = backward_end,
+    .name = "convolution",
+    .flags = LAYER_KEEPS_IN,
+    .make = layer_convolution_make,
+    .release = layer_convolution_release,
+    .forward_begin = forward_begin,
+    .forward = layer_convolution_forward,
+    .backward = layer_convolution_backward,
+    .backward_end = backward_end,
 };
 
 /* Uses oneDNN if it computes such a convolution in layouts that fit, else OpenBLAS on NHWC. */
@@ -101,8 +106,14 @@ int network_builder_convolution(struct network_builder *b, int in, const char *n
     own = l->state;
     own->backend = backend;
     own->shape = (struct convolution_shape){
-        .height = x.height, .width = x.width, .channels = x.channels, .block = x.block,
-        .out_height = y.height, .out_width = y.width, .out_channels = channels, .out_block = y.block,
+        .height = x.height,
+        .width = x.width,
+        .channels = x.channels,
+        .block = x.block,
+        .out_height = y.height,
+        .out_width = y.width,
+        .out_channels = channels,
+        .out_block = y.block,
         .window = window,
     };
     own->parameter = l->low = network_builder_kernel(b, name, 4, shape, options);

@@ -71,8 +71,12 @@ static void cross_entropy_backward(struct layer *l, const struct run *r, const s
 }
 
 static const struct layer_kind layer_cross_entropy = {
-    .name = "cross entropy", .flags = LAYER_KEEPS_IN | LAYER_SCORES, .make = cross_entropy_make,
-    .release = cross_entropy_release, .forward = cross_entropy_forward, .backward = cross_entropy_backward,
+    .name = "cross entropy",
+    .flags = LAYER_KEEPS_IN | LAYER_SCORES,
+    .make = cross_entropy_make,
+    .release = cross_entropy_release,
+    .forward = cross_entropy_forward,
+    .backward = cross_entropy_backward,
 };
 
 void network_builder_cross_entropy(struct network_builder *b, int logits)

@@ -77,8 +77,12 @@ static void layer_dense_backward(struct layer *l, const struct run *r, const str
 }
 
 static const struct layer_kind layer_dense = {
-    .name = "dense", .flags = LAYER_KEEPS_IN, .make = layer_dense_make, .release = layer_dense_release,
-    .forward = layer_dense_forward, .backward = layer_dense_backward,
+    .name = "dense",
+    .flags = LAYER_KEEPS_IN,
+    .make = layer_dense_make,
+    .release = layer_dense_release,
+    .forward = layer_dense_forward,
+    .backward = layer_dense_backward,
 };
 
 int network_builder_dense(struct network_builder *b, int in, const char *name, int outputs,

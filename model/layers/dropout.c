@@ -41,7 +41,9 @@ static void dropout_backward(struct layer *l, const struct run *r, const struct 
 }
 
 static const struct layer_kind layer_dropout = {
-    .name = "dropout", .flags = LAYER_IN_PLACE | LAYER_TRAINING_ONLY | LAYER_KEEPS_SIGN, .forward = dropout_forward,
+    .name = "dropout",
+    .flags = LAYER_IN_PLACE | LAYER_TRAINING_ONLY | LAYER_KEEPS_SIGN,
+    .forward = dropout_forward,
     .backward = dropout_backward,
 };
 

@@ -9,7 +9,7 @@ struct embedding {
     size_t rows, width, length; /* length: tokens of one sample */
     int32_t *touched;           /* (tokens of a batch) the rows that this batch names, rising, each once */
     size_t touched_count;
-    real *gradients;            /* (tokens of a batch, width) of the first touched_count rows */
+    real *gradients; /* (tokens of a batch, width) of the first touched_count rows */
 };
 
 /* -1: a token that names no row, which stands for zeros and learns nothing. */
@@ -87,8 +87,8 @@ static void embedding_backward(struct layer *l, const struct run *r, const struc
 
     for (size_t i = 0; i < count; i++) {
         const int32_t row = token_row(own, r, first + i);
-        const int32_t *found = row < 0 ? NULL : bsearch(&row, own->touched, own->touched_count, sizeof row,
-                                                        compare_rows);
+        const int32_t *found = row < 0 ? NULL
+                                       : bsearch(&row, own->touched, own->touched_count, sizeof row, compare_rows);
         real *to = found ? own->gradients + (size_t)(found - own->touched) * own->width : NULL;
 
         for (size_t k = 0; to && k < own->width; k++)
@@ -111,8 +111,13 @@ static void embedding_backward_end(struct layer *l, const struct run *r)
 }
 
 static const struct layer_kind layer_embedding = {
-    .name = "embedding", .flags = LAYER_READS_INTEGERS, .make = embedding_make, .release = embedding_release,
-    .forward = embedding_forward, .backward_begin = embedding_backward_begin, .backward = embedding_backward,
+    .name = "embedding",
+    .flags = LAYER_READS_INTEGERS,
+    .make = embedding_make,
+    .release = embedding_release,
+    .forward = embedding_forward,
+    .backward_begin = embedding_backward_begin,
+    .backward = embedding_backward,
     .backward_end = embedding_backward_end,
 };
 
@@ -130,8 +135,9 @@ int network_builder_embedding(struct network_builder *b, int in, const char *nam
     if (!(l = network_builder_layer(b, &layer_embedding, in, out, sizeof *own)))
         return VALUE_NONE;
     own = l->state;
-    *own = (struct embedding){ .variable = b->variable_count, .rows = (size_t)rows, .width = (size_t)width,
-                               .length = shape_pixels(&x) };
+    *own = (struct embedding){
+        .variable = b->variable_count, .rows = (size_t)rows, .width = (size_t)width, .length = shape_pixels(&x)
+    };
     own->parameter = l->low = network_builder_kernel(b, name, 2, shape, options);
     return l->out;
 }

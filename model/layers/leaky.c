@@ -22,12 +22,14 @@ static void leaky_backward(struct layer *l, const struct run *r, const struct sl
     const struct leaky *own = l->state;
 
     (void)r;
-    activation_leaky_backward((size_t)s->count * shape_size(&l->in_shape), s->out, (real)own->slope,
-                              own->rule, s->gradient_out);
+    activation_leaky_backward((size_t)s->count * shape_size(&l->in_shape), s->out, (real)own->slope, own->rule,
+                              s->gradient_out);
 }
 
 static const struct layer_kind layer_leaky = {
-    .name = "leaky ReLU", .flags = LAYER_IN_PLACE | LAYER_KEEPS_OUT | LAYER_KEEPS_SIGN, .forward = leaky_forward,
+    .name = "leaky ReLU",
+    .flags = LAYER_IN_PLACE | LAYER_KEEPS_OUT | LAYER_KEEPS_SIGN,
+    .forward = leaky_forward,
     .backward = leaky_backward,
 };
 
@@ -40,7 +42,7 @@ int network_builder_leaky(struct network_builder *b, int in, double slope, enum 
     if (!(slope > 0))
         return network_builder_refuse(b, l->kind->name, "its slope must be positive; for ReLU give it to the bias");
     l->reads_sign = 1;
-    *(struct leaky *)l->state = (struct leaky){
-        slope, gradient == LEAKY_GRADIENT_SLOPE ? LEAKY_SLOPE_AT_ZERO : LEAKY_ONE_AT_ZERO };
+    *(struct leaky *)l->state = (struct leaky){ slope, gradient == LEAKY_GRADIENT_SLOPE ? LEAKY_SLOPE_AT_ZERO
+                                                                                        : LEAKY_ONE_AT_ZERO };
     return l->out;
 }

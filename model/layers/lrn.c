@@ -24,7 +24,9 @@ static void lrn_layer_backward(struct layer *l, const struct run *r, const struc
 }
 
 static const struct layer_kind layer_lrn = {
-    .name = "local response norm", .flags = LAYER_KEEPS_IN, .forward = lrn_layer_forward,
+    .name = "local response norm",
+    .flags = LAYER_KEEPS_IN,
+    .forward = lrn_layer_forward,
     .backward = lrn_layer_backward,
 };
 
@@ -37,9 +39,13 @@ int network_builder_lrn(struct network_builder *b, int in, int radius, double bi
         return network_builder_refuse(b, layer_lrn.name, "it has too many channels, or too wide a window");
     if (!(l = network_builder_layer(b, &layer_lrn, in, x, sizeof(struct lrn_shape))))
         return VALUE_NONE;
-    *(struct lrn_shape *)l->state = (struct lrn_shape){
-        .pixels = shape_pixels(&x), .channels = (size_t)x.channels, .block = (size_t)x.block,
-        .step = shape_pixels(&x) * (size_t)x.block, .radius = radius, .bias = (real)bias, .alpha = (real)alpha,
-        .beta = (real)beta };
+    *(struct lrn_shape *)l->state = (struct lrn_shape){ .pixels = shape_pixels(&x),
+                                                        .channels = (size_t)x.channels,
+                                                        .block = (size_t)x.block,
+                                                        .step = shape_pixels(&x) * (size_t)x.block,
+                                                        .radius = radius,
+                                                        .bias = (real)bias,
+                                                        .alpha = (real)alpha,
+                                                        .beta = (real)beta };
     return l->out;
 }

@@ -77,11 +77,16 @@ static void layer_pool_backward(struct layer *l, const struct run *r, const stru
 }
 
 static const struct layer_kind layer_max_pool = {
-    .name = "max pool", .make = make_winners, .release = release_winners, .forward = layer_pool_forward,
+    .name = "max pool",
+    .make = make_winners,
+    .release = release_winners,
+    .forward = layer_pool_forward,
     .backward = layer_pool_backward,
 };
 static const struct layer_kind layer_average_pool = {
-    .name = "average pool", .forward = layer_pool_forward, .backward = layer_pool_backward,
+    .name = "average pool",
+    .forward = layer_pool_forward,
+    .backward = layer_pool_backward,
 };
 
 static int add_pool(struct network_builder *b, const struct layer_kind *kind, int in, struct window window)

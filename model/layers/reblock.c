@@ -26,7 +26,9 @@ static void reblock_backward(struct layer *l, const struct run *r, const struct 
 }
 
 static const struct layer_kind layer_reblock = {
-    .name = "reblock", .forward = reblock_forward, .backward = reblock_backward,
+    .name = "reblock",
+    .forward = reblock_forward,
+    .backward = reblock_backward,
 };
 
 int network_builder_reblock(struct network_builder *b, int in)

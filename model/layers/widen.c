@@ -35,7 +35,9 @@ static void widen_backward(struct layer *l, const struct run *r, const struct sl
 }
 
 static const struct layer_kind layer_widen = {
-    .name = "widen", .forward = widen_forward, .backward = widen_backward,
+    .name = "widen",
+    .forward = widen_forward,
+    .backward = widen_backward,
 };
 
 int network_builder_widen(struct network_builder *b, int in, int channels)

@@ -44,7 +44,10 @@ static int cifar10_cnn_build(struct network_builder *b, struct error *e)
 
 const struct model model_cifar10_cnn = {
     .name = "cifar10_cnn",
-    .height = 24, .width = 24, .channels = 3, .classes = 10,
+    .height = 24,
+    .width = 24,
+    .channels = 3,
+    .classes = 10,
     .transform = "cifar-tutorial-eval",
     .moving_averages = 1,
     .ties_are_correct = 1,

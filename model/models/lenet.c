@@ -38,7 +38,10 @@ static int lenet_build(struct network_builder *b, struct error *e)
 
 const struct model model_lenet = {
     .name = "lenet",
-    .height = 28, .width = 28, .channels = 1, .classes = 10,
+    .height = 28,
+    .width = 28,
+    .channels = 1,
+    .classes = 10,
     .transform = "unit",
     .build = lenet_build,
 };

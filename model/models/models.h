@@ -5,7 +5,7 @@
 struct model; /* model.h */
 
 #define MODELS(ROW) \
-    ROW(lenet)      \
+    ROW(lenet) \
     ROW(cifar10_cnn) \
     ROW(resnet32)
 

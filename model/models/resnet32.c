@@ -70,7 +70,10 @@ static int resnet32_build(struct network_builder *b, struct error *e)
 
 const struct model model_resnet32 = {
     .name = "resnet32",
-    .height = 32, .width = 32, .channels = 3, .classes = 10,
+    .height = 32,
+    .width = 32,
+    .channels = 3,
+    .classes = 10,
     .transform = "cifar-resnet-eval",
     .statistics_decay = 0.9,
     .build = resnet32_build,

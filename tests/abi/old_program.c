@@ -35,11 +35,13 @@ static void write_plain(struct eventlog_writer *w)
     must(eventlog_writer_scalar(w, "scalar", 1, 1e9, 0.5f, &error), "scalar");
     must(eventlog_writer_histogram_floats(w, "histogram/floats", 1, 1e9, floats, 4, &ten, &error), "floats");
     must(eventlog_writer_histogram_doubles(w, "histogram/doubles", 1, 1e9, doubles, 3, NULL, &error), "doubles");
-    must(eventlog_writer_histogram_buckets(w, "histogram/buckets", 1, 1e9, edges, counts, 2, &shown, &error), "buckets");
+    must(eventlog_writer_histogram_buckets(w, "histogram/buckets", 1, 1e9, edges, counts, 2, &shown, &error),
+         "buckets");
     must(eventlog_writer_text(w, "text", 1, 1e9, "*words*", &shown, &error), "text");
     must(eventlog_writer_text_table(w, "table", 1, 1e9, cells, 2, 2, NULL, &error), "table");
     must(eventlog_writer_tensor(w, "tensor", 1, 1e9, EVENTLOG_DTYPE_FLOAT, shape, 2, floats, sizeof floats, NULL,
-                                &error), "tensor");
+                                &error),
+         "tensor");
     must(eventlog_writer_image(w, "image", 1, 1e9, pixels, 1, 2, 2, 3, NULL, &error), "image");
     must(eventlog_writer_image_floats(w, "image/floats", 1, 1e9, floats, 1, 2, 2, 1, NULL, &error), "image floats");
     must(eventlog_writer_image_encoded(w, "image/gif", 1, 1e9, &file, 1, NULL, &error), "image encoded");
@@ -55,14 +57,17 @@ static void write_structured(struct eventlog_writer *w)
     static const char *const tags[] = { "scalar" }, *const inputs[] = { "a" };
     const struct eventlog_value_options two = { .thresholds = 2 };
     const struct eventlog_pr_counts counts = { ones, zeros, zeros, ones, NULL, NULL };
-    const struct eventlog_mesh mesh = { .batch = 1, .vertex_count = 3, .face_count = 1, .vertices = vertices,
-                                        .faces = faces };
+    const struct eventlog_mesh mesh = {
+        .batch = 1, .vertex_count = 3, .face_count = 1, .vertices = vertices, .faces = faces
+    };
     const struct eventlog_hparam setting = { "rate", EVENTLOG_HPARAM_NUMBER, 0.1, NULL };
-    const struct eventlog_hparam_info info = { .name = "rate", .type = EVENTLOG_HPARAM_NUMBER, .has_interval = 1,
-                                               .min = 0, .max = 1 };
+    const struct eventlog_hparam_info info = {
+        .name = "rate", .type = EVENTLOG_HPARAM_NUMBER, .has_interval = 1, .min = 0, .max = 1
+    };
     const struct eventlog_metric_info metric = { .tag = "scalar", .dataset = EVENTLOG_DATASET_TRAINING };
-    const struct eventlog_experiment experiment = { .name = "e", .hparams = &info, .hparam_count = 1,
-                                                    .metrics = &metric, .metric_count = 1 };
+    const struct eventlog_experiment experiment = {
+        .name = "e", .hparams = &info, .hparam_count = 1, .metrics = &metric, .metric_count = 1
+    };
     const struct eventlog_session session = { .group = "g" };
     const struct eventlog_embedding embedding = { .name = "e", .values = vertices, .points = 3, .dimensions = 3 };
     const struct eventlog_margin margin = { "scalar", "lower", "upper" };
@@ -86,8 +91,9 @@ static void write_structured(struct eventlog_writer *w)
 
 static void write_all(const char *directory)
 {
-    const struct eventlog_writer_options options = { .buffer_bytes = 4096, .flush_seconds = 1, .suffix = ".train",
-                                                     .source = "old", .queue_bytes = 1 << 20 };
+    const struct eventlog_writer_options options = {
+        .buffer_bytes = 4096, .flush_seconds = 1, .suffix = ".train", .source = "old", .queue_bytes = 1 << 20
+    };
     struct eventlog_writer_statistics statistics;
     struct eventlog_writer *w;
 

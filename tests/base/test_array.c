@@ -83,7 +83,9 @@ static void test_too_much(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_one_by_one), cmocka_unit_test(test_at_once), cmocka_unit_test(test_zeroed),
+        cmocka_unit_test(test_one_by_one),
+        cmocka_unit_test(test_at_once),
+        cmocka_unit_test(test_zeroed),
         cmocka_unit_test(test_too_much),
     };
 

@@ -21,9 +21,12 @@ static void test_integers(void **state)
 
 static void test_at(void **state)
 {
-    static const struct { enum element element; size_t size; } rows[] = {
-        { ELEMENT_UINT8, 1 }, { ELEMENT_INT32, 4 }, { ELEMENT_FLOAT32, 4 }, { ELEMENT_INT64, 8 },
-        { ELEMENT_FLOAT64, 8 },
+    static const struct {
+        enum element element;
+        size_t size;
+    } rows[] = {
+        { ELEMENT_UINT8, 1 }, { ELEMENT_INT32, 4 },   { ELEMENT_FLOAT32, 4 },
+        { ELEMENT_INT64, 8 }, { ELEMENT_FLOAT64, 8 },
     };
     static const char data[8 * 5 * 6];
 

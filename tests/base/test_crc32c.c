@@ -9,13 +9,18 @@
 
 static void test_vectors(void **state)
 {
-    static const struct { const char *bytes; size_t n; uint32_t crc, masked; } cases[] = {
+    static const struct {
+        const char *bytes;
+        size_t n;
+        uint32_t crc, masked;
+    } cases[] = {
         { "", 0, 0x00000000, 0xa282ead8 },
         { "a", 1, 0xc1d04330, 0x28e46e78 },
         { "123456789", 9, 0xe3069283, 0xc78ab0e5 },
     };
-    static const uint32_t zeros[] = { 0x3a117ba6, 0x07980329, 0x0d3d4199, 0xd8576fb9, 0x4f006462, 0x7c5ff4cf,
-                                      0x3156da6b }; /* masked, of 4, 8, .. 28 zero bytes */
+    static const uint32_t zeros[] = {
+        0x3a117ba6, 0x07980329, 0x0d3d4199, 0xd8576fb9, 0x4f006462, 0x7c5ff4cf, 0x3156da6b
+    }; /* masked, of 4, 8, .. 28 zero bytes */
     uint8_t bytes[32] = { 0 };
 
     (void)state;

@@ -17,7 +17,7 @@ static void test_set(void **state)
 {
     struct error e = { 0 };
 
-    (void) state;
+    (void)state;
     assert_int_equal(error_set(&e, ERR_CORRUPT, "%s: offset %d", "a", 12), ERR_CORRUPT);
     assert_error(&e, ERR_CORRUPT, 0, "a: offset 12");
 }
@@ -26,7 +26,7 @@ static void test_system(void **state)
 {
     struct error e = { 0 };
 
-    (void) state;
+    (void)state;
     errno = ENOENT;
     assert_int_equal(error_system(&e, "%s", "a"), ERR_IO);
     assert_error(&e, ERR_IO, ENOENT, "a: No such file or directory");
@@ -39,7 +39,7 @@ static void test_memory(void **state)
 {
     struct error e = { .system = EIO };
 
-    (void) state;
+    (void)state;
     assert_int_equal(error_memory(&e, NULL, "for %d runs", 3), ERR_NOMEM);
     assert_error(&e, ERR_NOMEM, 0, "no memory for 3 runs");
     assert_int_equal(error_memory(&e, "a/b", "to list it"), ERR_NOMEM);
@@ -50,7 +50,7 @@ static void test_prefix(void **state)
 {
     struct error e = { 0 };
 
-    (void) state;
+    (void)state;
     errno = EMFILE;
     error_system(&e, "b");
     assert_int_equal(error_prefix(&e, "run %s", "a"), ERR_IO);
@@ -66,7 +66,7 @@ static void test_long(void **state)
     } a = { .behind = "behind" };
     char path[2 * sizeof a.e.message];
 
-    (void) state;
+    (void)state;
     memset(path, 'p', sizeof path - 1);
     path[sizeof path - 1] = '\0';
     for (int i = 0; i < 4; i++) {
@@ -86,7 +86,7 @@ static void test_long(void **state)
 
 static void test_nobody_asks(void **state)
 {
-    (void) state;
+    (void)state;
     errno = EIO;
     assert_int_equal(error_set(NULL, ERR_ARG, "a"), ERR_ARG);
     assert_int_equal(error_system(NULL, "a"), ERR_IO);
@@ -111,9 +111,9 @@ static void test_lack(void **state)
 {
     struct error e = { .code = ERR_NOMEM };
 
-    (void) state;
+    (void)state;
     assert_true(error_is_lack(&e));
-    e = (struct error) { .code = ERR_IO, .system = EMFILE };
+    e = (struct error){ .code = ERR_IO, .system = EMFILE };
     assert_true(error_is_lack(&e));
     e.system = ENOENT;
     assert_false(error_is_lack(&e));
@@ -124,8 +124,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_set),    cmocka_unit_test(test_system), cmocka_unit_test(test_memory),
         cmocka_unit_test(test_prefix), cmocka_unit_test(test_long),   cmocka_unit_test(test_nobody_asks),
-        cmocka_unit_test(test_copy),
-        cmocka_unit_test(test_lack),
+        cmocka_unit_test(test_copy),   cmocka_unit_test(test_lack),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -220,7 +220,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_read_limit, setup, teardown),
         cmocka_unit_test_setup_teardown(test_is_written, setup, teardown),
         cmocka_unit_test(test_begins),
-        cmocka_unit_test(test_names), cmocka_unit_test(test_open_limit),
+        cmocka_unit_test(test_names),
+        cmocka_unit_test(test_open_limit),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

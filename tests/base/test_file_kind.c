@@ -14,7 +14,11 @@
 /* The head of a zip file's first member; its name's length and that of the extra field follow. */
 #define ZIP "PK\3\4\0\0\x08\x08\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0"
 
-static const struct { enum file_kind kind; const char *bytes; size_t n; } cases[] = {
+static const struct {
+    enum file_kind kind;
+    const char *bytes;
+    size_t n;
+} cases[] = {
     { FILE_KIND_EMPTY, B("") },
     { FILE_KIND_GZIP, B("\x1f\x8b\x08\0\0\0\0\0\0\x03") },
     { FILE_KIND_ZSTD, B("\x28\xb5\x2f\xfd\x04\x58") },
@@ -22,12 +26,13 @@ static const struct { enum file_kind kind; const char *bytes; size_t n; } cases[
     { FILE_KIND_ARCHIVE, B("\x89TFZ\r\n\x1a\n\1\0\0\0\0\0\0\0") },
     { FILE_KIND_ZIP, B("PK\3\4\0\0\x08\x08\0\0archive/data.pkl") },
     { FILE_KIND_TORCH, B(ZIP "\x0e\0\x14\0model/data.pklFB\x10") }, /* torch.save of 2.9 */
-    { FILE_KIND_TORCH, B(ZIP "\x0d\0\x15\0script/data/0FB\x11") }, /* torch.jit's */
+    { FILE_KIND_TORCH, B(ZIP "\x0d\0\x15\0script/data/0FB\x11") },  /* torch.jit's */
     { FILE_KIND_KERAS, B(ZIP "\x0d\0\0\0metadata.json{\"ker") },
     { FILE_KIND_NPZ, B(ZIP "\5\0\x14\0w.npy\1\0\x10") },
     { FILE_KIND_ZIP, B(ZIP "\5\0\x14\0w.txt\1\0\x10") },
     { FILE_KIND_ZIP, B(ZIP "\xff\xff\x14\0w.npy\1\0\x10") },
-    { FILE_KIND_ONNX, B("\x08\x08\x12\x07pytorch\x1a\x05" "2.1.0\x3a") },
+    { FILE_KIND_ONNX, B("\x08\x08\x12\x07pytorch\x1a\x05"
+                        "2.1.0\x3a") },
     { FILE_KIND_UNKNOWN, B("\x08\x01\x12\xd9\xaa\x01\x0a\xd6\x0e\x12\xa6") }, /* a SavedModel */
     { FILE_KIND_PICKLE, B("\x80\x02\x8a\x0al\xfc\x9c\x46\xf9\x20\x6a\xa8") },
     { FILE_KIND_HDF5, B("\x89HDF\r\n\x1a\n\0\0\0\0") },
@@ -35,12 +40,15 @@ static const struct { enum file_kind kind; const char *bytes; size_t n; } cases[
     { FILE_KIND_SAFETENSORS, B("\x40\0\0\0\0\0\0\0{\"weight\":{\"dtype\":\"F32\"") },
     { FILE_KIND_NUMPY, B("\x93NUMPY\1\0v\0{'descr'") },
     { FILE_KIND_PARQUET, B("PAR1\x15\4\x15") },
-    { FILE_KIND_GIT_LFS, B("version https://git-lfs.github.com/spec/v1\noid sha256:4d7a214614ab2935c943f9e0ff69d22e\n") },
+    { FILE_KIND_GIT_LFS,
+      B("version https://git-lfs.github.com/spec/v1\noid sha256:4d7a214614ab2935c943f9e0ff69d22e\n") },
     { FILE_KIND_JSON, B("\n  {\"step\": 1}\n") },
     { FILE_KIND_JSON, B("[1, 2]") },
     { FILE_KIND_TEXT, B("run,tag,step,value,wall_time\n.,loss,0,0.5,1700000000.0\n") },
-    { FILE_KIND_TEXT, B("gr\xc3\xb6\xc3\x9f" "e\n") },
-    { FILE_KIND_PROGRAM, B("\x7f" "ELF\2\1\1\0") },
+    { FILE_KIND_TEXT, B("gr\xc3\xb6\xc3\x9f"
+                        "e\n") },
+    { FILE_KIND_PROGRAM, B("\x7f"
+                           "ELF\2\1\1\0") },
     { FILE_KIND_UNKNOWN, B("\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0") },
     { FILE_KIND_UNKNOWN, B("text\0with a NUL") },
     { FILE_KIND_UNKNOWN, B("\xff\xfe\x41\x00") },
@@ -106,8 +114,10 @@ static void test_files(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_beginnings), cmocka_unit_test(test_event_log_and_table),
-        cmocka_unit_test(test_cut_text), cmocka_unit_test(test_files),
+        cmocka_unit_test(test_beginnings),
+        cmocka_unit_test(test_event_log_and_table),
+        cmocka_unit_test(test_cut_text),
+        cmocka_unit_test(test_files),
     };
 
     return cmocka_run_group_tests_name("file_kind", tests, NULL, NULL);

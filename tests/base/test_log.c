@@ -30,8 +30,13 @@ static void test_control_characters(void **state)
     char out[4096], longest[3000];
 
     (void)state;
-    assert_string_equal(said(0, "a\x1b[31m\r\n\x7f\xc2\x9b" "gr\xc3\xb6\xc3\x9f" "e\xff", out, sizeof out),
-                        "test: tensor a\\x1b[31m\\x0d\\x0a\\x7f\\xc2\\x9bgr\xc3\xb6\xc3\x9f" "e\\xff\n");
+    assert_string_equal(said(0,
+                             "a\x1b[31m\r\n\x7f\xc2\x9b"
+                             "gr\xc3\xb6\xc3\x9f"
+                             "e\xff",
+                             out, sizeof out),
+                        "test: tensor a\\x1b[31m\\x0d\\x0a\\x7f\\xc2\\x9bgr\xc3\xb6\xc3\x9f"
+                        "e\\xff\n");
     assert_non_null(strstr(said(1, "a\x1b[31m", out, sizeof out), "\"message\":\"tensor a\\u001b[31m\""));
     memset(longest, 'x', sizeof longest - 1);
     longest[sizeof longest - 1] = '\0';

@@ -10,21 +10,38 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const struct { uint64_t bits; const char *text; } vectors[] = {
-    { 0x0000000000000000, "0.0" },                { 0x8000000000000000, "-0.0" },
-    { 0x3ff0000000000000, "1.0" },                { 0xbff0000000000000, "-1.0" },
-    { 0x3fb999999999999a, "0.1" },                { 0x3fb99999a0000000, "0.10000000149011612" },
-    { 0x3fe6666660000000, "0.699999988079071" },  { 0x3ee4f8b580000000, "9.999999747378752e-06" },
-    { 0x3f1a36e2eb1c432d, "0.0001" },             { 0x3ee4f8b588e368f1, "1e-05" },
-    { 0x419d6f3454000000, "123456789.0" },        { 0x430c6bf526340000, "1000000000000000.0" },
-    { 0x4341c37937e07fff, "9999999999999998.0" }, { 0x4341c37937e08000, "1e+16" },
-    { 0x4340000000000000, "9007199254740992.0" }, { 0x3d30000000000000, "5.684341886080802e-14" },
-    { 0x44b52d02c7e14af6, "1e+23" },              { 0x47efffffe0000000, "3.4028234663852886e+38" },
-    { 0x36a0000000000000, "1.401298464324817e-45" }, { 0x7fefffffffffffff, "1.7976931348623157e+308" },
-    { 0x0000000000000001, "5e-324" },             { 0x0010000000000000, "2.2250738585072014e-308" },
-    { 0x3fd5555555555555, "0.3333333333333333" }, { 0x3fd5555560000000, "0.3333333432674408" },
-    { 0x41d954fc4587e6b4, "1700000022.123456" },  { 0x7ff8000000000000, "nan" },
-    { 0x7ff0000000000000, "inf" },                { 0xfff0000000000000, "-inf" },
+static const struct {
+    uint64_t bits;
+    const char *text;
+} vectors[] = {
+    { 0x0000000000000000, "0.0" },
+    { 0x8000000000000000, "-0.0" },
+    { 0x3ff0000000000000, "1.0" },
+    { 0xbff0000000000000, "-1.0" },
+    { 0x3fb999999999999a, "0.1" },
+    { 0x3fb99999a0000000, "0.10000000149011612" },
+    { 0x3fe6666660000000, "0.699999988079071" },
+    { 0x3ee4f8b580000000, "9.999999747378752e-06" },
+    { 0x3f1a36e2eb1c432d, "0.0001" },
+    { 0x3ee4f8b588e368f1, "1e-05" },
+    { 0x419d6f3454000000, "123456789.0" },
+    { 0x430c6bf526340000, "1000000000000000.0" },
+    { 0x4341c37937e07fff, "9999999999999998.0" },
+    { 0x4341c37937e08000, "1e+16" },
+    { 0x4340000000000000, "9007199254740992.0" },
+    { 0x3d30000000000000, "5.684341886080802e-14" },
+    { 0x44b52d02c7e14af6, "1e+23" },
+    { 0x47efffffe0000000, "3.4028234663852886e+38" },
+    { 0x36a0000000000000, "1.401298464324817e-45" },
+    { 0x7fefffffffffffff, "1.7976931348623157e+308" },
+    { 0x0000000000000001, "5e-324" },
+    { 0x0010000000000000, "2.2250738585072014e-308" },
+    { 0x3fd5555555555555, "0.3333333333333333" },
+    { 0x3fd5555560000000, "0.3333333432674408" },
+    { 0x41d954fc4587e6b4, "1700000022.123456" },
+    { 0x7ff8000000000000, "nan" },
+    { 0x7ff0000000000000, "inf" },
+    { 0xfff0000000000000, "-inf" },
 };
 
 static void test_vectors(void **state)
@@ -219,10 +236,23 @@ static void test_usual(void **state)
 
 static void test_parsing(void **state)
 {
-    static const struct { const char *text; int good; int64_t v; } integers[] = {
-        { "0", 1, 0 }, { "-7", 1, -7 }, { "9223372036854775807", 1, INT64_MAX },
-        { "-9223372036854775808", 1, INT64_MIN }, { "9223372036854775808", 0, 0 }, { "", 0, 0 }, { "7x", 0, 0 },
-        { " 7", 0, 0 }, { "7 ", 0, 0 }, { "0x10", 0, 0 }, { "1.0", 0, 0 }, { "-", 0, 0 },
+    static const struct {
+        const char *text;
+        int good;
+        int64_t v;
+    } integers[] = {
+        { "0", 1, 0 },
+        { "-7", 1, -7 },
+        { "9223372036854775807", 1, INT64_MAX },
+        { "-9223372036854775808", 1, INT64_MIN },
+        { "9223372036854775808", 0, 0 },
+        { "", 0, 0 },
+        { "7x", 0, 0 },
+        { " 7", 0, 0 },
+        { "7 ", 0, 0 },
+        { "0x10", 0, 0 },
+        { "1.0", 0, 0 },
+        { "-", 0, 0 },
     };
     static const char *const not_doubles[] = { "", " 1", "1 ", "1e", "abc", "1e999", "." };
     int64_t v;
@@ -246,12 +276,8 @@ static void test_parsing(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_vectors),
-        cmocka_unit_test(test_powers_of_two),
-        cmocka_unit_test(test_powers_of_ten),
-        cmocka_unit_test(test_subnormals),
-        cmocka_unit_test(test_random_bits),
-        cmocka_unit_test(test_usual),
+        cmocka_unit_test(test_vectors),    cmocka_unit_test(test_powers_of_two), cmocka_unit_test(test_powers_of_ten),
+        cmocka_unit_test(test_subnormals), cmocka_unit_test(test_random_bits),   cmocka_unit_test(test_usual),
         cmocka_unit_test(test_parsing),
     };
 

@@ -10,9 +10,12 @@
 static void test_philox(void **state)
 {
     /* Known answers that come with the authors' library (Random123, philox4x32 with 10 rounds). */
-    static const struct { uint32_t key[2], counter[4], wanted[4]; } cases[] = {
+    static const struct {
+        uint32_t key[2], counter[4], wanted[4];
+    } cases[] = {
         { { 0, 0 }, { 0, 0, 0, 0 }, { 0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8 } },
-        { { 0xffffffff, 0xffffffff }, { 0xffffffff, 0xffffffff, 0xffffffff, 0xffffffff },
+        { { 0xffffffff, 0xffffffff },
+          { 0xffffffff, 0xffffffff, 0xffffffff, 0xffffffff },
           { 0x408f276d, 0x41c83b0e, 0xa20bc7c6, 0x6d5451fd } },
     };
     uint32_t got[4];

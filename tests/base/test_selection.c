@@ -10,9 +10,13 @@
 
 static void test_distance(void **state)
 {
-    static const struct { const char *a, *b; size_t distance; } cases[] = {
-        { "", "", 0 }, { "", "abc", 3 }, { "abc", "abc", 0 }, { "kitten", "sitting", 3 }, { "flaw", "lawn", 2 },
-        { "precison", "precision", 1 },
+    static const struct {
+        const char *a, *b;
+        size_t distance;
+    } cases[] = {
+        { "", "", 0 },         { "", "abc", 3 },
+        { "abc", "abc", 0 },   { "kitten", "sitting", 3 },
+        { "flaw", "lawn", 2 }, { "precison", "precision", 1 },
     };
     char longer[TEXT_DISTANCE_MOST + 2];
 
@@ -109,7 +113,9 @@ static void test_other_than_patterns(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_distance), cmocka_unit_test(test_all), cmocka_unit_test(test_patterns),
+        cmocka_unit_test(test_distance),
+        cmocka_unit_test(test_all),
+        cmocka_unit_test(test_patterns),
         cmocka_unit_test(test_other_than_patterns),
     };
 

@@ -26,8 +26,15 @@ static int run_alpha(int argc, char **argv)
         { .kind = OPTION_CHOICES, .name = "axes", .value = &axes, .help = "some", .choices = "x|yy" },
     };
     const struct options o = {
-        .program = "tool alpha", .usage = "[OPTION...] PATH", .summary = "Does it.", .examples = "  tool alpha x\n",
-        .table = table, .count = sizeof table / sizeof *table, .least = 1, .most = 2, .wanted = "one or two paths;",
+        .program = "tool alpha",
+        .usage = "[OPTION...] PATH",
+        .summary = "Does it.",
+        .examples = "  tool alpha x\n",
+        .table = table,
+        .count = sizeof table / sizeof *table,
+        .least = 1,
+        .most = 2,
+        .wanted = "one or two paths;",
     };
     struct error e = { 0 };
     int count = 0, rc = options_parse(&o, argc, argv, &count, &e);
@@ -53,8 +60,12 @@ static const struct subcommand commands[] = {
     { "rename-tag", "the second", run_rename },
 };
 static const struct options tool = {
-    .program = "tool", .usage = "COMMAND", .summary = "Has commands.", .examples = "  tool alpha x\n",
-    .commands = commands, .command_count = 2,
+    .program = "tool",
+    .usage = "COMMAND",
+    .summary = "Has commands.",
+    .examples = "  tool alpha x\n",
+    .commands = commands,
+    .command_count = 2,
 };
 
 static void put_back(int fd, int kept, FILE *file, char *text, size_t room)
@@ -93,7 +104,11 @@ static struct outcome run(const char *line)
 
 static void test_dispatch(void **state)
 {
-    static const struct { const char *line; int status; const char *out, *err; } cases[] = {
+    static const struct {
+        const char *line;
+        int status;
+        const char *out, *err;
+    } cases[] = {
         { "tool alpha x", 41, "", "" },
         { "tool alpha -n 3 x y", 42, "", "" },
         { "tool alpha", EXIT_USAGE, "", "one or two paths; run 'tool alpha --help' for help" },
@@ -148,8 +163,9 @@ static void test_describe(void **state)
     assert_non_null(strstr(o.out, alpha));
     o = run("tool --describe");
     assert_int_equal(o.status, EXIT_DONE);
-    assert_non_null(strstr(o.out, ",\"options\":[],\"commands\":[{\"name\":\"alpha\",\"help\":\"the first\",\"command\":"
-                                  "{\"program\":\"tool alpha\""));
+    assert_non_null(strstr(o.out,
+                           ",\"options\":[],\"commands\":[{\"name\":\"alpha\",\"help\":\"the first\",\"command\":"
+                           "{\"program\":\"tool alpha\""));
     assert_non_null(strstr(o.out, alpha));
     assert_non_null(strstr(o.out, "},{\"name\":\"rename-tag\",\"help\":\"the second\",\"command\":"));
     assert_null(strstr(run("tool alpha --describe x").out, "{")); /* only alone: it is no option */
@@ -158,7 +174,8 @@ static void test_describe(void **state)
 /* Of programs that also work without a command, the rest of the line is parsed once it names none. */
 static void test_command_or_not(void **state)
 {
-    char name[] = "tool", wrong[] = "rename", right[] = "rename-tag", option[] = "--help", *argv[] = { name, wrong, NULL };
+    char name[] = "tool", wrong[] = "rename", right[] = "rename-tag", option[] = "--help",
+         *argv[] = { name, wrong, NULL };
     struct error e = { 0 };
     int status = -1, count = 0;
 
@@ -197,19 +214,24 @@ static void test_help_fits(void **state)
 {
     static struct option table[] = {
         { OPTION_HEADING, .help = "A heading of some length, as long as needed to be broken at sixty columns:" },
-        { OPTION_TEXT, 'o', "output", .argument = "FILE", .help = "Write to FILE, which is put in place by rename once "
-          "it is whole; a name ending in .gz is compressed" },
-        { OPTION_CHOICE, .name = "format", .choices = "csv|wide|json|jsonl|jsonl-series|tb-csv|tb-json|reduce|prom|sqlite|"
-          "histograms", .help = "Write in this format" },
+        { OPTION_TEXT, 'o', "output", .argument = "FILE",
+          .help = "Write to FILE, which is put in place by rename once "
+                  "it is whole; a name ending in .gz is compressed" },
+        { OPTION_CHOICE, .name = "format",
+          .choices = "csv|wide|json|jsonl|jsonl-series|tb-csv|tb-json|reduce|prom|sqlite|"
+                     "histograms",
+          .help = "Write in this format" },
         { OPTION_FLAG, .name = "json", .help = "Write JSON" },
     };
     const struct options o = {
-        .program = "tool export", .usage = "[OPTION...] PATH... | --kinds | --something-longer WORD [OPTION...]",
+        .program = "tool export",
+        .usage = "[OPTION...] PATH... | --kinds | --something-longer WORD [OPTION...]",
         .summary = "Writes the points of event files, every number exact, in order of runs, tags and steps.",
         .examples = "  tool export logs\n"
                     "  tool export logs --format=jsonl --order=file | jq -c 'select(.step > 100)'   later points\n"
                     "  tool export logs --format=reduce --run='seed-*' --ops=mean,std -o mean.csv   what it does\n",
-        .table = table, .count = sizeof table / sizeof *table,
+        .table = table,
+        .count = sizeof table / sizeof *table,
     };
     char text[8192], line[32];
 
@@ -224,7 +246,9 @@ static void test_help_fits(void **state)
                 fail_msg("wider than %d columns: %s", width, one);
     }
     help_at(&o, "60", text, sizeof text);
-    assert_non_null(strstr(text, "  -o, --output FILE\n        Write to FILE, which is put in place by rename once\n        it is whole;"));
+    assert_non_null(strstr(
+        text,
+        "  -o, --output FILE\n        Write to FILE, which is put in place by rename once\n        it is whole;"));
     assert_non_null(strstr(text, "      --format csv|wide|json|jsonl|jsonl-series|tb-csv|\n"
                                  "        tb-json|reduce|prom|sqlite|histograms\n"));
     /* A command goes on as a shell takes it, never inside quotes, and before an option where it can. */
@@ -242,7 +266,8 @@ static void test_help_fits(void **state)
 int main(void)
 {
     static const struct CMUnitTest tests[] = { cmocka_unit_test(test_dispatch), cmocka_unit_test(test_describe),
-                                               cmocka_unit_test(test_command_or_not), cmocka_unit_test(test_help_fits) };
+                                               cmocka_unit_test(test_command_or_not),
+                                               cmocka_unit_test(test_help_fits) };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -158,7 +158,8 @@ static void test_failures(void **state)
 
                 for (int i = 0; i < 5; i++)
                     assert_int_equal(directory ? sync_group_parent(&g, paths[i * FILES / DIRECTORIES], &e)
-                                               : sync_group_file(&g, open_file(i), paths[i], &e), OK);
+                                               : sync_group_file(&g, open_file(i), paths[i], &e),
+                                     OK);
                 assert_int_equal(sync_group_run(&g, &e), directory && !k ? OK : ERR_IO);
                 if (k)
                     assert_non_null(strstr(e.message, directory ? ": cannot sync its directory: Input/output error"

@@ -19,13 +19,20 @@
 
 static void test_columns(void **state)
 {
-    static const struct { const char *text; size_t columns; } cases[] = {
-        { "", 0 }, { "abc", 3 }, { "gr\xc3\xb6\xc3\x9f" "e", 5 },
-        { "\xe6\x97\xa5\xe6\x9c\xac", 4 },  /* two wide characters */
-        { "e\xcc\x81", 1 },                 /* e with a combining acute */
-        { "\xf0\x9f\x94\xa5", 2 },          /* an emoji */
-        { "\xff\xfe", 2 },                  /* no UTF-8: one each */
-        { "\xed\x9e\xa3\xee\x80\x80", 3 },  /* the last Hangul syllable; a private character */
+    static const struct {
+        const char *text;
+        size_t columns;
+    } cases[] = {
+        { "", 0 },
+        { "abc", 3 },
+        { "gr\xc3\xb6\xc3\x9f"
+          "e",
+          5 },
+        { "\xe6\x97\xa5\xe6\x9c\xac", 4 }, /* two wide characters */
+        { "e\xcc\x81", 1 },                /* e with a combining acute */
+        { "\xf0\x9f\x94\xa5", 2 },         /* an emoji */
+        { "\xff\xfe", 2 },                 /* no UTF-8: one each */
+        { "\xed\x9e\xa3\xee\x80\x80", 3 }, /* the last Hangul syllable; a private character */
     };
 
     (void)state;
@@ -35,12 +42,26 @@ static void test_columns(void **state)
 
 static void test_cut(void **state)
 {
-    static const struct { const char *text; size_t columns; int ascii; const char *want; } cases[] = {
-        { "loss", 4, 0, "loss" }, { "validation/loss", 9, 0, "vali\xe2\x80\xa6loss" },
-        { "validation/loss", 9, 1, "vali..oss" }, { "validation/loss", 2, 0, "v\xe2\x80\xa6" },
-        { "validation/loss", 2, 1, "va" }, { "validation/loss", 1, 0, "v" }, { "validation/loss", 0, 0, "" },
-        { "\xe6\x97\xa5\xe6\x9c\xac\xe8\xaa\x9e", 4, 0, "\xe6\x97\xa5\xe2\x80\xa6" }, /* no room for half of a wide one */
-        { "a\nb\x1b[0m", 20, 0, "a\\x0ab\\x1b[0m" }, { "\xffz", 9, 0, "\\xffz" }, { "\xc2\x9b" "A", 9, 0, "\\xc2\\x9bA" },
+    static const struct {
+        const char *text;
+        size_t columns;
+        int ascii;
+        const char *want;
+    } cases[] = {
+        { "loss", 4, 0, "loss" },
+        { "validation/loss", 9, 0, "vali\xe2\x80\xa6loss" },
+        { "validation/loss", 9, 1, "vali..oss" },
+        { "validation/loss", 2, 0, "v\xe2\x80\xa6" },
+        { "validation/loss", 2, 1, "va" },
+        { "validation/loss", 1, 0, "v" },
+        { "validation/loss", 0, 0, "" },
+        { "\xe6\x97\xa5\xe6\x9c\xac\xe8\xaa\x9e", 4, 0,
+          "\xe6\x97\xa5\xe2\x80\xa6" }, /* no room for half of a wide one */
+        { "a\nb\x1b[0m", 20, 0, "a\\x0ab\\x1b[0m" },
+        { "\xffz", 9, 0, "\\xffz" },
+        { "\xc2\x9b"
+          "A",
+          9, 0, "\\xc2\\x9bA" },
     };
 
     (void)state;
@@ -63,13 +84,22 @@ static void test_cut(void **state)
 
 static void test_wrapped(void **state)
 {
-    static const struct { const char *text; size_t at, indent, columns; const char *want; } cases[] = {
-        { "one two  three", 0, 2, 0, "one two  three" }, { "one  two", 0, 2, 5, "one\n  two" },
+    static const struct {
+        const char *text;
+        size_t at, indent, columns;
+        const char *want;
+    } cases[] = {
+        { "one two  three", 0, 2, 0, "one two  three" },
+        { "one  two", 0, 2, 5, "one\n  two" },
         { "one two three", 0, 2, 7, "one two\n  three" },
-        { "one two three", 4, 2, 7, "one\n  two\n  three" }, { "", 3, 2, 7, "" }, { "one", 9, 2, 7, "\n  one" },
-        { "one/two/three", 0, 2, 8, "one/two/\n  three" }, { "x one/two/three", 0, 2, 8, "x\n  one/tw\n  o/thre\n  e" },
+        { "one two three", 4, 2, 7, "one\n  two\n  three" },
+        { "", 3, 2, 7, "" },
+        { "one", 9, 2, 7, "\n  one" },
+        { "one/two/three", 0, 2, 8, "one/two/\n  three" },
+        { "x one/two/three", 0, 2, 8, "x\n  one/tw\n  o/thre\n  e" },
         { "\xe6\x97\xa5\xe6\x9c\xac\xe8\xaa\x9e", 0, 1, 5, "\xe6\x97\xa5\xe6\x9c\xac\n \xe8\xaa\x9e" },
-        { "ab", 0, 9, 5, "ab" }, { "abcdef", 0, 9, 5, "abcde\n         f" },
+        { "ab", 0, 9, 5, "ab" },
+        { "abcdef", 0, 9, 5, "abcde\n         f" },
     };
 
     (void)state;
@@ -84,9 +114,22 @@ static void test_wrapped(void **state)
 
 static void test_natural_order(void **state)
 {
-    static const char *const ascending[] = { "", "a", "r", "r0", "r1", "r01", "r2", "r9/x", "r10", "r10/b2", "r10/b10",
+    static const char *const ascending[] = { "",
+                                             "a",
+                                             "r",
+                                             "r0",
+                                             "r1",
+                                             "r01",
+                                             "r2",
+                                             "r9/x",
+                                             "r10",
+                                             "r10/b2",
+                                             "r10/b10",
                                              "r10-1",
-                                             "r99999999999999999999998", "r99999999999999999999999", "s", "\xff" };
+                                             "r99999999999999999999998",
+                                             "r99999999999999999999999",
+                                             "s",
+                                             "\xff" };
 
     (void)state;
     for (size_t i = 0; i < sizeof ascending / sizeof *ascending; i++)
@@ -107,24 +150,62 @@ static void test_natural_order(void **state)
 
 static void test_figures(void **state)
 {
-    static const struct { uint64_t bytes; const char *want; } sizes[] = {
-        { 0, "0 B" }, { 1023, "1023 B" }, { 1024, "1.00 KiB" }, { 10234, "9.99 KiB" }, { 102400, "100 KiB" },
-        { 1048000, "1.00 MiB" }, { 1048576, "1.00 MiB" }, { 18140365, "17.3 MiB" }, { UINT64_MAX, "16.0 EiB" },
+    static const struct {
+        uint64_t bytes;
+        const char *want;
+    } sizes[] = {
+        { 0, "0 B" },
+        { 1023, "1023 B" },
+        { 1024, "1.00 KiB" },
+        { 10234, "9.99 KiB" },
+        { 102400, "100 KiB" },
+        { 1048000, "1.00 MiB" },
+        { 1048576, "1.00 MiB" },
+        { 18140365, "17.3 MiB" },
+        { UINT64_MAX, "16.0 EiB" },
     };
-    static const struct { const char *text; int right; uint64_t bytes; } parsed[] = {
-        { "0", 1, 0 }, { "4096", 1, 4096 }, { "10k", 1, 10240 }, { "1.5 GiB", 1, 1610612736 }, { "100MB", 1, 104857600 },
-        { "2g", 1, 2147483648 }, { "1T", 1, 1099511627776 }, { "7 B", 1, 7 }, { "8388607T", 1, 8388607ull << 40 },
-        { "8388608T", 0, 0 }, { "", 0, 0 }, { "k", 0, 0 }, { "-1", 0, 0 }, { "1 kk", 0, 0 }, { "1  k", 0, 0 },
-        { "1.2.3", 0, 0 }, { "nan", 0, 0 }, { "1e3", 0, 0 }, { "99999999999999999999", 0, 0 },
+    static const struct {
+        const char *text;
+        int right;
+        uint64_t bytes;
+    } parsed[] = {
+        { "0", 1, 0 },
+        { "4096", 1, 4096 },
+        { "10k", 1, 10240 },
+        { "1.5 GiB", 1, 1610612736 },
+        { "100MB", 1, 104857600 },
+        { "2g", 1, 2147483648 },
+        { "1T", 1, 1099511627776 },
+        { "7 B", 1, 7 },
+        { "8388607T", 1, 8388607ull << 40 },
+        { "8388608T", 0, 0 },
+        { "", 0, 0 },
+        { "k", 0, 0 },
+        { "-1", 0, 0 },
+        { "1 kk", 0, 0 },
+        { "1  k", 0, 0 },
+        { "1.2.3", 0, 0 },
+        { "nan", 0, 0 },
+        { "1e3", 0, 0 },
+        { "99999999999999999999", 0, 0 },
     };
-    static const struct { uint64_t n; const char *one, *want; } counts[] = {
-        { 0, "file", "0 files" }, { 1, "file", "1 file" }, { 2, "other value", "2 other values" }, { 1, "series", "1 series" },
+    static const struct {
+        uint64_t n;
+        const char *one, *want;
+    } counts[] = {
+        { 0, "file", "0 files" },
+        { 1, "file", "1 file" },
+        { 2, "other value", "2 other values" },
+        { 1, "series", "1 series" },
         { UINT64_MAX, "series", "18446744073709551615 series" },
     };
-    static const struct { double seconds; const char *want; } times[] = {
-        { -1, "0 s" }, { 0, "0 s" }, { 0.2, "0.2 s" }, { 4.24, "4.2 s" }, { 9.96, "10 s" }, { 119.4, "119 s" },
-        { 120, "2 min" }, { 7199, "119 min" }, { 7200, "2 h 0 min" }, { 90000, "25 h 0 min" }, { 190000, "2 d 4 h" },
-        { INFINITY, "-" }, { NAN, "-" },
+    static const struct {
+        double seconds;
+        const char *want;
+    } times[] = {
+        { -1, "0 s" },         { 0, "0 s" },      { 0.2, "0.2 s" },    { 4.24, "4.2 s" },     { 9.96, "10 s" },
+        { 119.4, "119 s" },    { 120, "2 min" },  { 7199, "119 min" }, { 7200, "2 h 0 min" }, { 90000, "25 h 0 min" },
+        { 190000, "2 d 4 h" }, { INFINITY, "-" }, { NAN, "-" },
     };
     char out[HUMAN_TEXT_MAX];
 
@@ -146,10 +227,13 @@ static void test_figures(void **state)
 
 static void test_numbers_alone(void **state)
 {
-    static const struct { double value; const char *want; } cases[] = {
-        { 0, "0" }, { 0.0123456, "0.01235" }, { 75.6123, "75.61" }, { 302.54, "302.5" }, { 999.96, "1000" },
-        { 15000, "15000" }, { 152437.2, "152437" }, { 3e9, "3000000000" }, { 2e15, "2e+15" }, { -1234.5, "-1234" },
-        { 0.00001, "1e-05" }, { INFINITY, "inf" },
+    static const struct {
+        double value;
+        const char *want;
+    } cases[] = {
+        { 0, "0" },         { 0.0123456, "0.01235" }, { 75.6123, "75.61" },   { 302.54, "302.5" },
+        { 999.96, "1000" }, { 15000, "15000" },       { 152437.2, "152437" }, { 3e9, "3000000000" },
+        { 2e15, "2e+15" },  { -1234.5, "-1234" },     { 0.00001, "1e-05" },   { INFINITY, "inf" },
     };
     char out[HUMAN_TEXT_MAX];
 
@@ -160,7 +244,10 @@ static void test_numbers_alone(void **state)
 
 static void test_rounding(void **state)
 {
-    static const struct { double values[3]; const char *want[3]; } cases[] = {
+    static const struct {
+        double values[3];
+        const char *want[3];
+    } cases[] = {
         { { 2.303, 0.51274, 0.004 }, { "2.3030", "0.5127", "0.0040" } },
         { { 1, 20, 300 }, { "1", "20", "300" } },
         { { 123456.7, 3.2, 0 }, { "123456.7", "3.2", "0.0" } },
@@ -183,7 +270,9 @@ static void test_rounding(void **state)
 }
 
 static const struct table_column columns[] = {
-    { .title = "run", .cut = 1 }, { .title = "points", .right = 1, .leave_out = 1 }, { .title = "last", .right = 1 },
+    { .title = "run", .cut = 1 },
+    { .title = "points", .right = 1, .leave_out = 1 },
+    { .title = "last", .right = 1 },
     { .title = "what", .leave_out = 2 },
 };
 
@@ -202,20 +291,32 @@ static void fill(struct table *t)
 
 static void test_table(void **state)
 {
-    static const struct { size_t indent; int width; size_t left_out; const char *want; } cases[] = {
-        { 0, 0, 0, "run                      points    last  what\n"
-                   "mpi/eval/of-a-long-name       7   0.500  fine\n"
-                   "ps                         1234  12.000\n" },
-        { 2, 40, 0, "  run               points    last  what\n"
-                    "  mpi/eval\xe2\x80\xa6ng-name       7   0.500  fine\n"
-                    "  ps                  1234  12.000\n" },
-        { 0, 30, 0, "run       points    last  what\n"
-                    "mpi/\xe2\x80\xa6" "ame       7   0.500  fine\n"
-                    "ps          1234  12.000\n" },
-        { 0, 27, 1, "run          points    last\n"
-                    "mpi/e\xe2\x80\xa6-name" },
+    static const struct {
+        size_t indent;
+        int width;
+        size_t left_out;
+        const char *want;
+    } cases[] = {
+        { 0, 0, 0,
+          "run                      points    last  what\n"
+          "mpi/eval/of-a-long-name       7   0.500  fine\n"
+          "ps                         1234  12.000\n" },
+        { 2, 40, 0,
+          "  run               points    last  what\n"
+          "  mpi/eval\xe2\x80\xa6ng-name       7   0.500  fine\n"
+          "  ps                  1234  12.000\n" },
+        { 0, 30, 0,
+          "run       points    last  what\n"
+          "mpi/\xe2\x80\xa6"
+          "ame       7   0.500  fine\n"
+          "ps          1234  12.000\n" },
+        { 0, 27, 1,
+          "run          points    last\n"
+          "mpi/e\xe2\x80\xa6-name" },
         { 0, 20, 2, "run             last\n" },
-        { 0, 1, 2, "run         last\nmpi/\xe2\x80\xa6" "ame   0.500\nps        12.000\n" }, /* no narrower: it stays readable */
+        { 0, 1, 2,
+          "run         last\nmpi/\xe2\x80\xa6"
+          "ame   0.500\nps        12.000\n" }, /* no narrower: it stays readable */
     };
 
     (void)state;
@@ -247,10 +348,15 @@ static void test_table(void **state)
 static void test_least_width(void **state)
 {
     static const struct table_column named[] = {
-        { .title = "run", .cut = 20 }, { .title = "points", .right = 1, .leave_out = 1 },
+        { .title = "run", .cut = 20 },
+        { .title = "points", .right = 1, .leave_out = 1 },
         { .title = "last", .right = 1, .leave_out = 2 },
     };
-    static const struct { int width; size_t left_out; const char *want; } cases[] = {
+    static const struct {
+        int width;
+        size_t left_out;
+        const char *want;
+    } cases[] = {
         { 40, 0, "run                      points  last\nmpi/eval/of-a-long-name       7   0.5\n" },
         { 34, 0, "run                   points  last\nmpi/eval/o\xe2\x80\xa6long-name       7   0.5\n" },
         { 33, 1, "run                      points\nmpi/eval/of-a-long-name       7\n" },
@@ -277,9 +383,15 @@ static void test_least_width(void **state)
 static void test_short_names(void **state)
 {
     static const struct table_column named[] = {
-        { .title = "run", .cut = 8 }, { .title = "tag", .cut = 8 }, { .title = "points", .right = 1, .leave_out = 1 },
+        { .title = "run", .cut = 8 },
+        { .title = "tag", .cut = 8 },
+        { .title = "points", .right = 1, .leave_out = 1 },
     };
-    static const struct { int width; size_t left_out; const char *want; } cases[] = {
+    static const struct {
+        int width;
+        size_t left_out;
+        const char *want;
+    } cases[] = {
         { 50, 0, "run                   tag              points\nof-a-long-name/of-it  global_step/sec       7\n" },
         { 38, 0, "run            tag              points\nof-a-l\xe2\x80\xa6/of-it  global_step/sec       7\n" },
         { 30, 1, "run            tag\nof-a-l\xe2\x80\xa6/of-it  global_step/sec\n" },
@@ -421,7 +533,8 @@ static void test_progress_of_work(void **state)
     /* 65% are left. Hours, so that a test that waits for its turn changes nothing. */
     assert_string_equal(drawn_work(80, 70 * 3600, name),
                         "eventlog stats: 35% of 12 GiB in 24 runs, 5 d 10 h to go: a/long/nam..un/seed-1");
-    assert_string_equal(drawn_work(67, 70 * 3600, name), "eventlog stats: 35% of 12 GiB in 24 runs, 5 d 10 h to go: a/l..d-1");
+    assert_string_equal(drawn_work(67, 70 * 3600, name),
+                        "eventlog stats: 35% of 12 GiB in 24 runs, 5 d 10 h to go: a/l..d-1");
     assert_string_equal(drawn_work(66, 70 * 3600, name), "eventlog stats: 35% of 12 GiB in 24 runs, 5 d 10 h to go");
     assert_string_equal(drawn_work(40, 70 * 3600, name), "eventlog stats: 35%..ns, 5 d 10 h to go");
 }
@@ -468,14 +581,11 @@ static void test_terminal(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_columns),  cmocka_unit_test(test_cut),       cmocka_unit_test(test_natural_order),
-        cmocka_unit_test(test_figures),  cmocka_unit_test(test_numbers_alone), cmocka_unit_test(test_rounding),
-        cmocka_unit_test(test_table),
-        cmocka_unit_test(test_least_width), cmocka_unit_test(test_short_names), cmocka_unit_test(test_long_cell),
-        cmocka_unit_test(test_many_columns),
-        cmocka_unit_test(test_wrapped),
-        cmocka_unit_test(test_terminal),
-        cmocka_unit_test(test_progress_fits), cmocka_unit_test(test_progress_of_work),
+        cmocka_unit_test(test_columns),   cmocka_unit_test(test_cut),           cmocka_unit_test(test_natural_order),
+        cmocka_unit_test(test_figures),   cmocka_unit_test(test_numbers_alone), cmocka_unit_test(test_rounding),
+        cmocka_unit_test(test_table),     cmocka_unit_test(test_least_width),   cmocka_unit_test(test_short_names),
+        cmocka_unit_test(test_long_cell), cmocka_unit_test(test_many_columns),  cmocka_unit_test(test_wrapped),
+        cmocka_unit_test(test_terminal),  cmocka_unit_test(test_progress_fits), cmocka_unit_test(test_progress_of_work),
     };
 
     return cmocka_run_group_tests_name("table", tests, NULL, NULL);

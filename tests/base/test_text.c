@@ -31,8 +31,15 @@ static void test_buffer(void **state)
 
 static void test_varints(void **state)
 {
-    static const struct { uint64_t v; const char *bytes; int n; } cases[] = {
-        { 0, "\x00", 1 }, { 127, "\x7f", 1 }, { 128, "\x80\x01", 2 }, { 300, "\xac\x02", 2 },
+    static const struct {
+        uint64_t v;
+        const char *bytes;
+        int n;
+    } cases[] = {
+        { 0, "\x00", 1 },
+        { 127, "\x7f", 1 },
+        { 128, "\x80\x01", 2 },
+        { 300, "\xac\x02", 2 },
         { UINT64_MAX, "\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01", 10 },
     };
     uint8_t out[VARINT_MAX];
@@ -66,15 +73,27 @@ static void test_order_of_bytes(void **state)
 
 static void test_utf8_and_json(void **state)
 {
-    static const struct { const char *text, *json, *ascii; } cases[] = {
+    static const struct {
+        const char *text, *json, *ascii;
+    } cases[] = {
         { "a\"b\\c/", "\"a\\\"b\\\\c/\"", "\"a\\\"b\\\\c/\"" },
         { "\n\t\r\b\f\x01", "\"\\n\\t\\r\\b\\f\\u0001\"", "\"\\n\\t\\r\\b\\f\\u0001\"" },
         { "\xc3\xa4", "\"\xc3\xa4\"", "\"\\u00e4\"" },
         { "\xf0\x9f\x98\x80", "\"\xf0\x9f\x98\x80\"", "\"\\ud83d\\ude00\"" },
-        { "x\xff" "y", "\"x\xef\xbf\xbdy\"", "\"x\\ufffdy\"" },
+        { "x\xff"
+          "y",
+          "\"x\xef\xbf\xbdy\"", "\"x\\ufffdy\"" },
     };
-    static const char *const bad[] = { "\x80", "\xc0\x80", "\xc1\xbf", "\xe0\x80\x80", "\xed\xa0\x80", "\xf0\x80\x80\x80",
-                                       "\xf4\x90\x80\x80", "\xf5\x80\x80\x80", "\xe4\xb8", "\xfe" };
+    static const char *const bad[] = { "\x80",
+                                       "\xc0\x80",
+                                       "\xc1\xbf",
+                                       "\xe0\x80\x80",
+                                       "\xed\xa0\x80",
+                                       "\xf0\x80\x80\x80",
+                                       "\xf4\x90\x80\x80",
+                                       "\xf5\x80\x80\x80",
+                                       "\xe4\xb8",
+                                       "\xfe" };
     struct buffer b = BUFFER_EMPTY;
     size_t place = 9;
 
@@ -87,7 +106,8 @@ static void test_utf8_and_json(void **state)
     for (size_t n = 0; n < 20; n++) { /* behind so much ASCII, of which words are taken at once */
         char text[32] = "abcdefghijklmnopqrst";
 
-        strcpy(text + n, "\xc3\xa4z\xff" "end");
+        strcpy(text + n, "\xc3\xa4z\xff"
+                         "end");
         assert_false(utf8_valid(text, n + 7, &place));
         assert_int_equal(place, n + 3);
         assert_true(utf8_valid(text, n + 3, NULL));
@@ -111,8 +131,12 @@ static int parse(const char *line, int64_t *steps, int *sync, const char **mode,
         { OPTION_FLAG, 0, "sync", sync, NULL, "Wait.", NULL, 0, 0, 0 },
         { OPTION_CHOICE, 0, "run-option", mode, "NAME", "Which.", "mpi|ps|single", 0, 0, 0 },
     };
-    struct options o = { .program = "trainer", .usage = "[OPTION...]", .summary = "Trains.",
-                         .examples = "  trainer\n", .table = table, .count = 3 };
+    struct options o = { .program = "trainer",
+                         .usage = "[OPTION...]",
+                         .summary = "Trains.",
+                         .examples = "  trainer\n",
+                         .table = table,
+                         .count = 3 };
     static char copy[200];
     char *argv[20] = { copy };
     int argc = 1, rc;
@@ -128,10 +152,17 @@ static int parse(const char *line, int64_t *steps, int *sync, const char **mode,
 
 static void test_options(void **state)
 {
-    static const struct { const char *line, *says; } refused[] = {
-        { "--max-step 7", "--max-steps" }, { "--max-steps 101", "max-steps" }, { "--max-steps 7x", "max-steps" },
-        { "--max-steps", "max-steps" }, { "--run-option mp", "did you mean mpi?" }, { "--sync=3", "sync" },
-        { "-q", "-q" },                    { "--zzzzzz", "zzzzzz" },
+    static const struct {
+        const char *line, *says;
+    } refused[] = {
+        { "--max-step 7", "--max-steps" },
+        { "--max-steps 101", "max-steps" },
+        { "--max-steps 7x", "max-steps" },
+        { "--max-steps", "max-steps" },
+        { "--run-option mp", "did you mean mpi?" },
+        { "--sync=3", "sync" },
+        { "-q", "-q" },
+        { "--zzzzzz", "zzzzzz" },
     };
     const char *mode = "single";
     int64_t steps = 5;
@@ -140,8 +171,9 @@ static void test_options(void **state)
     struct error e = { 0 };
 
     (void)state;
-    assert_int_equal(parse("a --max-steps=9 b --no-sync --run-option ps -- --c", &steps, &sync, &mode, &positional, rest,
-                           &e), OPTIONS_RUN);
+    assert_int_equal(
+        parse("a --max-steps=9 b --no-sync --run-option ps -- --c", &steps, &sync, &mode, &positional, rest, &e),
+        OPTIONS_RUN);
     assert_true(steps == 9 && !sync && strcmp(mode, "ps") == 0 && positional == 3);
     assert_string_equal(rest[0], "a");
     assert_string_equal(rest[2], "--c");
@@ -169,10 +201,25 @@ static void test_choices(void **state)
 /* A flag that may take a count: the next word is the count if it is one, and never an option's or a file's name. */
 static void test_counts(void **state)
 {
-    static const struct { const char *line; int64_t keep; int sync; } cases[] = { /* keep -1: refused */
-        { "", 7, 0 }, { "--keep", 1, 0 }, { "--keep 3", 3, 0 }, { "--keep=4", 4, 0 }, { "--keep --sync", 1, 1 },
-        { "--keep 3 --sync", 3, 1 }, { "--keep 3 --keep", 1, 0 }, { "--no-keep", 0, 0 }, { "--keep 3 --no-keep", 0, 0 },
-        { "--keep 0", -1, 0 }, { "--keep 11", -1, 0 }, { "--keep=", -1, 0 }, { "--keep=x", -1, 0 },
+    static const struct {
+        const char *line;
+        int64_t keep;
+        int sync;
+    } cases[] = {
+        /* keep -1: refused */
+        { "", 7, 0 },
+        { "--keep", 1, 0 },
+        { "--keep 3", 3, 0 },
+        { "--keep=4", 4, 0 },
+        { "--keep --sync", 1, 1 },
+        { "--keep 3 --sync", 3, 1 },
+        { "--keep 3 --keep", 1, 0 },
+        { "--no-keep", 0, 0 },
+        { "--keep 3 --no-keep", 0, 0 },
+        { "--keep 0", -1, 0 },
+        { "--keep 11", -1, 0 },
+        { "--keep=", -1, 0 },
+        { "--keep=x", -1, 0 },
         { "--no-keep=3", -1, 0 },
     };
 
@@ -202,9 +249,9 @@ static void test_counts(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_buffer),  cmocka_unit_test(test_varints),
-        cmocka_unit_test(test_order_of_bytes), cmocka_unit_test(test_utf8_and_json),
-        cmocka_unit_test(test_options), cmocka_unit_test(test_choices), cmocka_unit_test(test_counts),
+        cmocka_unit_test(test_buffer),        cmocka_unit_test(test_varints), cmocka_unit_test(test_order_of_bytes),
+        cmocka_unit_test(test_utf8_and_json), cmocka_unit_test(test_options), cmocka_unit_test(test_choices),
+        cmocka_unit_test(test_counts),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -36,7 +36,8 @@
 
 #define NEXT(name) ((__typeof__(&name))dlsym(RTLD_NEXT, #name))
 
-enum call { /* what a call does, bits */
+/* what a call does, bits */
+enum call {
     OPENS = 1,
     CREATES = 2, /* a name */
     WRITES = 4,
@@ -224,12 +225,12 @@ static mode_t mode_of(int flags, va_list list)
     return flags & (O_CREAT | O_TMPFILE) ? va_arg(list, mode_t) : 0;
 }
 
-#define OPEN()                                                                                                         \
-    va_list list;                                                                                                      \
-    mode_t mode;                                                                                                       \
-                                                                                                                       \
-    va_start(list, flags);                                                                                             \
-    mode = mode_of(flags, list);                                                                                       \
+#define OPEN() \
+    va_list list; \
+    mode_t mode; \
+\
+    va_start(list, flags); \
+    mode = mode_of(flags, list); \
     va_end(list)
 
 int open(const char *path, int flags, ...)

@@ -101,10 +101,10 @@ static inline void fixture_read(struct fixture *f, const char *name, struct buff
 }
 
 /* The sentence must hold these words. */
-#define assert_says(e, words)                                                                                         \
-    do {                                                                                                              \
-        if (!strstr((e).message, words))                                                                              \
-            fail_msg("wanted \"%s\" in \"%s\"", words, (e).message);                                                  \
+#define assert_says(e, words) \
+    do { \
+        if (!strstr((e).message, words)) \
+            fail_msg("wanted \"%s\" in \"%s\"", words, (e).message); \
     } while (0)
 
 #endif

@@ -28,7 +28,11 @@ static void assert_file_is(struct fixture *f, const char *name, const char *text
 
 static void test_names(void **state)
 {
-    static const struct { const char *name; int64_t step; int temporary; } cases[] = {
+    static const struct {
+        const char *name;
+        int64_t step;
+        int temporary;
+    } cases[] = {
         { "model.ckpt-700", 700, 0 },
         { "model.ckpt-00000700", 700, 0 },
         { "a-b-3", 3, 0 },
@@ -60,7 +64,10 @@ static void test_names(void **state)
 
 static void test_other_formats(void **state)
 {
-    static const struct { const char *file; int64_t step; } cases[] = {
+    static const struct {
+        const char *file;
+        int64_t step;
+    } cases[] = {
         { "model-700.safetensors", 700 },
         { "model700.safetensors", 700 },
         { "7.safetensors", 7 },
@@ -111,10 +118,11 @@ static void test_commit_and_newest(void **state)
         if (checkpoint_directory_commit(NULL, f->directory, name, 3, &e) != OK)
             fail_msg("%s", e.message);
     }
-    assert_file_is(f, "checkpoint", "model_checkpoint_path: \"model.ckpt-400\"\n"
-                                    "all_model_checkpoint_paths: \"model.ckpt-200\"\n"
-                                    "all_model_checkpoint_paths: \"model.ckpt-300\"\n"
-                                    "all_model_checkpoint_paths: \"model.ckpt-400\"\n");
+    assert_file_is(f, "checkpoint",
+                   "model_checkpoint_path: \"model.ckpt-400\"\n"
+                   "all_model_checkpoint_paths: \"model.ckpt-200\"\n"
+                   "all_model_checkpoint_paths: \"model.ckpt-300\"\n"
+                   "all_model_checkpoint_paths: \"model.ckpt-400\"\n");
     assert_false(fixture_exists(f, "model.ckpt-100.index"));
     assert_false(fixture_exists(f, "model.ckpt-100.data-00000-of-00001"));
     assert_int_equal(checkpoint_directory_list(f->directory, &list, &e), OK);
@@ -126,10 +134,11 @@ static void test_commit_and_newest(void **state)
     assert_string_equal(name, "model.ckpt-400");
     /* Saved again: it moves to the end. */
     assert_int_equal(checkpoint_directory_commit(NULL, f->directory, "model.ckpt-200", 3, &e), OK);
-    assert_file_is(f, "checkpoint", "model_checkpoint_path: \"model.ckpt-200\"\n"
-                                    "all_model_checkpoint_paths: \"model.ckpt-300\"\n"
-                                    "all_model_checkpoint_paths: \"model.ckpt-400\"\n"
-                                    "all_model_checkpoint_paths: \"model.ckpt-200\"\n");
+    assert_file_is(f, "checkpoint",
+                   "model_checkpoint_path: \"model.ckpt-200\"\n"
+                   "all_model_checkpoint_paths: \"model.ckpt-300\"\n"
+                   "all_model_checkpoint_paths: \"model.ckpt-400\"\n"
+                   "all_model_checkpoint_paths: \"model.ckpt-200\"\n");
     assert_int_equal(checkpoint_directory_newest(f->directory, name, sizeof name, &e), 1);
     assert_string_equal(name, "model.ckpt-200");
     assert_int_equal(checkpoint_directory_list_newest_last(f->directory, &list, &e), OK);
@@ -193,7 +202,7 @@ static void test_moved_directory(void **state)
 
     put_checkpoint(f, "model.ckpt-1");
     put_checkpoint(f, "model.ckpt-2");
-    put_checkpoint(f, "model.ckpt-9"); /* not listed: never deleted */
+    put_checkpoint(f, "model.ckpt-9");  /* not listed: never deleted */
     put_checkpoint(f, "model.ckpt-11"); /* its files begin like model.ckpt-1's */
     fixture_write(f, "model.ckpt-1.meta", "x", 1);
     fixture_write(f, "model.ckpt-1.data-00001-of-00002", "x", 1);
@@ -203,9 +212,10 @@ static void test_moved_directory(void **state)
     assert_string_equal(name, "model.ckpt-2");
     put_checkpoint(f, "model.ckpt-10");
     assert_int_equal(checkpoint_directory_commit(NULL, f->directory, "model.ckpt-10", 2, &e), OK);
-    assert_file_is(f, "checkpoint", "model_checkpoint_path: \"model.ckpt-10\"\n"
-                                    "all_model_checkpoint_paths: \"model.ckpt-2\"\n"
-                                    "all_model_checkpoint_paths: \"model.ckpt-10\"\n");
+    assert_file_is(f, "checkpoint",
+                   "model_checkpoint_path: \"model.ckpt-10\"\n"
+                   "all_model_checkpoint_paths: \"model.ckpt-2\"\n"
+                   "all_model_checkpoint_paths: \"model.ckpt-10\"\n");
     assert_false(fixture_exists(f, "model.ckpt-1.index"));
     assert_false(fixture_exists(f, "model.ckpt-1.meta"));
     assert_false(fixture_exists(f, "model.ckpt-1.data-00001-of-00002"));
@@ -261,8 +271,12 @@ static void test_disagreements(void **state)
 
 static void test_broken_state_file(void **state)
 {
-    static const char *const texts[] = { "", "\xff\xfe", "model_checkpoint_path: \"cut", "model_checkpoint_path: \"\"",
-                                         "model_checkpoint_path: \"../../etc/passwd\"", "a: [[[[" };
+    static const char *const texts[] = { "",
+                                         "\xff\xfe",
+                                         "model_checkpoint_path: \"cut",
+                                         "model_checkpoint_path: \"\"",
+                                         "model_checkpoint_path: \"../../etc/passwd\"",
+                                         "a: [[[[" };
     struct fixture *f = *state;
     struct checkpoint_list list;
     struct error e = { 0 };
@@ -291,7 +305,11 @@ static void test_broken_state_file(void **state)
 
 static void test_training_state(void **state)
 {
-    static const struct { const char *text; int rc; const char *says; } cases[] = {
+    static const struct {
+        const char *text;
+        int rc;
+        const char *says;
+    } cases[] = {
         { "{\"state\":\"finished\",\"global_step\":12,\"new\":[1]}", 1, "" },
         { "{\"state\":\"paused\"}", ERR_CORRUPT, "running, finished, stopped, failed" },
         { "{}", ERR_CORRUPT, "running, finished, stopped, failed" },
@@ -301,13 +319,25 @@ static void test_training_state(void **state)
         { "", ERR_CORRUPT, "line" },
     };
     struct fixture *f = *state;
-    struct training_state s = { .state = "stopped", .run_option = "mpi",
+    struct training_state s = { .state = "stopped",
+                                .run_option = "mpi",
                                 .process = { .host = "h\"ost", .boot = "b", .pid = 7, .start = 1234 },
-                                .stepped = 1700000001, .steps_per_second = 0.125, .images_per_second = 16,
-                                .signal = "SIGTERM", .global_step = 123456789012, .max_steps = 5, .world_size = 4,
-                                .started = 1700000000.25, .updated = 1700000001.5, .reason = "a \\ b",
-                                .model = "lenet", .data = "mnist", .optimizer = "adam", .batch_size = 128,
-                                .learning_rate = 0.1 }, got;
+                                .stepped = 1700000001,
+                                .steps_per_second = 0.125,
+                                .images_per_second = 16,
+                                .signal = "SIGTERM",
+                                .global_step = 123456789012,
+                                .max_steps = 5,
+                                .world_size = 4,
+                                .started = 1700000000.25,
+                                .updated = 1700000001.5,
+                                .reason = "a \\ b",
+                                .model = "lenet",
+                                .data = "mnist",
+                                .optimizer = "adam",
+                                .batch_size = 128,
+                                .learning_rate = 0.1 },
+                          got;
     struct buffer text = BUFFER_EMPTY;
     struct error e = { 0 };
 

@@ -156,9 +156,15 @@ static void test_hostile_headers(void **state)
 /* 254 dimensions, and JSON of 64 KiB for one tensor, are the most. */
 static void test_limits(void **state)
 {
-    static const struct { int rank; size_t more; const char *says; } cases[] = {
-        { 254, 0, NULL }, { 255, 0, "more than 254 dimensions" },
-        { 1, 65000, NULL }, { 1, 66000, "more JSON" },
+    static const struct {
+        int rank;
+        size_t more;
+        const char *says;
+    } cases[] = {
+        { 254, 0, NULL },
+        { 255, 0, "more than 254 dimensions" },
+        { 1, 65000, NULL },
+        { 1, 66000, "more JSON" },
     };
 
     (void)state;
@@ -260,8 +266,9 @@ static void test_wrong_writing(void **state)
     struct error e = { 0 };
 
     for (int i = 0; i < 5; i++)
-        large[i] = (struct safetensors_tensor){ .name = &"abcde"[i], .name_length = 1, .dtype = "U8", .rank = 1,
-                                                .shape = quarter };
+        large[i] = (struct safetensors_tensor){
+            .name = &"abcde"[i], .name_length = 1, .dtype = "U8", .rank = 1, .shape = quarter
+        };
     assert_int_equal(safetensors_layout(large, 4, &e), OK);
     assert_int_equal(safetensors_layout(large, 5, &e), ERR_ARG);
     assert_says(e, "more bytes than a file can hold");

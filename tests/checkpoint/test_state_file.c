@@ -6,9 +6,13 @@
 #include <time.h>
 
 /* wanted: newest, then "|" and each path; NULL: refused. */
-static const struct { const char *name, *text, *wanted; } cases[] = {
-    { "as TensorFlow writes it", "model_checkpoint_path: \"m-2\"\nall_model_checkpoint_paths: \"m-1\"\n"
-                                 "all_model_checkpoint_paths: \"m-2\"\n", "m-2|m-1|m-2" },
+static const struct {
+    const char *name, *text, *wanted;
+} cases[] = {
+    { "as TensorFlow writes it",
+      "model_checkpoint_path: \"m-2\"\nall_model_checkpoint_paths: \"m-1\"\n"
+      "all_model_checkpoint_paths: \"m-2\"\n",
+      "m-2|m-1|m-2" },
     { "empty", "", "" },
     { "only a comment", "# nothing\n  # more", "" },
     { "empty path", "model_checkpoint_path: \"\"", "" },
@@ -19,16 +23,22 @@ static const struct { const char *name, *text, *wanted; } cases[] = {
     { "raw UTF-8", "model_checkpoint_path: \"\xc3\xa4\"", "\xc3\xa4" },
     { "unicode escapes", "model_checkpoint_path: \"\\u00e4\\U0001F600\"", "\xc3\xa4\xf0\x9f\x98\x80" },
     { "strings join", "model_checkpoint_path: \"a\" 'b'\n  \"c\" # end\n", "abc" },
-    { "separators", "model_checkpoint_path: \"a\"; all_model_checkpoint_paths: \"b\", all_model_checkpoint_paths: \"c\"",
-      "a|b|c" },
-    { "list", "all_model_checkpoint_paths: [\"b\", 'c' \"d\" , \"e\"] all_model_checkpoint_paths: [] "
-              "all_model_checkpoint_paths: \"f\"", "|b|cd|e|f" },
+    { "separators",
+      "model_checkpoint_path: \"a\"; all_model_checkpoint_paths: \"b\", all_model_checkpoint_paths: \"c\"", "a|b|c" },
+    { "list",
+      "all_model_checkpoint_paths: [\"b\", 'c' \"d\" , \"e\"] all_model_checkpoint_paths: [] "
+      "all_model_checkpoint_paths: \"f\"",
+      "|b|cd|e|f" },
     { "comment between", "model_checkpoint_path # here\n : # there\n \"a\"", "a" },
     { "the last one counts", "model_checkpoint_path: \"a\" model_checkpoint_path: \"b\"", "b" },
-    { "unknown fields", "a: 1 b: -2.5e3f c: word d { e: \"}\" f < g: [1, 2, {h: 3}] > } [x.y/z] { i: 1 } j: [] "
-                        "k: { } l: - 3 m: 0x1F model_checkpoint_path: \"p\" n: inf", "p" },
-    { "times", "all_model_checkpoint_timestamps: 1700000000.1234567 all_model_checkpoint_timestamps: [1, 2.5e0] "
-               "last_preserved_timestamp: -1.5f model_checkpoint_path: \"p\"", "p" },
+    { "unknown fields",
+      "a: 1 b: -2.5e3f c: word d { e: \"}\" f < g: [1, 2, {h: 3}] > } [x.y/z] { i: 1 } j: [] "
+      "k: { } l: - 3 m: 0x1F model_checkpoint_path: \"p\" n: inf",
+      "p" },
+    { "times",
+      "all_model_checkpoint_timestamps: 1700000000.1234567 all_model_checkpoint_timestamps: [1, 2.5e0] "
+      "last_preserved_timestamp: -1.5f model_checkpoint_path: \"p\"",
+      "p" },
     { "cut string", "model_checkpoint_path: \"m", NULL },
     { "newline in a string", "model_checkpoint_path: \"m\n\"", NULL },
     { "no quotes", "model_checkpoint_path: m", NULL },

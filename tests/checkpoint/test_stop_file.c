@@ -7,8 +7,13 @@
 
 static void test_there_and_back(void **state)
 {
-    struct stop_file s = { .reason = "no better \"loss\" in 5 evaluations", .metric = "loss", .best_step = 700,
-                           .best_checkpoint = "model.ckpt-700", .best_value = 0.25, .step = 1200, .written = 1.5e9 };
+    struct stop_file s = { .reason = "no better \"loss\" in 5 evaluations",
+                           .metric = "loss",
+                           .best_step = 700,
+                           .best_checkpoint = "model.ckpt-700",
+                           .best_value = 0.25,
+                           .step = 1200,
+                           .written = 1.5e9 };
     struct fixture *f = *state;
     struct stop_file got;
 
@@ -27,7 +32,10 @@ static void test_there_and_back(void **state)
 
 static void test_of_others(void **state)
 {
-    static const struct { const char *text, *reason; int rc; } cases[] = {
+    static const struct {
+        const char *text, *reason;
+        int rc;
+    } cases[] = {
         { "{\"reason\":\"by hand\"}", "by hand", OK },
         { "{\"reason\":\"by hand\",\"step\":\"x\",\"metric\":7,\"more\":{}}", "by hand", OK },
         { "", "line", ERR_CORRUPT },

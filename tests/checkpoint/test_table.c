@@ -9,11 +9,13 @@
 #include "tests/checkpoint/sha256.h"
 
 /* model.ckpt-700.index with a snappy data block. */
+/* clang-format off */
 static const char snappy_hex[] =
     "77ec00000608011a020801000c0f636f6e76312f62696173657308011204120208022808" "3553f643d80c19112f4578706f6e656e7469"
     "616c4d6f76696e67184176657261676511" "2bac2008280835ae10eb81000b0d676c6f62616c5f7374657008091200201028"
     "0835d7ef4bd20000000001000000019481a2e7" "000000000100000000c0f2a1b0" "0001026800750000000001000000"
     "00306b20ff" "7a0887010e";
+/* clang-format on */
 
 struct entry_copy {
     char key[64];
@@ -103,12 +105,12 @@ static void test_broken_files(void **state)
     struct error e = { 0 };
 
     (void)state;
-#define REFUSED(n, words)                                                                                             \
-    do {                                                                                                              \
-        assert_int_equal(table_read("m.index", file, n, ignore_entry, NULL, &e), ERR_CORRUPT);                        \
-        assert_says(e, "m.index: ");                                                                                  \
-        assert_says(e, words);                                                                                        \
-        memcpy(file, small_index, sizeof file);                                                                       \
+#define REFUSED(n, words) \
+    do { \
+        assert_int_equal(table_read("m.index", file, n, ignore_entry, NULL, &e), ERR_CORRUPT); \
+        assert_says(e, "m.index: "); \
+        assert_says(e, words); \
+        memcpy(file, small_index, sizeof file); \
     } while (0)
     memcpy(file, small_index, sizeof file);
     REFUSED(0, "too short: 0 bytes");
@@ -162,8 +164,12 @@ static void build_large(struct buffer *out, int tensors)
     table_builder_add(&t, "", 0, value.data, value.length);
     for (int i = 0; i < tensors; i++) {
         int64_t shape = i % 7 + 1;
-        struct tensor_entry entry = { .name = name, .type = TENSOR_FLOAT, .rank = 1, .shape = &shape,
-                                      .offset = offset, .size = 4 * shape,
+        struct tensor_entry entry = { .name = name,
+                                      .type = TENSOR_FLOAT,
+                                      .rank = 1,
+                                      .shape = &shape,
+                                      .offset = offset,
+                                      .size = 4 * shape,
                                       .crc = crc32c_mask(crc32c(zeros, 4 * (size_t)shape)) };
 
         buffer_clear(&value);
@@ -304,6 +310,7 @@ static void test_every_damaged_byte(void **state)
 /* The index of the CIFAR-10 tutorial at step 2000, which TensorFlow 1.x wrote: two shards. */
 static void test_real_index(void **state)
 {
+    /* clang-format off */
     static const struct { const char *key; int type, shard, offset; uint32_t crc; int64_t shape[5]; } rows[] = {
         { "conv1/biases", 1, 1, 0, 0x761b1ef3, { 64 } },
         { "conv1/biases/ExponentialMovingAverage", 1, 1, 256, 0xb81ede54, { 64 } },
@@ -331,6 +338,7 @@ static void test_real_index(void **state)
         { "softmax_linear/weights/ExponentialMovingAverage", 1, 1, 8538704, 0xa9db09a3, { 192, 10 } },
         { "total_loss/avg", 1, 0, 20, 0x39020ffc, { 0 } },
     };
+    /* clang-format on */
     struct buffer file = BUFFER_EMPTY, value = BUFFER_EMPTY;
     struct table_builder t;
     struct error e = { 0 };
@@ -341,8 +349,12 @@ static void test_real_index(void **state)
     bundle_header_encode(&value, 2);
     table_builder_add(&t, "", 0, value.data, value.length);
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        struct tensor_entry entry = { .name = rows[i].key, .type = rows[i].type, .shape = rows[i].shape,
-                                      .shard = rows[i].shard, .offset = rows[i].offset, .crc = rows[i].crc };
+        struct tensor_entry entry = { .name = rows[i].key,
+                                      .type = rows[i].type,
+                                      .shape = rows[i].shape,
+                                      .shard = rows[i].shard,
+                                      .offset = rows[i].offset,
+                                      .crc = rows[i].crc };
         uint64_t elements;
 
         while (rows[i].shape[entry.rank])
@@ -364,12 +376,14 @@ static void test_real_index(void **state)
 
 static void test_slice_numbers(void **state)
 {
+    /* clang-format off */
     static const struct { int64_t v; const char *bytes; size_t n; } cases[] = {
         { 0, "\x80", 1 },  { 1, "\x81", 1 },        { 63, "\xbf", 1 },           { 64, "\xc0\x40", 2 },
         { 100, "\xc0\x64", 2 }, { 8191, "\xdf\xff", 2 }, { 8192, "\xe0\x20\x00", 3 },
         { 1000000, "\xef\x42\x40", 3 }, { 0x424242, "\xf0\x42\x42\x42", 4 }, { -1, "\x7f", 1 }, { -64, "\x40", 1 },
         { -65, "\x3f\xbf", 2 }, { -0x800, "\x38\x00", 2 },
     };
+    /* clang-format on */
 
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -397,6 +411,7 @@ static void test_slice_numbers(void **state)
 /* One entry's bytes against what is wanted of them. */
 static void test_entries(void **state)
 {
+    /* clang-format off */
     static const struct { const char *name, *hex; int rc; const char *says; } cases[] = {
         { "conv1/biases", "08011204120208022808" "3553f643d8", OK, "" },
         { "size does not match", "0801120412020802280c" "3553f643d8", ERR_CORRUPT, "does not match its shape" },
@@ -424,6 +439,7 @@ static void test_entries(void **state)
         { "slice rank", "0801120412020802" "3a00", ERR_CORRUPT, "has 0 dimensions, the tensor 1" },
         { "slice beyond", "0801120412020802" "3a060a0408011002", ERR_CORRUPT, "does not lie within dimension 0" },
     };
+    /* clang-format on */
     struct tensor_entry *entry;
     uint8_t bytes[128];
 
@@ -441,17 +457,28 @@ static void test_entries(void **state)
 
 static void test_headers(void **state)
 {
-    static const struct { const char *hex; int rc; const char *says; } cases[] = {
+    static const struct {
+        const char *hex;
+        int rc;
+        const char *says;
+    } cases[] = {
         { "08011a020801", OK, "" },
         { "0802", OK, "" }, /* no version: before September 2016 */
         { "08011a0408011002", ERR_CORRUPT, "reader of version 2" },
         { "08011a0408011801", ERR_CORRUPT, "excludes" },
-        { "08011a05" "08011a0101", ERR_CORRUPT, "excludes" },
+        { "08011a05"
+          "08011a0101",
+          ERR_CORRUPT, "excludes" },
         { "080110011a020801", ERR_CORRUPT, "big-endian" },
         { "1a020801", ERR_CORRUPT, "0 shards" },
         { "08", ERR_CORRUPT, "not a BundleHeaderProto" },
-        { "0801" "800000", ERR_CORRUPT, "the header has a field with an invalid number" },
-        { "0801" "1a050801" "800000", ERR_CORRUPT, "the header has a field with an invalid number" },
+        { "0801"
+          "800000",
+          ERR_CORRUPT, "the header has a field with an invalid number" },
+        { "0801"
+          "1a050801"
+          "800000",
+          ERR_CORRUPT, "the header has a field with an invalid number" },
     };
     uint8_t bytes[64];
     int32_t shards;
@@ -469,7 +496,12 @@ static void test_headers(void **state)
 static void test_slices(void **state)
 {
     static const int64_t shape[] = { 4, 4 };
-    static const struct { int n; int64_t box[4][4]; const char *says; } cases[] = { /* row, column, rows, columns */
+    static const struct {
+        int n;
+        int64_t box[4][4];
+        const char *says;
+    } cases[] = {
+        /* row, column, rows, columns */
         { 2, { { 0, 0, 2, -1 }, { 2, 0, 2, -1 } }, NULL },
         { 4, { { 0, 0, 2, 2 }, { 0, 2, 2, 2 }, { 2, 0, 2, 2 }, { 2, 2, 2, 2 } }, NULL },
         { 3, { { 0, 0, 4, 2 }, { 0, 2, 1, 2 }, { 1, 2, 3, 2 } }, NULL },
@@ -482,8 +514,9 @@ static void test_slices(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct tensor_slice slices[4];
-        struct tensor_entry entry = { .name = "v", .rank = 2, .shape = shape, .elements = 16, .slice = slices,
-                                      .slices = (size_t)cases[i].n };
+        struct tensor_entry entry = {
+            .name = "v", .rank = 2, .shape = shape, .elements = 16, .slice = slices, .slices = (size_t)cases[i].n
+        };
         struct error e = { 0 };
         int rc;
 
@@ -498,11 +531,16 @@ static void test_slices(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_small_and_snappy), cmocka_unit_test(test_broken_files),
-        cmocka_unit_test(test_two_blocks),       cmocka_unit_test(test_every_damaged_byte),
-        cmocka_unit_test(test_real_index),       cmocka_unit_test(test_slice_numbers),
-        cmocka_unit_test(test_entries),          cmocka_unit_test(test_headers),
-        cmocka_unit_test(test_slices),           cmocka_unit_test(test_restarts),
+        cmocka_unit_test(test_small_and_snappy),
+        cmocka_unit_test(test_broken_files),
+        cmocka_unit_test(test_two_blocks),
+        cmocka_unit_test(test_every_damaged_byte),
+        cmocka_unit_test(test_real_index),
+        cmocka_unit_test(test_slice_numbers),
+        cmocka_unit_test(test_entries),
+        cmocka_unit_test(test_headers),
+        cmocka_unit_test(test_slices),
+        cmocka_unit_test(test_restarts),
         cmocka_unit_test(test_empty_first_block),
     };
 

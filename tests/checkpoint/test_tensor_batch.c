@@ -32,7 +32,8 @@ static void write_bundle(struct fixture *f, const char *name, int use_thread)
     assert_int_equal(tensor_bundle_writer_add(w, "c", TENSOR_FLOAT, 1, three, values + 7, 12, NULL), OK);
     for (int i = 0; i < 2; i++)
         assert_int_equal(tensor_bundle_writer_add_slice(w, "d", TENSOR_FLOAT, 2, rows, start[i], length[i],
-                                                        values + 6 * i, i ? 8 : 24, NULL), OK);
+                                                        values + 6 * i, i ? 8 : 24, NULL),
+                         OK);
     assert_int_equal(tensor_bundle_writer_add(w, "e", TENSOR_FLOAT, 2, none, "", 0, NULL), OK);
     assert_int_equal(tensor_bundle_writer_begin(w, "f", TENSOR_FLOAT, 1, large, NULL), OK);
     assert_int_equal(tensor_bundle_writer_append(w, values + 5, (LARGE - 5) * 4, NULL), OK);
@@ -108,9 +109,13 @@ static void test_thread_beside_writes_the_same(void **state)
 
 static void test_damage_is_found(void **state)
 {
-    static const struct { off_t at; const char *says; } places[] = {
-        { 100, "tensor a" }, { 4 * LARGE - 1, "tensor a" }, { 4 * LARGE + 8, "tensor b" },
-        { 4 * LARGE + 30, "tensor d" }, { 8 * LARGE, "tensor f" },
+    static const struct {
+        off_t at;
+        const char *says;
+    } places[] = {
+        { 100, "tensor a" },           { 4 * LARGE - 1, "tensor a" },
+        { 4 * LARGE + 8, "tensor b" }, { 4 * LARGE + 30, "tensor d" },
+        { 8 * LARGE, "tensor f" },
     };
     struct tensors t;
 

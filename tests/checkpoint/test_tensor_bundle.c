@@ -24,7 +24,8 @@ static void write_small(struct fixture *f, const char *prefix)
     assert_int_equal(tensor_bundle_writer_open(&w, NULL, fixture_path(f, prefix), &e), OK);
     assert_int_equal(tensor_bundle_writer_add(w, "conv1/biases", TENSOR_FLOAT, 1, two, small_data, 8, &e), OK);
     assert_int_equal(tensor_bundle_writer_add(w, "conv1/biases/ExponentialMovingAverage", TENSOR_FLOAT, 1, two,
-                                              small_data + 8, 8, &e), OK);
+                                              small_data + 8, 8, &e),
+                     OK);
     assert_int_equal(tensor_bundle_writer_add(w, "global_step", TENSOR_INT64, 0, NULL, small_data + 16, 8, &e), OK);
     if (tensor_bundle_writer_finish(w, &e) != OK)
         fail_msg("%s", e.message);
@@ -107,7 +108,8 @@ static void test_written_in_pieces(void **state)
     }
     assert_int_equal(tensor_bundle_writer_append(w, small_data, 1, &e), ERR_ARG);
     assert_int_equal(tensor_bundle_writer_add(w, "conv1/biases/ExponentialMovingAverage", TENSOR_FLOAT, 1, two,
-                                              small_data + 8, 8, &e), OK);
+                                              small_data + 8, 8, &e),
+                     OK);
     assert_int_equal(tensor_bundle_writer_begin(w, "global_step", TENSOR_INT64, 0, NULL, &e), OK);
     assert_int_equal(tensor_bundle_writer_append(w, small_data + 16, 8, &e), OK);
     assert_int_equal(tensor_bundle_writer_finish(w, &e), OK);
@@ -136,19 +138,19 @@ static void test_slices(void **state)
     float got[8];
 
     assert_int_equal(tensor_bundle_writer_open(&w, NULL, fixture_path(f, "m-1"), &e), OK);
-    assert_int_equal(tensor_bundle_writer_add_slice(w, "emb/mat", TENSOR_FLOAT, 2, shape, first, length, values, 16,
-                                                    &e), OK);
-    assert_int_equal(tensor_bundle_writer_add_slice(w, "emb/mat", TENSOR_FLOAT, 2, shape, second, length, values + 4,
-                                                    16, &e), OK);
+    assert_int_equal(
+        tensor_bundle_writer_add_slice(w, "emb/mat", TENSOR_FLOAT, 2, shape, first, length, values, 16, &e), OK);
+    assert_int_equal(
+        tensor_bundle_writer_add_slice(w, "emb/mat", TENSOR_FLOAT, 2, shape, second, length, values + 4, 16, &e), OK);
     assert_int_equal(tensor_bundle_writer_finish(w, &e), OK);
     assert_sum(f, "m-1.index", 208, "b0be4f60d94d801366a72e9940122857710f08f48ccf330c1d6f149386f1bca6");
     assert_sum(f, "m-1.data-00000-of-00001", 32, "0571cfe42be5c7b95de9afc7c7ba1286fb7a2ef10a9035f8d6b87d21a3bc8387");
     /* The same tensor cut along its columns, which do not lie together. */
     assert_int_equal(tensor_bundle_writer_open(&w, NULL, fixture_path(f, "m-2"), &e), OK);
-    assert_int_equal(tensor_bundle_writer_add_slice(w, "emb/mat", TENSOR_FLOAT, 2, shape, first, left, columns, 16,
-                                                    &e), OK);
-    assert_int_equal(tensor_bundle_writer_add_slice(w, "emb/mat", TENSOR_FLOAT, 2, shape, right, left, columns + 4, 16,
-                                                    &e), OK);
+    assert_int_equal(tensor_bundle_writer_add_slice(w, "emb/mat", TENSOR_FLOAT, 2, shape, first, left, columns, 16, &e),
+                     OK);
+    assert_int_equal(
+        tensor_bundle_writer_add_slice(w, "emb/mat", TENSOR_FLOAT, 2, shape, right, left, columns + 4, 16, &e), OK);
     assert_int_equal(tensor_bundle_writer_finish(w, &e), OK);
     for (int i = 1; i <= 2; i++) {
         assert_int_equal(tensor_bundle_open(&b, fixture_path(f, i == 1 ? "m-1" : "m-2"), &e), OK);
@@ -170,7 +172,8 @@ static void test_slices(void **state)
 static void test_strings(void **state)
 {
     static const struct tensor_string strings[] = { { "cat", 3 }, { "horse", 5 } };
-    static const uint8_t stored[] = "\x03\x05\xef\xcc\xd4\xff" "cathorse";
+    static const uint8_t stored[] = "\x03\x05\xef\xcc\xd4\xff"
+                                    "cathorse";
     static const int64_t two[] = { 2 }, none[] = { 0 };
     struct tensor_string split[2];
     struct fixture *f = *state;
@@ -447,8 +450,9 @@ static void test_failing_disk(void **state)
 
     for (int mode = 0; mode < 4; mode++)
         for (long n = failed = 1; failed; n++) {
-            struct io_failing failing = { .fail_at = n, .error_number = ENOSPC, .stay_failed = mode & 1,
-                                          .short_writes = mode >> 1 };
+            struct io_failing failing = {
+                .fail_at = n, .error_number = ENOSPC, .stay_failed = mode & 1, .short_writes = mode >> 1
+            };
             struct io io = io_failing_table(&failing), quick = unsynced();
             struct error e = { 0 };
             int64_t step;
@@ -561,11 +565,18 @@ static void test_wrong_writing(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        FIXTURE_TEST(test_written_bytes), FIXTURE_TEST(test_written_in_pieces),
-        FIXTURE_TEST(test_read_small),   FIXTURE_TEST(test_slices),
-        FIXTURE_TEST(test_strings),       FIXTURE_TEST(test_conversions),  FIXTURE_TEST(test_damage),
-        FIXTURE_TEST(test_no_header),     FIXTURE_TEST(test_failing_disk), FIXTURE_TEST(test_killed),
-        FIXTURE_TEST(test_killed_over_the_same_name),                      FIXTURE_TEST(test_wrong_writing),
+        FIXTURE_TEST(test_written_bytes),
+        FIXTURE_TEST(test_written_in_pieces),
+        FIXTURE_TEST(test_read_small),
+        FIXTURE_TEST(test_slices),
+        FIXTURE_TEST(test_strings),
+        FIXTURE_TEST(test_conversions),
+        FIXTURE_TEST(test_damage),
+        FIXTURE_TEST(test_no_header),
+        FIXTURE_TEST(test_failing_disk),
+        FIXTURE_TEST(test_killed),
+        FIXTURE_TEST(test_killed_over_the_same_name),
+        FIXTURE_TEST(test_wrong_writing),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -45,10 +45,14 @@ enum { CASES = sizeof cases / sizeof *cases };
 static void set_up_cases(struct tensor_match *items, struct tensor_entry *entries, char (*names)[8])
 {
     for (size_t i = 0; i < CASES; i++) {
-        entries[i] = (struct tensor_entry){ .name = "of the file", .type = cases[i].type, .rank = cases[i].entry_rank,
-                                            .shape = cases[i].entry_shape };
-        items[i] = (struct tensor_match){ .name = "v", .rank = cases[i].rank, .shape = cases[i].shape,
-                                          .entry = cases[i].type < 0 ? NULL : &entries[i], .flaw = TENSOR_MISSING };
+        entries[i] = (struct tensor_entry){
+            .name = "of the file", .type = cases[i].type, .rank = cases[i].entry_rank, .shape = cases[i].entry_shape
+        };
+        items[i] = (struct tensor_match){ .name = "v",
+                                          .rank = cases[i].rank,
+                                          .shape = cases[i].shape,
+                                          .entry = cases[i].type < 0 ? NULL : &entries[i],
+                                          .flaw = TENSOR_MISSING };
         if (names) {
             snprintf(names[i], sizeof *names, "%zu", i);
             items[i].name = names[i];

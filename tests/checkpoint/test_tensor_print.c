@@ -32,7 +32,13 @@ static char *counted(int rank, const int64_t *shape, uint64_t limit, size_t colu
 
 static void test_layouts(void **state)
 {
-    static const struct { int rank; int64_t shape[3]; uint64_t limit; size_t columns; const char *want; } cases[] = {
+    static const struct {
+        int rank;
+        int64_t shape[3];
+        uint64_t limit;
+        size_t columns;
+        const char *want;
+    } cases[] = {
         { 0, { 0 }, 1000, 75, "0\n" },
         { 1, { 0 }, 1000, 75, "[]\n" },
         { 1, { 3 }, 1000, 75, "[0 1 2]\n" },

@@ -6,7 +6,12 @@
 
 #define ATTRIBUTE "/.ATTRIBUTES/VARIABLE_VALUE"
 
-static const struct { const char *name; int type; uint64_t elements; enum tensor_role role; } cases[] = {
+static const struct {
+    const char *name;
+    int type;
+    uint64_t elements;
+    enum tensor_role role;
+} cases[] = {
     { "conv1/weights", TENSOR_FLOAT, 4800, TENSOR_ROLE_WEIGHT },
     { "conv1/weights/ExponentialMovingAverage", TENSOR_FLOAT, 4800, TENSOR_ROLE_AVERAGE },
     { "conv1/weights/Momentum", TENSOR_FLOAT, 4800, TENSOR_ROLE_OPTIMIZER },

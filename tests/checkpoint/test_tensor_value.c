@@ -155,11 +155,15 @@ static int stream(struct tensor_bundle *b, const char *name, size_t piece, const
 static void test_streams(void **state)
 {
     static const int64_t shape[] = { 4, 3 }, top[] = { 0, 0 }, middle[] = { 1, 0 }, upper[] = { 1, -1 },
-                         lower[] = { 3, -1 }, left[] = { 4, 1 }, right[] = { 4, 2 }, second[] = { 0, 1 }, none[] = { 0 };
+                         lower[] = { 3, -1 }, left[] = { 4, 1 }, right[] = { 4, 2 }, second[] = { 0, 1 },
+                         none[] = { 0 };
     static const struct tensor_string words[] = { { "cat", 3 }, { "horse", 5 } };
     static const uint8_t columns[] = { 0, 3, 6, 9, 1, 2, 4, 5, 7, 8, 10, 11 };
     static const int64_t two[] = { 2 };
-    uint8_t full[12], stored[14] = "\x03\x05\xef\xcc\xd4\xff" "cathorse", bad = 99;
+    uint8_t full[12],
+        stored[14] = "\x03\x05\xef\xcc\xd4\xff"
+                     "cathorse",
+        bad = 99;
     struct fixture *f = *state;
     struct tensor_bundle_writer *w;
     struct tensor_bundle *b;
@@ -171,11 +175,13 @@ static void test_streams(void **state)
         full[i] = i;
     assert_int_equal(tensor_bundle_writer_open(&w, NULL, fixture_path(f, "m-1"), &e), OK);
     /* Rows in the wrong order in the file, columns, one piece, strings, nothing. */
-    assert_int_equal(tensor_bundle_writer_add_slice(w, "rows", TENSOR_UINT8, 2, shape, middle, lower, full + 3, 9, &e), OK);
+    assert_int_equal(tensor_bundle_writer_add_slice(w, "rows", TENSOR_UINT8, 2, shape, middle, lower, full + 3, 9, &e),
+                     OK);
     assert_int_equal(tensor_bundle_writer_add_slice(w, "rows", TENSOR_UINT8, 2, shape, top, upper, full, 3, &e), OK);
-    assert_int_equal(tensor_bundle_writer_add_slice(w, "columns", TENSOR_UINT8, 2, shape, top, left, columns, 4, &e), OK);
-    assert_int_equal(tensor_bundle_writer_add_slice(w, "columns", TENSOR_UINT8, 2, shape, second, right, columns + 4, 8,
-                                                    &e), OK);
+    assert_int_equal(tensor_bundle_writer_add_slice(w, "columns", TENSOR_UINT8, 2, shape, top, left, columns, 4, &e),
+                     OK);
+    assert_int_equal(
+        tensor_bundle_writer_add_slice(w, "columns", TENSOR_UINT8, 2, shape, second, right, columns + 4, 8, &e), OK);
     assert_int_equal(tensor_bundle_writer_add(w, "whole", TENSOR_UINT8, 2, shape, full, 12, &e), OK);
     assert_int_equal(tensor_bundle_writer_add_strings(w, "words", 1, two, words, 2, &e), OK);
     assert_int_equal(tensor_bundle_writer_add(w, "none", TENSOR_UINT8, 1, none, NULL, 0, &e), OK);
@@ -210,7 +216,10 @@ static void test_variants(void **state)
     struct error e = { 0 };
 
     (void)state;
-    memcpy(stored, "\x03" "abc", 4);
+    memcpy(stored,
+           "\x03"
+           "abc",
+           4);
     wanted = crc32c_extend(crc32c(number, 8), "abc", 3);
     put_le32(stored + 4, crc32c_mask(wanted));
     wanted = crc32c_extend(wanted, stored + 4, 4);

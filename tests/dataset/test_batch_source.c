@@ -14,8 +14,14 @@ enum { COUNT = 37, HEIGHT = 2, WIDTH = 3, PIXELS = HEIGHT * WIDTH };
 
 /* Image i is filled with i, its label is i mod 10: a batch tells which records it is made of. */
 static uint8_t images[COUNT * PIXELS], labels[COUNT];
-static struct dataset data = { .name = "mnist", .count = COUNT, .height = HEIGHT, .width = WIDTH, .channels = 1,
-                               .classes = 10, .images = images, .labels = labels };
+static struct dataset data = { .name = "mnist",
+                               .count = COUNT,
+                               .height = HEIGHT,
+                               .width = WIDTH,
+                               .channels = 1,
+                               .classes = 10,
+                               .images = images,
+                               .labels = labels };
 
 static void fill_data(void)
 {
@@ -45,8 +51,11 @@ static const struct transform numbers = { "numbers", "", 0, 0, 0, 1, apply_numbe
 
 static struct batch_source_options options(int workers, int worker, int batch_size, int64_t first_step)
 {
-    struct batch_source_options o = { .transform = transform_find("unit"), .shard = { SHARD_RECORDS, workers, worker },
-                                      .batch_size = batch_size, .seed = 77, .first_step = first_step };
+    struct batch_source_options o = { .transform = transform_find("unit"),
+                                      .shard = { SHARD_RECORDS, workers, worker },
+                                      .batch_size = batch_size,
+                                      .seed = 77,
+                                      .first_step = first_step };
     return o;
 }
 
@@ -280,7 +289,11 @@ static void test_wait(void **state)
 
 static void test_errors(void **state)
 {
-    static const struct { int workers, worker, batch; int64_t first; const char *transform, *sentence; } wrong[] = {
+    static const struct {
+        int workers, worker, batch;
+        int64_t first;
+        const char *transform, *sentence;
+    } wrong[] = {
         { 1, 0, 0, 0, "unit", "batch size 0: must be" },
         { 1, 0, -1, 0, "unit", "batch size -1: must be" },
         { 0, 0, 1, 0, "unit", "worker 0 of 0: must be" },

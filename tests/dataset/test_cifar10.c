@@ -31,7 +31,11 @@ static void test_decode(void **state)
     free(file);
 }
 
-static const struct { const char *text; int want; const char *sentence; } names_cases[] = {
+static const struct {
+    const char *text;
+    int want;
+    const char *sentence;
+} names_cases[] = {
     { "a\nb\nc\nd\ne\nf\ng\nh\ni\ntruck", OK, NULL },
     { "a\r\nb\r\nc\r\nd\r\ne\r\nf\r\ng\r\nh\r\ni\r\ntruck\r\n\r\n\r\n", OK, NULL },
     { "", ERR_CORRUPT, "byte 0: line 1 is not a class name" },

@@ -210,8 +210,10 @@ static void test_shards_of_files(void **state)
     }
     expect_error("cifar10", directory, &(struct shard){ SHARD_FILES, 7, 6 }, ERR_ARG, "worker 6 of 7 has no file",
                  "at most 5 workers");
-    expect_error("cifar10", directory, &(struct shard){ SHARD_FILES, 2, 2 }, ERR_ARG, "worker 2 of 2", "must be from 0");
-    expect_error("cifar10", directory, &(struct shard){ SHARD_RECORDS, 0, 0 }, ERR_ARG, "worker 0 of 0", "must be from 0");
+    expect_error("cifar10", directory, &(struct shard){ SHARD_FILES, 2, 2 }, ERR_ARG, "worker 2 of 2",
+                 "must be from 0");
+    expect_error("cifar10", directory, &(struct shard){ SHARD_RECORDS, 0, 0 }, ERR_ARG, "worker 0 of 0",
+                 "must be from 0");
     expect_error("mnist", directory, &(struct shard){ SHARD_FILES, 2, 1 }, ERR_ARG, "worker 1 of 2 has no file",
                  "1 file;");
 }

@@ -29,20 +29,50 @@ static int decode(const uint8_t *bytes, size_t n, size_t piece, struct idx *out,
     return rc;
 }
 
-static const struct { const char *name; const uint8_t *bytes; size_t n; int want; const char *sentence; } cases[] = {
-    { "vector of bytes", B("\0\0\x08\x01\0\0\0\x03" "abc"), OK, NULL },
-    { "2x2x1 bytes", B("\0\0\x08\x03\0\0\0\x02\0\0\0\x02\0\0\0\x01" "abcd"), OK, NULL },
+static const struct {
+    const char *name;
+    const uint8_t *bytes;
+    size_t n;
+    int want;
+    const char *sentence;
+} cases[] = {
+    { "vector of bytes",
+      B("\0\0\x08\x01\0\0\0\x03"
+        "abc"),
+      OK, NULL },
+    { "2x2x1 bytes",
+      B("\0\0\x08\x03\0\0\0\x02\0\0\0\x02\0\0\0\x01"
+        "abcd"),
+      OK, NULL },
     { "none", B("\0\0\x08\x01\0\0\0\0"), OK, NULL },
     { "zero and huge", B("\0\0\x08\x02\xff\xff\xff\xff\0\0\0\0"), ERR_CORRUPT, "byte 4" },
-    { "shorts", B("\0\0\x0b\x01\0\0\0\x02" "abcd"), OK, NULL },
-    { "doubles", B("\0\0\x0e\x01\0\0\0\x01" "abcdefgh"), OK, NULL },
+    { "shorts",
+      B("\0\0\x0b\x01\0\0\0\x02"
+        "abcd"),
+      OK, NULL },
+    { "doubles",
+      B("\0\0\x0e\x01\0\0\0\x01"
+        "abcdefgh"),
+      OK, NULL },
     { "empty", B(""), ERR_CORRUPT, "byte 0: the file ends inside the IDX header" },
     { "one byte", B("\0"), ERR_CORRUPT, "byte 1: the file ends inside the IDX header" },
     { "cut sizes", B("\0\0\x08\x02\0\0\0\x03\0\0"), ERR_CORRUPT, "byte 10: the file ends inside the IDX header" },
-    { "cut data", B("\0\0\x08\x01\0\0\0\x03" "ab"), ERR_CORRUPT, "byte 10: the file ends after 2 of the 3 bytes" },
-    { "too long", B("\0\0\x08\x01\0\0\0\x03" "abcd"), ERR_CORRUPT, "byte 11: the file continues" },
-    { "magic", B("\x01\0\x08\x01\0\0\0\x03" "abc"), ERR_CORRUPT, "byte 0: 01 00 08 01 is not an IDX header" },
-    { "type", B("\0\0\x0a\x01\0\0\0\x03" "abc"), ERR_CORRUPT, "byte 0: 00 00 0a 01 is not an IDX header" },
+    { "cut data",
+      B("\0\0\x08\x01\0\0\0\x03"
+        "ab"),
+      ERR_CORRUPT, "byte 10: the file ends after 2 of the 3 bytes" },
+    { "too long",
+      B("\0\0\x08\x01\0\0\0\x03"
+        "abcd"),
+      ERR_CORRUPT, "byte 11: the file continues" },
+    { "magic",
+      B("\x01\0\x08\x01\0\0\0\x03"
+        "abc"),
+      ERR_CORRUPT, "byte 0: 01 00 08 01 is not an IDX header" },
+    { "type",
+      B("\0\0\x0a\x01\0\0\0\x03"
+        "abc"),
+      ERR_CORRUPT, "byte 0: 00 00 0a 01 is not an IDX header" },
     { "rank 0", B("\0\0\x08\0"), ERR_CORRUPT, "not an IDX header" },
     { "rank 5", B("\0\0\x08\x05\0\0\0\x01"), ERR_CORRUPT, "not an IDX header" },
     { "promise", B("\0\0\x08\x03\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff"), ERR_CORRUPT,

@@ -30,7 +30,11 @@ static void test_exact(void **state)
 
 static void test_pure_and_different(void **state)
 {
-    static const struct { uint64_t seed; uint32_t worker; int64_t epoch; } draws[] = {
+    static const struct {
+        uint64_t seed;
+        uint32_t worker;
+        int64_t epoch;
+    } draws[] = {
         { 1, 0, 0 }, { 2, 0, 0 }, { 1, 1, 0 }, { 1, 0, 1 }, { 1, 1, 1 }, { 1, 0, 1LL << 33 }, { 1ULL << 40, 0, 0 },
     };
     enum { DRAWS = sizeof draws / sizeof *draws, COUNT = 100 };

@@ -12,8 +12,9 @@ enum { SIDE = 32, IMAGE = SIDE * SIDE * 3 };
 
 static struct dataset cifar(const uint8_t *images)
 {
-    struct dataset d = { .name = "cifar10", .count = 1, .height = SIDE, .width = SIDE, .channels = 3, .classes = 10,
-                         .images = images };
+    struct dataset d = {
+        .name = "cifar10", .count = 1, .height = SIDE, .width = SIDE, .channels = 3, .classes = 10, .images = images
+    };
     return d;
 }
 
@@ -168,9 +169,15 @@ static void test_tutorial_train(void **state)
 
 static void test_find_and_check(void **state)
 {
-    static const struct { const char *name; int height, random; } known[] = {
-        { "unit", 0, 0 }, { "cifar-tutorial-train", 24, 1 }, { "cifar-tutorial-eval", 24, 0 },
-        { "cifar-resnet-train", 32, 1 }, { "cifar-resnet-eval", 32, 0 },
+    static const struct {
+        const char *name;
+        int height, random;
+    } known[] = {
+        { "unit", 0, 0 },
+        { "cifar-tutorial-train", 24, 1 },
+        { "cifar-tutorial-eval", 24, 0 },
+        { "cifar-resnet-train", 32, 1 },
+        { "cifar-resnet-eval", 32, 0 },
     };
     struct dataset colour = cifar(NULL), grey = { .name = "mnist", .height = 28, .width = 28, .channels = 1 };
     struct error e;

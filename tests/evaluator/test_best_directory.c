@@ -145,7 +145,7 @@ static void test_changes(void **state)
     assert_int_equal(stat(path_of(ckpt, "model.ckpt-1.index"), &original), 0);
     assert_int_equal(stat(path_of(best, "model.ckpt-1.index"), &kept), 0);
     assert_true(original.st_ino == kept.st_ino); /* a link, no copy */
-    best_directory_reserve(b, &c2); /* two at a time; the originals go meanwhile */
+    best_directory_reserve(b, &c2);              /* two at a time; the originals go meanwhile */
     best_directory_reserve(b, &c3);
     remove_original("model.ckpt-1");
     remove_original("model.ckpt-2");
@@ -246,7 +246,8 @@ static void test_files_and_directories(void **state)
     assert_true(access(path_of(best, "model-7.safetensors"), F_OK) < 0 && entries(best) == 2);
     assert_int_equal(promote(b, &tree, NULL), OK); /* over itself */
     assert_true(access(path_of(best, "checkpoint-8/a/b/weights"), F_OK) == 0 && entries(best) == 2);
-    assert_int_equal(symlink(tree.checkpoint.name, path_of(ckpt, linked.checkpoint.name)), 0); /* a directory that stands elsewhere */
+    assert_int_equal(symlink(tree.checkpoint.name, path_of(ckpt, linked.checkpoint.name)),
+                     0); /* a directory that stands elsewhere */
     linked.checkpoint.digest = digest_of(linked.checkpoint.name);
     assert_int_equal(promote(b, &linked, NULL), OK);
     assert_int_equal(file_tree_remove(path_of(ckpt, tree.checkpoint.name), NULL), OK);
@@ -393,8 +394,10 @@ static void test_several(void **state)
 static void test_one_name(void **state)
 {
     struct best_directory *b = open_best();
-    struct best_checkpoint wanted[2] = { { .directory = ckpt, .checkpoint = { .name = "last.ckpt" }, .kept = "20-last.ckpt" },
-                                         { .directory = ckpt, .checkpoint = { .name = "last.ckpt" }, .kept = "10-last.ckpt" } };
+    struct best_checkpoint wanted[2] = {
+        { .directory = ckpt, .checkpoint = { .name = "last.ckpt" }, .kept = "20-last.ckpt" },
+        { .directory = ckpt, .checkpoint = { .name = "last.ckpt" }, .kept = "10-last.ckpt" }
+    };
     struct error e = { 0 };
     struct stat here, there;
 

@@ -19,7 +19,7 @@ static const char *best_of(const char *sequence, size_t limit, int minimum, int 
     assert_int_equal(best_list_init(&l, limit, minimum, by_step, NULL), OK);
     for (const char *p = sequence; *p; p += strcspn(p, " "), p += *p == ' ') {
         const struct best_entry next = { .value = p[1] == 'n' ? NAN : p[1] - '0',
-                                    .checkpoint = { { *p }, p[2] == '.' ? p[3] - '0' : 0, 0, 0, 0 } };
+                                         .checkpoint = { { *p }, p[2] == '.' ? p[3] - '0' : 0, 0, 0, 0 } };
 
         best_list_add(&l, &next);
     }
@@ -40,7 +40,7 @@ static void test_sequences(void **state)
     assert_string_equal(best_of("a1 b2 c3 d4", 3, 1, 0), "a1b2c3");
     assert_string_equal(best_of("a5 b5 c5 d5", 3, 0, 0), "a5b5c5"); /* of equal ones the earlier */
     assert_string_equal(best_of("an b1 cn", 3, 0, 0), "b1");
-    assert_string_equal(best_of("a1 b2 a3", 3, 0, 0), "a3b2");      /* the better time of one checkpoint */
+    assert_string_equal(best_of("a1 b2 a3", 3, 0, 0), "a3b2"); /* the better time of one checkpoint */
     assert_string_equal(best_of("a3 b2 a1 c0", 3, 0, 0), "a3b2c0");
     assert_string_equal(best_of("a1.1 a2.2 a3.3", 2, 0, 1), "a3a2");
     assert_string_equal(best_of("a1.1 a2.1 a3.3", 2, 0, 1), "a3a2");
@@ -64,7 +64,8 @@ static void test_random(void **state)
         for (int i = 0; i < 20; i++) {
             const int name = (int)random_below(&random, 8), value = (int)random_below(&random, 8);
 
-            used += (size_t)snprintf(sequence + used, sizeof sequence - used, "%s%c%d", i ? " " : "", 'a' + name, value);
+            used += (size_t)snprintf(sequence + used, sizeof sequence - used, "%s%c%d", i ? " " : "", 'a' + name,
+                                     value);
             if (value > values[name]) {
                 values[name] = value;
                 first[name] = i;
@@ -74,8 +75,8 @@ static void test_random(void **state)
             int best = -1;
 
             for (int k = 0; k < 8; k++)
-                if (values[k] >= 0 && (best < 0 || values[k] > values[best] ||
-                                       (values[k] == values[best] && first[k] < first[best])))
+                if (values[k] >= 0 &&
+                    (best < 0 || values[k] > values[best] || (values[k] == values[best] && first[k] < first[best])))
                     best = k;
             if (best < 0)
                 break;

@@ -65,8 +65,9 @@ static void write_doubles(struct tensor_bundle_writer *w, const struct variable 
 
     for (size_t i = 0; i < v->count; i++)
         wide[i] = values[i];
-    assert_int_equal(tensor_bundle_writer_add(w, v->name, TENSOR_DOUBLE, v->rank, v->shape, wide,
-                                              v->count * sizeof *wide, NULL), OK);
+    assert_int_equal(
+        tensor_bundle_writer_add(w, v->name, TENSOR_DOUBLE, v->rank, v->shape, wide, v->count * sizeof *wide, NULL),
+        OK);
     free(wide);
 }
 
@@ -94,20 +95,23 @@ static void write_checkpoint(const char *model, size_t averages, enum flaw flaw)
         if (i < averages)
             assert_int_equal(tensor_bundle_writer_add(w, name, TENSOR_FLOAT, v[i].rank, v[i].shape,
                                                       network_parameters(other) + v[i].offset,
-                                                      v[i].count * sizeof(float), NULL), OK);
+                                                      v[i].count * sizeof(float), NULL),
+                             OK);
         if (flaw == MISSING && i < 2)
             continue;
         if (flaw == DOUBLES && i % 2)
             write_doubles(w, &v[i], network_parameters(n) + v[i].offset);
         else if (flaw == WRONG_SHAPE && i == 1)
             assert_int_equal(tensor_bundle_writer_add(w, v[i].name, TENSOR_FLOAT, v[i].rank + 1, shape,
-                                                      network_parameters(n) + v[i].offset,
-                                                      v[i].count * sizeof(float), NULL), OK);
+                                                      network_parameters(n) + v[i].offset, v[i].count * sizeof(float),
+                                                      NULL),
+                             OK);
         else
             assert_int_equal(tensor_bundle_writer_add(w, v[i].name, flaw == WRONG_TYPE ? TENSOR_INT32 : TENSOR_FLOAT,
                                                       v[i].rank, v[i].rank ? v[i].shape : &flat,
-                                                      network_parameters(n) + v[i].offset,
-                                                      v[i].count * sizeof(float), NULL), OK);
+                                                      network_parameters(n) + v[i].offset, v[i].count * sizeof(float),
+                                                      NULL),
+                             OK);
     }
     assert_int_equal(tensor_bundle_writer_add(w, "unknown/Momentum", TENSOR_FLOAT, 0, NULL, "abcd", 4, NULL), OK);
     assert_int_equal(tensor_bundle_writer_finish(w, NULL), OK);
@@ -141,8 +145,8 @@ static struct sums direct(uint64_t seed)
     assert_int_equal(dataset_open(&d, "cifar10", top, DATASET_TEST, NULL, NULL), OK);
     for (size_t i = 0; i < IMAGES; i++) {
         labels[i] = d->labels[i];
-        transform_find("cifar-tutorial-eval")->apply(d, d->images + i * (RECORD - 1), 0, 0, (int64_t)i,
-                                                     images + i * width);
+        transform_find("cifar-tutorial-eval")
+            ->apply(d, d->images + i * (RECORD - 1), 0, 0, (int64_t)i, images + i * width);
     }
     assert_int_equal(network_new(&n, model_find("cifar10_cnn"), IMAGES, NULL), OK);
     network_initialize(n, seed);
@@ -161,10 +165,12 @@ static void take(const struct evaluation *v, struct sums *s)
 
     *s = (struct sums){ v->examples, v->correct, entropy * (double)v->examples,
                         evaluation_metrics_value(&v->metrics, EVALUATION_LOSS) - entropy };
-    assert_true(evaluation_metrics_value(&v->metrics, EVALUATION_PRECISION) == (double)v->correct / (double)v->examples);
+    assert_true(evaluation_metrics_value(&v->metrics, EVALUATION_PRECISION) ==
+                (double)v->correct / (double)v->examples);
 }
 
-static int run(const struct builtin_runner_options *options, struct sums *m, enum evaluation_weights *weights, struct error *e)
+static int run(const struct builtin_runner_options *options, struct sums *m, enum evaluation_weights *weights,
+               struct error *e)
 {
     struct runner_job c = { .checkpoint = &seven, .directory = top };
     struct evaluation v = { .examples = -1, .correct = -1 };
@@ -194,8 +200,9 @@ static void agrees(const struct sums *got, const struct sums *want)
 static void test_averages(void **state)
 {
     struct sums plain = direct(SEED), averaged = direct(OTHER_SEED), m;
-    struct builtin_runner_options options = { .model = "cifar10_cnn", .data = "cifar10", .data_directory = top,
-                                              .moving_averages = 1 };
+    struct builtin_runner_options options = {
+        .model = "cifar10_cnn", .data = "cifar10", .data_directory = top, .moving_averages = 1
+    };
     enum evaluation_weights weights;
 
     (void)state;
@@ -229,14 +236,18 @@ static void test_batches(void **state)
     write_checkpoint("cifar10_cnn", 0, NONE);
     for (int batch = 1; batch <= 2 * IMAGES; batch += 3)
         for (int resident = 0; resident < 2; resident++) {
-            struct builtin_runner_options options = { .model = "cifar10_cnn", .data = "cifar10", .batch_size = batch,
-                                                      .data_directory = top, .image_bytes = resident ? 0 : 1 };
+            struct builtin_runner_options options = { .model = "cifar10_cnn",
+                                                      .data = "cifar10",
+                                                      .batch_size = batch,
+                                                      .data_directory = top,
+                                                      .image_bytes = resident ? 0 : 1 };
 
             assert_int_equal(run(&options, &m, &weights, NULL), OK);
             agrees(&m, &want);
         }
-    struct builtin_runner_options few = { .model = "cifar10_cnn", .data = "cifar10", .data_directory = top,
-                                          .num_examples = 7 };
+    struct builtin_runner_options few = {
+        .model = "cifar10_cnn", .data = "cifar10", .data_directory = top, .num_examples = 7
+    };
 
     assert_int_equal(run(&few, &m, &weights, NULL), OK);
     assert_int_equal(m.examples, 7);
@@ -269,8 +280,9 @@ static void test_tutorial_denominator(void **state)
 
 static void test_threads(void **state)
 {
-    struct builtin_runner_options options = { .model = "cifar10_cnn", .data = "cifar10", .data_directory = top,
-                                              .batch_size = 4 };
+    struct builtin_runner_options options = {
+        .model = "cifar10_cnn", .data = "cifar10", .data_directory = top, .batch_size = 4
+    };
     struct sums want, m;
     enum evaluation_weights weights;
 
@@ -325,10 +337,11 @@ static double value(const struct evaluation *v, const char *name)
 /* All metrics: they agree with each other, and with what is always there. */
 static void test_metrics(void **state)
 {
-    static const char *const classes[] = { "airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse",
-                                           "ship", "truck" };
-    struct builtin_runner_options options = { .model = "cifar10_cnn", .data = "cifar10", .data_directory = top,
-                                              .metrics = METRIC_ALL, .detail_every = 2 };
+    static const char *const classes[] = { "airplane", "automobile", "bird",  "cat",  "deer",
+                                           "dog",      "frog",       "horse", "ship", "truck" };
+    struct builtin_runner_options options = {
+        .model = "cifar10_cnn", .data = "cifar10", .data_directory = top, .metrics = METRIC_ALL, .detail_every = 2
+    };
     struct runner_job c = { .checkpoint = &seven, .directory = top, .written = 1 };
     struct scorer runner;
     enum evaluation_weights weights;
@@ -366,7 +379,11 @@ static void test_metrics(void **state)
 
 static void test_does_not_fit(void **state)
 {
-    static const struct { const char *model; enum flaw flaw; const char *words[3]; } cases[] = {
+    static const struct {
+        const char *model;
+        enum flaw flaw;
+        const char *words[3];
+    } cases[] = {
         { "cifar10_cnn", MISSING, { "2 of 10", "conv1/weights is missing", "conv1/biases is missing" } },
         { "cifar10_cnn", WRONG_SHAPE, { "1 of 10", "conv1/biases has shape [1,64], wanted [64]", "model.ckpt-7" } },
         { "cifar10_cnn", WRONG_TYPE, { "10 of 10", "int32", "cifar10_cnn" } },
@@ -430,7 +447,10 @@ static void test_many_complaints(void **state)
 
 static void test_set_up(void **state)
 {
-    static const struct { struct builtin_runner_options options; const char *word; } cases[] = {
+    static const struct {
+        struct builtin_runner_options options;
+        const char *word;
+    } cases[] = {
         { { .model = "nothing", .data = "cifar10", .data_directory = top }, "resnet32" },
         { { .model = "cifar10_cnn", .data = "nothing", .data_directory = top }, "nothing" },
         { { .model = "cifar10_cnn", .data = "cifar10", .data_directory = "/nonexistent" }, "/nonexistent" },

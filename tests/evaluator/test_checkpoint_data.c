@@ -14,7 +14,10 @@
 
 enum { QUIET = 30, AGE = 10, A = 0, B, LETTERS, OTHER, WHOLE, COUNT };
 
-static const struct { const char *name; int kind; } names[COUNT] = {
+static const struct {
+    const char *name;
+    int kind;
+} names[COUNT] = {
     [A] = { "a", CHECKPOINT_BUNDLE },
     [B] = { "b", CHECKPOINT_BUNDLE },
     [LETTERS] = { "b.data-0", CHECKPOINT_BUNDLE }, /* as if it were a data file of b itself */

@@ -31,15 +31,15 @@ static void make(struct example *x, size_t n)
  * with it in tests/peers; and what argmax makes of the row. */
 static void test_rows(void **state)
 {
-    static const struct { float logits[6]; int32_t label; int top1, top5, predicted; } rows[] = {
-        { { 1, 2, 3, 4, 5, 6 }, 5, 1, 1, 5 },
-        { { 1, 2, 3, 4, 5, 6 }, 1, 0, 1, 5 },
-        { { 1, 2, 3, 4, 5, 6 }, 0, 0, 0, 5 },
-        { { 0, 0, 0, 0, 0, 0 }, 4, 1, 1, 0 },
-        { { 3, 3, 3, 3, 3, 1 }, 5, 0, 0, 0 },
-        { { 3, 3, 3, 3, 1, 1 }, 5, 0, 1, 0 },
-        { { NAN, 2, 3, 4, 5, 6 }, 5, 0, 0, 0 },
-        { { 1, 2, 3, 4, 5, INFINITY }, 5, 0, 0, 5 },
+    static const struct {
+        float logits[6];
+        int32_t label;
+        int top1, top5, predicted;
+    } rows[] = {
+        { { 1, 2, 3, 4, 5, 6 }, 5, 1, 1, 5 },         { { 1, 2, 3, 4, 5, 6 }, 1, 0, 1, 5 },
+        { { 1, 2, 3, 4, 5, 6 }, 0, 0, 0, 5 },         { { 0, 0, 0, 0, 0, 0 }, 4, 1, 1, 0 },
+        { { 3, 3, 3, 3, 3, 1 }, 5, 0, 0, 0 },         { { 3, 3, 3, 3, 1, 1 }, 5, 0, 1, 0 },
+        { { NAN, 2, 3, 4, 5, 6 }, 5, 0, 0, 0 },       { { 1, 2, 3, 4, 5, INFINITY }, 5, 0, 0, 5 },
         { { 1, 2, 3, -INFINITY, 5, 6 }, 5, 0, 0, 5 },
     };
 

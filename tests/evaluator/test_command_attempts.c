@@ -55,10 +55,14 @@ static void test_pauses(void **state)
 /* What no other attempt would do better; and a checkpoint that is gone, whatever failed. */
 static void test_no_more(void **state)
 {
-    static const struct { enum command_outcome outcome; int gone; enum runner_state state; } cases[] = {
-        { ATTEMPT_USELESS, 0, RUNNER_FAILED }, { ATTEMPT_USELESS, 1, RUNNER_GONE }, { ATTEMPT_FAILED, 1, RUNNER_GONE },
-        { ATTEMPT_DONE, 1, RUNNER_DONE },      { ATTEMPT_STOPPED, 0, RUNNER_STOPPED },
-        { ATTEMPT_STOPPED, 1, RUNNER_STOPPED },
+    static const struct {
+        enum command_outcome outcome;
+        int gone;
+        enum runner_state state;
+    } cases[] = {
+        { ATTEMPT_USELESS, 0, RUNNER_FAILED },  { ATTEMPT_USELESS, 1, RUNNER_GONE },
+        { ATTEMPT_FAILED, 1, RUNNER_GONE },     { ATTEMPT_DONE, 1, RUNNER_DONE },
+        { ATTEMPT_STOPPED, 0, RUNNER_STOPPED }, { ATTEMPT_STOPPED, 1, RUNNER_STOPPED },
     };
 
     (void)state;

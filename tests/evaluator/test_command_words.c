@@ -6,7 +6,10 @@
 #include <stdio.h>
 #include <string.h>
 
-static const struct { const char *text, *want; } cases[] = { /* want: each word in <>, or "!" and a word of the error */
+static const struct {
+    const char *text, *want;
+} cases[] = {
+    /* want: each word in <>, or "!" and a word of the error */
     { "a", "<a>" },
     { "  python3 -u\teval.py\n{step} ", "<python3><-u><eval.py><{step}>" },
     { "a 'b c' \"d e\" f\\ g", "<a><b c><d e><f g>" },
@@ -14,8 +17,12 @@ static const struct { const char *text, *want; } cases[] = { /* want: each word 
     { "'a\\b' \"a\\\"b\\\\c\\d\" \\'", "<a\\b><a\"b\\c\\d><'>" },
     { "sh -c 'echo \"$X\" | cat'", "<sh><-c><echo \"$X\" | cat>" },
     { "a$b *.c ~ #x", "<a$b><*.c><~><#x>" },
-    { "", "!empty" }, { " \t\n", "!empty" }, { "a 'b", "!quote (')" }, { "a \"b", "!quote (\")" },
-    { "a\\", "!backslash" }, { "\"a\\\"", "!quote" },
+    { "", "!empty" },
+    { " \t\n", "!empty" },
+    { "a 'b", "!quote (')" },
+    { "a \"b", "!quote (\")" },
+    { "a\\", "!backslash" },
+    { "\"a\\\"", "!quote" },
 };
 
 static void test_split(void **state)
@@ -45,10 +52,13 @@ static void test_fill(void **state)
 {
     static const struct command_value values[] = { { "checkpoint", "my dir/it's {step}" }, { "step", "700" } };
     char *const words[] = { (char[]){ "{step}" }, (char[]){ "--x={checkpoint}:{step}" },
-                                   (char[]){ "{other} {step {} {\"a\":1}" }, NULL };
-    const struct { char *word; const char *near; } wrong[] = {
+                            (char[]){ "{other} {step {} {\"a\":1}" }, NULL };
+    const struct {
+        char *word;
+        const char *near;
+    } wrong[] = {
         { (char[]){ "{chekpoint}" }, "{checkpoint}" }, { (char[]){ "x{setp}" }, "{step}" },
-        { (char[]){ "{print} {next} {}" }, NULL }, { (char[]){ "{step}{checkpoint}" }, NULL },
+        { (char[]){ "{print} {next} {}" }, NULL },     { (char[]){ "{step}{checkpoint}" }, NULL },
         { (char[]){ "{\"step\":{step}}" }, NULL },
     };
     char **out;

@@ -8,8 +8,12 @@
 
 static void test_reasons(void **state)
 {
-    static const struct { const char *name; struct ending_rules rules; struct ending_facts facts; const char *want; }
-    cases[] = {
+    static const struct {
+        const char *name;
+        struct ending_rules rules;
+        struct ending_facts facts;
+        const char *want;
+    } cases[] = {
         { "nothing", { .until_step = -1 }, { .highest_step = 900 }, NULL },
         { "once", { .once = 1, .until_step = -1 }, { .highest_step = -1 }, "--once" },
         { "below the step", { .until_step = 700 }, { .highest_step = 699 }, NULL },
@@ -25,13 +29,19 @@ static void test_reasons(void **state)
         { "not the count", { .until_step = -1, .max_evaluations = 3 }, { .evaluations = 2 }, NULL },
         { "finished", { .until_step = -1 }, { .training = TRAINING_FINISHED }, "training.json says finished" },
         { "finished, but for ever", { .until_step = -1, .forever = 1 }, { .training = TRAINING_FINISHED }, NULL },
-        { "finished, not stopped", { .until_step = -1, .wait_for_restart = 1 }, { .training = TRAINING_FINISHED },
+        { "finished, not stopped",
+          { .until_step = -1, .wait_for_restart = 1 },
+          { .training = TRAINING_FINISHED },
           "training.json says finished" },
         { "stopped", { .until_step = -1 }, { .training = TRAINING_STOPPED }, "training.json says stopped" },
         { "stopped, but for ever", { .until_step = -1, .forever = 1 }, { .training = TRAINING_STOPPED }, NULL },
-        { "stopped, to be restarted", { .until_step = -1, .wait_for_restart = 1 }, { .training = TRAINING_STOPPED },
+        { "stopped, to be restarted",
+          { .until_step = -1, .wait_for_restart = 1 },
+          { .training = TRAINING_STOPPED },
           NULL },
-        { "for ever, but idle", { .until_step = -1, .forever = 1, .idle_timeout = 1 }, { .idle_seconds = 2 },
+        { "for ever, but idle",
+          { .until_step = -1, .forever = 1, .idle_timeout = 1 },
+          { .idle_seconds = 2 },
           "--idle-timeout" },
     };
 
@@ -47,10 +57,15 @@ static void test_reasons(void **state)
 /* All hold; the one that --help lists first is the reason, and without it the next one. */
 static void test_order(void **state)
 {
-    struct ending_rules rules = { .once = 1, .until_step = 7, .max_evaluations = 1, .idle_timeout = 1, .done_file = "x",
-                                  .pid = 7 };
-    struct ending_facts facts = { .training = TRAINING_FINISHED, .done_file_there = 1, .process_gone = 1,
-                                  .idle_seconds = 2, .highest_step = 7, .evaluations = 1 };
+    struct ending_rules rules = {
+        .once = 1, .until_step = 7, .max_evaluations = 1, .idle_timeout = 1, .done_file = "x", .pid = 7
+    };
+    struct ending_facts facts = { .training = TRAINING_FINISHED,
+                                  .done_file_there = 1,
+                                  .process_gone = 1,
+                                  .idle_seconds = 2,
+                                  .highest_step = 7,
+                                  .evaluations = 1 };
 
     (void)state;
     assert_non_null(strstr(ending_reason(&rules, &facts), "--max-evaluations"));
@@ -93,7 +108,8 @@ static void seen_coming(enum ending_training_end end)
 
 static void from_the_start(enum ending_training_end end)
 {
-    struct training_state old = says(words[end], 1, 20), running = says("running", 2, 30), new = says(words[end], 2, 40);
+    struct training_state old = says(words[end], 1, 20), running = says("running", 2, 30),
+                          new = says(words[end], 2, 40);
     struct training_state quick = says(words[end], 3, 50), failed = says("failed", 2, 35);
     struct ending_training t = { 0 }, restarted = { 0 }, unseen = { 0 };
 

@@ -14,9 +14,16 @@
 static void test_choice(void **state)
 {
     char words[] = METRIC_CHOICES;
-    static const struct { const char *text; unsigned want; } good[] = {
-        { NULL, 0 }, { "basic", 0 }, { "all", METRIC_ALL }, { "top5", 1 << METRIC_top5 },
-        { "curves,speed", 1 << METRIC_curves | 1 << METRIC_speed }, { "basic,hparams,hparams", METRIC_SETTINGS },
+    static const struct {
+        const char *text;
+        unsigned want;
+    } good[] = {
+        { NULL, 0 },
+        { "basic", 0 },
+        { "all", METRIC_ALL },
+        { "top5", 1 << METRIC_top5 },
+        { "curves,speed", 1 << METRIC_curves | 1 << METRIC_speed },
+        { "basic,hparams,hparams", METRIC_SETTINGS },
         { "classes,confusion", 1 << METRIC_classes | 1 << METRIC_confusion },
     };
 
@@ -72,11 +79,18 @@ static void test_written(void **state)
 {
     static const char *const names[] = { "cat", "a*b" };
     static const float logits[2] = { 1, 2 };
-    static const struct { unsigned metrics; const char *tag; int there; } cases[] = {
+    static const struct {
+        unsigned metrics;
+        const char *tag;
+        int there;
+    } cases[] = {
         { 1 << METRIC_confusion, "confusion_matrix/table", 1 },
-        { 1 << METRIC_confusion, "| label / predicted | cat | a\\*b | precision | recall |\n| --- | ---: | ---: | ---: | ---: |\n"
-                            "| cat | 0 | 0 | - | - |\n| a\\*b | 0 | 1 | 1.0000 | 1.0000 |\n", 1 },
-        { 1 << METRIC_confusion, "pr_curve/cat", 0 },           { 1 << METRIC_curves, "pr_curve/a*b", 1 },
+        { 1 << METRIC_confusion,
+          "| label / predicted | cat | a\\*b | precision | recall |\n| --- | ---: | ---: | ---: | ---: |\n"
+          "| cat | 0 | 0 | - | - |\n| a\\*b | 0 | 1 | 1.0000 | 1.0000 |\n",
+          1 },
+        { 1 << METRIC_confusion, "pr_curve/cat", 0 },
+        { 1 << METRIC_curves, "pr_curve/a*b", 1 },
         { 1 << METRIC_curves, "confusion_matrix", 0 },
     };
     char directory[PATH_MAX];

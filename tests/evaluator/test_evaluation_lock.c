@@ -192,11 +192,25 @@ static void test_what_stands_there(void **state)
 
 static void test_odd_texts(void **state)
 {
-    static const struct { const char *text; int ours; } texts[] = { /* what a crash may have left of a lock is ours */
-        { "", 1 }, { "{", 1 }, { "{\"state\":\"running\",\"host\":\"a\"}", 1 },
+    static const struct {
+        const char *text;
+        int ours;
+    } texts[] = {
+        /* what a crash may have left of a lock is ours */
+        { "", 1 },
+        { "{", 1 },
+        { "{\"state\":\"running\",\"host\":\"a\"}", 1 },
         { "{\"state\":\"running\",\"host\":\"a\",\"pid\":-3}", 1 },
-        { "{\"state\":\"odd\",\"host\":\"a\",\"pid\":3}", 1 }, { "\n", 0 }, { "{}", 0 }, { "[]", 0 }, { "null", 0 },
-        { "host", 0 }, { "host 0", 0 }, { "host x", 0 }, { " 12", 0 }, { "{\"state\":7,\"host\":[],\"pid\":{}}", 0 },
+        { "{\"state\":\"odd\",\"host\":\"a\",\"pid\":3}", 1 },
+        { "\n", 0 },
+        { "{}", 0 },
+        { "[]", 0 },
+        { "null", 0 },
+        { "host", 0 },
+        { "host 0", 0 },
+        { "host x", 0 },
+        { " 12", 0 },
+        { "{\"state\":7,\"host\":[],\"pid\":{}}", 0 },
     };
     struct buffer found = BUFFER_EMPTY;
     struct evaluation_lock l;

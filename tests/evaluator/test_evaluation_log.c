@@ -65,14 +65,15 @@ static struct evaluation_log *start(int64_t last_run, int64_t last_step)
 {
     struct evaluation_log *l;
 
-    assert_int_equal(evaluation_log_open(&l, eval, evaluation_tags_find(NULL), open_files, last_run, last_step,
-                                         NULL), OK);
+    assert_int_equal(evaluation_log_open(&l, eval, evaluation_tags_find(NULL), open_files, last_run, last_step, NULL),
+                     OK);
     return l;
 }
 
 static int point(struct evaluation_log *l, int64_t step)
 {
-    struct evaluation_metric items[] = { { (char[]){ "precision" }, 0.5 }, { (char[]){ "loss" }, 1 },
+    struct evaluation_metric items[] = { { (char[]){ "precision" }, 0.5 },
+                                         { (char[]){ "loss" }, 1 },
                                          { (char[]){ "cross_entropy" }, 1 } };
     struct evaluation_metrics metrics = { items, 3, 3 };
     struct evaluation_point p = { step, 1.5e9, &metrics, NULL };
@@ -200,16 +201,20 @@ static void test_tags(void **state)
 /* The tag of each metric with each preset; docs/man/evaluator.txt lists them. */
 static void test_tag_names(void **state)
 {
-    static const char *const metrics[] = { "precision", "best_precision", "loss", "cross_entropy", "mae", "best_mae",
-                                           "class_recall/cat" };
-    static const struct { const char *preset, *tags[7]; } cases[] = { /* NULL: not written */
+    static const char *const metrics[] = { "precision", "best_precision",  "loss", "cross_entropy", "mae",
+                                           "best_mae",  "class_recall/cat" };
+    static const struct {
+        const char *preset, *tags[7];
+    } cases[] = {
+        /* NULL: not written */
         { NULL, { "precision", "best_precision", "loss", NULL, "mae", "best_mae", "class_recall/cat" } },
         { "homework", { "precision", "best_precision", NULL, NULL, "mae", "best_mae", "class_recall/cat" } },
         { "tutorial", { "Precision @ 1", NULL, NULL, NULL, "mae", "best_mae", "class_recall/cat" } },
         { "resnet", { "Precision", "Best Precision", NULL, NULL, "mae", "best_mae", "class_recall/cat" } },
         { "im2txt", { NULL, NULL, NULL, "Perplexity", "mae", "best_mae", "class_recall/cat" } },
-        { "keras", { "evaluation_accuracy_vs_iterations", NULL, "evaluation_loss_vs_iterations", NULL,
-                     "evaluation_mae_vs_iterations", "best_mae", "class_recall/cat" } },
+        { "keras",
+          { "evaluation_accuracy_vs_iterations", NULL, "evaluation_loss_vs_iterations", NULL,
+            "evaluation_mae_vs_iterations", "best_mae", "class_recall/cat" } },
         { "estimator", { "accuracy", NULL, "loss", NULL, "mae", "best_mae", "class_recall/cat" } },
     };
 
@@ -235,11 +240,8 @@ static void test_tag_names(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_open_files),
-        cmocka_unit_test(test_runs),
-        cmocka_unit_test(test_failed_write),
-        cmocka_unit_test(test_tags),
-        cmocka_unit_test(test_tag_names),
+        cmocka_unit_test(test_open_files), cmocka_unit_test(test_runs),      cmocka_unit_test(test_failed_write),
+        cmocka_unit_test(test_tags),       cmocka_unit_test(test_tag_names),
     };
 
     return cmocka_run_group_tests(tests, set_up, tear_down);

@@ -50,18 +50,24 @@ static void make_checkpoints(const char *name, int count)
 
 static struct evaluation_watch_settings settings(const char *pattern, const char *ready)
 {
-    struct evaluation_watch_settings s = { .watcher = { .poll_seconds = 1, .quiet_seconds = 30 }, .queue_limit = 8,
-                                           .ending = { .once = 1, .until_step = -1 }, .retry_seconds = 1,
-                                           .best = { EVALUATION_PRECISION, 0, 0 }, .tags = evaluation_tags_plain(),
+    struct evaluation_watch_settings s = { .watcher = { .poll_seconds = 1, .quiet_seconds = 30 },
+                                           .queue_limit = 8,
+                                           .ending = { .once = 1, .until_step = -1 },
+                                           .retry_seconds = 1,
+                                           .best = { EVALUATION_PRECISION, 0, 0 },
+                                           .tags = evaluation_tags_plain(),
                                            .lookout = lookout };
 
-    const struct checkpoint_source_options source = { .pattern = pattern, .ready = &ready, .ready_count = ready != NULL };
+    const struct checkpoint_source_options source = { .pattern = pattern,
+                                                      .ready = &ready,
+                                                      .ready_count = ready != NULL };
 
     assert_int_equal(checkpoint_source_init(&s.watcher.source, &source, NULL), OK);
     return s;
 }
 
-struct fake { /* a runner; what it was given, in order: the last letter of the directory and the step */
+/* a runner; what it was given, in order: the last letter of the directory and the step */
+struct fake {
     char order[128];
     int lacks; /* so many times memory is lacking */
 };
@@ -79,8 +85,8 @@ static int fake_start(void *context, size_t slot, const struct runner_job *job, 
     return OK;
 }
 
-static enum runner_state fake_look(void *context, size_t slot, struct runner_progress *progress,
-                                   struct evaluation *out, struct error *why)
+static enum runner_state fake_look(void *context, size_t slot, struct runner_progress *progress, struct evaluation *out,
+                                   struct error *why)
 {
     (void)context;
     (void)slot;
@@ -108,15 +114,21 @@ static int run(const struct evaluation_loop_options *options)
 /* The one whose last start is longest ago is next; what is left of a longer queue comes when the others are empty. */
 static void test_turns(void **state)
 {
-    static const struct { const char *name, *eval; int count; } directories[] = {
-        { "a", "eval-a", 4 }, { "b", "eval-b", 2 }, { "c", "eval-c", 3 },
+    static const struct {
+        const char *name, *eval;
+        int count;
+    } directories[] = {
+        { "a", "eval-a", 4 },
+        { "b", "eval-b", 2 },
+        { "c", "eval-c", 3 },
     };
 
     (void)state;
     for (size_t slots = 1; slots <= 3; slots++) {
         struct fake fake = { "", 0 };
-        struct runner runner = { .name = "fake", .slots = slots, .start = fake_start, .look = fake_look,
-                                 .stop = fake_stop, .context = &fake };
+        struct runner runner = {
+            .name = "fake", .slots = slots, .start = fake_start, .look = fake_look, .stop = fake_stop, .context = &fake
+        };
         struct evaluation_loop_options l = { .log = &quiet, .runner = &runner, .lookout = lookout };
         struct evaluation_watch *watches[3];
         int signals[2];
@@ -152,11 +164,17 @@ static void test_lack(void **state)
 {
     struct evaluation_watch_settings s = settings("m_{step}.pt", "rename");
     struct fake fake = { "", 2 };
-    struct runner runner = { .name = "fake", .slots = 1, .start = fake_start, .look = fake_look, .stop = fake_stop,
-                             .context = &fake, .descriptor = eventfd(1, EFD_CLOEXEC) };
+    struct runner runner = { .name = "fake",
+                             .slots = 1,
+                             .start = fake_start,
+                             .look = fake_look,
+                             .stop = fake_stop,
+                             .context = &fake,
+                             .descriptor = eventfd(1, EFD_CLOEXEC) };
     struct evaluation_watch *watch;
-    struct evaluation_loop_options l = { .log = &quiet, .runner = &runner, .watches = &watch, .watch_count = 1,
-                                         .lookout = lookout };
+    struct evaluation_loop_options l = {
+        .log = &quiet, .runner = &runner, .watches = &watch, .watch_count = 1, .lookout = lookout
+    };
     int signals[2];
 
     (void)state;
@@ -180,8 +198,11 @@ static void test_pinned(void **state)
 {
     static const char *const pairs[] = { "a=a", "b=b" };
     static const char *const pins[] = { "runs/a/eval/pinned/", "runs/b/eval/pinned/" };
-    struct evaluation_set_options options = { .settings = settings("m_{step}.pt", "rename"), .eval_root = "runs",
-                                              .pairs = pairs, .pair_count = 2, .scan_seconds = 1 };
+    struct evaluation_set_options options = { .settings = settings("m_{step}.pt", "rename"),
+                                              .eval_root = "runs",
+                                              .pairs = pairs,
+                                              .pair_count = 2,
+                                              .scan_seconds = 1 };
     struct evaluation_watch **watches;
     struct evaluation_set *s;
     size_t count;
@@ -217,8 +238,9 @@ static void test_tree(void **state)
     assert_int_equal(file_make_directories("tree/deep/run", NULL), OK);
     assert_int_equal(file_replace(NULL, "tree/deep/run/model.ckpt-5.index", "", 0, NULL), OK);
     for (size_t i = 0; i < 4; i++) {
-        struct evaluation_set_options options = { .settings = settings(patterns[i], NULL), .eval_root = "runs",
-                                                  .tree = "tree", .scan_seconds = 1 };
+        struct evaluation_set_options options = {
+            .settings = settings(patterns[i], NULL), .eval_root = "runs", .tree = "tree", .scan_seconds = 1
+        };
         struct evaluation_set *s;
         size_t count;
 

@@ -13,8 +13,9 @@
 
 static struct evaluation_work work_of(int64_t newest, size_t in_hand)
 {
-    struct evaluation_work w = { .pid = 4711, .queued = 2, .newest_step = newest, .until_step = -1, .updated = 1.5,
-                                 .in_hand_count = in_hand };
+    struct evaluation_work w = {
+        .pid = 4711, .queued = 2, .newest_step = newest, .until_step = -1, .updated = 1.5, .in_hand_count = in_hand
+    };
 
     for (size_t i = 0; i < in_hand; i++) {
         snprintf(w.in_hand[i].checkpoint.name, sizeof w.in_hand[i].checkpoint.name, "\"name\" %zu", i);
@@ -51,16 +52,22 @@ static void test_there_and_back(void **state)
 static void test_what_is_none(void **state)
 {
     static const char *const texts[] = {
-        "", "[]", "7", "{}", "{\"pid\":0,\"queued\":1,\"not_whole\":0}", "{\"pid\":1,\"queued\":-1,\"not_whole\":0}",
-        "{\"pid\":1,\"queued\":1}", "{\"pid\":\"1\",\"queued\":1,\"not_whole\":0}",
+        "",
+        "[]",
+        "7",
+        "{}",
+        "{\"pid\":0,\"queued\":1,\"not_whole\":0}",
+        "{\"pid\":1,\"queued\":-1,\"not_whole\":0}",
+        "{\"pid\":1,\"queued\":1}",
+        "{\"pid\":\"1\",\"queued\":1,\"not_whole\":0}",
     };
     struct evaluation_work work;
 
     (void)state;
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
         assert_int_equal(evaluation_work_parse(texts[i], strlen(texts[i]), &work), 0);
-    assert_int_equal(evaluation_work_parse("{\"pid\":1,\"queued\":1,\"not_whole\":0,\"in_hand\":[7,{}],\"more\":1}", 60,
-                                           &work), 1);
+    assert_int_equal(
+        evaluation_work_parse("{\"pid\":1,\"queued\":1,\"not_whole\":0,\"in_hand\":[7,{}],\"more\":1}", 60, &work), 1);
     assert_true(work.in_hand_count == 0 && work.newest_step == -1);
 }
 
@@ -98,7 +105,9 @@ static void test_killed(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_there_and_back), cmocka_unit_test(test_what_is_none), cmocka_unit_test(test_killed),
+        cmocka_unit_test(test_there_and_back),
+        cmocka_unit_test(test_what_is_none),
+        cmocka_unit_test(test_killed),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -34,8 +34,14 @@ static int tear_down(void **state)
 static struct ledger_record record(int64_t step, double precision)
 {
     struct ledger_record r = { .checkpoint = { "", step, 1, 0x00f1000000000000u + (uint64_t)step, 0 },
-                               .has_metrics = 1, .correct = 3, .examples = 7, .seconds = 0.5, .started = 1.5e9,
-                               .lag = 0.001, .wall_time = 1.5e9 + 0.5, .weights = "variables" };
+                               .has_metrics = 1,
+                               .correct = 3,
+                               .examples = 7,
+                               .seconds = 0.5,
+                               .started = 1.5e9,
+                               .lag = 0.001,
+                               .wall_time = 1.5e9 + 0.5,
+                               .weights = "variables" };
 
     snprintf(r.checkpoint.name, sizeof r.checkpoint.name, "model.ckpt-%d", (int)step);
     assert_int_equal(evaluation_metrics_add(&r.metrics, "precision", precision, NULL), OK);
@@ -107,8 +113,10 @@ static void test_line(void **state)
     /* Byte for byte, since others read these lines too. */
     r = record(691, 0.5);
     ledger_format(&r, &line);
-    assert_string_equal(buffer_text(&line),
-        "{\"step\":691,\"checkpoint\":\"model.ckpt-691\",\"digest\":\"00f10000000002b3\",\"status\":\"done\",\"metrics\":{"
+    assert_string_equal(
+        buffer_text(&line),
+        "{\"step\":691,\"checkpoint\":\"model.ckpt-691\",\"digest\":\"00f10000000002b3\",\"status\":\"done\","
+        "\"metrics\":{"
         "\"precision\":0.5,\"best_precision\":0.5,\"loss\":1.25,\"cross_entropy\":1.0},\"correct\":3,\"examples\":7,"
         "\"weights\":\"variables\",\"seconds\":0.5,\"started\":1500000000.0,\"lag\":0.001,\"wall_time\":1500000000.5,"
         "\"run\":0}\n");
@@ -119,11 +127,21 @@ static void test_line(void **state)
 static void test_odd_lines(void **state)
 {
     static const char *const odd[] = {
-        "", "{", "[]", "null", "{}", "{\"step\":1}", "{\"step\":1.5,\"checkpoint\":\"a\",\"status\":\"gone\"}",
-        "{\"step\":1,\"checkpoint\":\"a\",\"status\":\"done\"}", "{\"step\":1,\"checkpoint\":\"a\",\"status\":\"what\"}",
+        "",
+        "{",
+        "[]",
+        "null",
+        "{}",
+        "{\"step\":1}",
+        "{\"step\":1.5,\"checkpoint\":\"a\",\"status\":\"gone\"}",
+        "{\"step\":1,\"checkpoint\":\"a\",\"status\":\"done\"}",
+        "{\"step\":1,\"checkpoint\":\"a\",\"status\":\"what\"}",
         "{\"step\":1,\"checkpoint\":\"a\",\"digest\":\"00\",\"status\":\"done\"}",
-        "{\"step\":1,\"checkpoint\":\"\",\"status\":\"gone\"}", "{\"step\":1,\"step\":1}",
-        "{\"step\":99999999999999999999,\"checkpoint\":\"a\",\"status\":\"gone\"}", "\xff\xfe", "{\"step\":1}x",
+        "{\"step\":1,\"checkpoint\":\"\",\"status\":\"gone\"}",
+        "{\"step\":1,\"step\":1}",
+        "{\"step\":99999999999999999999,\"checkpoint\":\"a\",\"status\":\"gone\"}",
+        "\xff\xfe",
+        "{\"step\":1}x",
     };
     struct ledger_record r;
     struct error e = { 0 };
@@ -133,13 +151,17 @@ static void test_odd_lines(void **state)
         assert_int_equal(ledger_parse(odd[i], strlen(odd[i]), &r, &e), ERR_CORRUPT);
         assert_string_not_equal(e.message, "");
     }
-    assert_int_equal(ledger_parse("{\"step\":1,\"checkpoint\":\"a\",\"status\":\"gone\",\"new\":[{}]}", 54, &r, NULL), OK);
+    assert_int_equal(ledger_parse("{\"step\":1,\"checkpoint\":\"a\",\"status\":\"gone\",\"new\":[{}]}", 54, &r, NULL),
+                     OK);
     ledger_record_release(&r);
 }
 
 static void test_best(void **state)
 {
-    static const struct { double precision; int64_t best; } cases[] = {
+    static const struct {
+        double precision;
+        int64_t best;
+    } cases[] = {
         { NAN, -1 }, { 0.25, 1 }, { 0.5, 2 }, { 0.5, 2 }, { 0.4, 2 }, { NAN, 2 }, { 0.75, 6 }, { 0.75, 6 },
     };
     struct ledger *l;
@@ -175,7 +197,12 @@ static void test_best(void **state)
 /* Any metric, either direction, a minimum change; the order of the names is kept. */
 static void test_best_rule(void **state)
 {
-    static const struct { struct ledger_best rule; double values[6]; int64_t best; size_t since; } cases[] = {
+    static const struct {
+        struct ledger_best rule;
+        double values[6];
+        int64_t best;
+        size_t since;
+    } cases[] = {
         { { "wer", 1, 0 }, { 0.5, 0.25, 0.25, 0.75, NAN, 0.3 }, 1, 4 },
         { { "wer", 0, 0 }, { 0.5, 0.25, 0.25, 0.75, NAN, 0.3 }, 3, 2 },
         { { "wer", 0, 0.25 }, { 0.5, 0.75, 0.76, 0.9, 1.0, 1.2 }, 5, 0 },
@@ -188,8 +215,9 @@ static void test_best_rule(void **state)
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         unlink(path);
         for (int64_t k = 0; k < 6; k++) {
-            struct ledger_record r = { .checkpoint = { "model_1.pt", k, 1, 7, 0 }, .has_metrics = 1, .correct = -1,
-                                       .examples = -1 };
+            struct ledger_record r = {
+                .checkpoint = { "model_1.pt", k, 1, 7, 0 }, .has_metrics = 1, .correct = -1, .examples = -1
+            };
 
             assert_int_equal(ledger_open(&l, NULL, path, -1, &cases[i].rule, NULL, NULL, NULL), OK);
             assert_int_equal(evaluation_metrics_add(&r.metrics, "wer", cases[i].values[k], NULL), OK);
@@ -210,7 +238,7 @@ static void test_best_rule(void **state)
 static void test_foreign_metrics(void **state)
 {
     static const char line[] = "{\"step\":1,\"checkpoint\":\"a\",\"digest\":\"00000000000000ff\",\"status\":\"done\","
-        "\"metrics\":{\"z\":1,\"a b\":\"NaN\",\"list\":[1],\"text\":\"x\",\"m\":\"-Infinity\"}}";
+                               "\"metrics\":{\"z\":1,\"a b\":\"NaN\",\"list\":[1],\"text\":\"x\",\"m\":\"-Infinity\"}}";
     struct ledger_record r;
     struct buffer out = BUFFER_EMPTY;
 
@@ -219,16 +247,19 @@ static void test_foreign_metrics(void **state)
     assert_int_equal(r.metrics.count, 3);
     assert_int_equal(r.examples, -1);
     ledger_format(&r, &out);
-    assert_non_null(strstr(buffer_text(&out), "\"metrics\":{\"z\":1.0,\"a b\":\"NaN\",\"m\":\"-Infinity\"},\"seconds\""));
+    assert_non_null(
+        strstr(buffer_text(&out), "\"metrics\":{\"z\":1.0,\"a b\":\"NaN\",\"m\":\"-Infinity\"},\"seconds\""));
     buffer_release(&out);
     ledger_record_release(&r);
 }
 
 static void test_runs(void **state)
 {
-    static const struct { int64_t step, run, last_run, last_step, highest; } cases[] = {
-        { 100, 0, 0, 100, 100 }, { 300, 0, 0, 300, 300 }, { 200, 1, 1, 200, 300 }, { 250, 1, 1, 250, 300 },
-        { 150, 2, 2, 150, 300 }, { 400, 2, 2, 400, 400 },
+    static const struct {
+        int64_t step, run, last_run, last_step, highest;
+    } cases[] = {
+        { 100, 0, 0, 100, 100 }, { 300, 0, 0, 300, 300 }, { 200, 1, 1, 200, 300 },
+        { 250, 1, 1, 250, 300 }, { 150, 2, 2, 150, 300 }, { 400, 2, 2, 400, 400 },
     };
     struct ledger *l;
 
@@ -342,7 +373,9 @@ static void test_every_failure(void **state)
 /* Names are bytes: those that are no UTF-8 come back as they were, and the others look as they always did. */
 static void test_names(void **state)
 {
-    static const struct { const char *name, *text; } cases[] = {
+    static const struct {
+        const char *name, *text;
+    } cases[] = {
         { "model.ckpt-1", "\"model.ckpt-1\"" },
         { "m\xff-1", "\"m/xff-1\"" },
         { "\xc3\xa9\xe9\x80\"-1", "\"\xc3\xa9/xe9/x80\\\"-1\"" },
@@ -405,11 +438,16 @@ static void test_disk_stays_full(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_line),          cmocka_unit_test(test_odd_lines),
-        cmocka_unit_test(test_best),          cmocka_unit_test(test_runs),
-        cmocka_unit_test(test_every_cut),     cmocka_unit_test(test_every_failure),
-        cmocka_unit_test(test_disk_stays_full), cmocka_unit_test(test_names),
-        cmocka_unit_test(test_best_rule),     cmocka_unit_test(test_foreign_metrics),
+        cmocka_unit_test(test_line),
+        cmocka_unit_test(test_odd_lines),
+        cmocka_unit_test(test_best),
+        cmocka_unit_test(test_runs),
+        cmocka_unit_test(test_every_cut),
+        cmocka_unit_test(test_every_failure),
+        cmocka_unit_test(test_disk_stays_full),
+        cmocka_unit_test(test_names),
+        cmocka_unit_test(test_best_rule),
+        cmocka_unit_test(test_foreign_metrics),
     };
 
     return cmocka_run_group_tests(tests, set_up, tear_down);

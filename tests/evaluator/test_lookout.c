@@ -48,7 +48,8 @@ static struct watcher_options each_file(double poll_seconds)
     return options;
 }
 
-struct told { /* the kinds, a letter each, and the steps of what was found */
+/* the kinds, a letter each, and the steps of what was found */
+struct told {
     char kinds[64];
     int64_t last_step;
 };

@@ -8,7 +8,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const struct { const char *output, *want; } cases[] = { /* want: "name=value ...", or "!" and a word of the error */
+static const struct {
+    const char *output, *want;
+} cases[] = {
+    /* want: "name=value ...", or "!" and a word of the error */
     { "accuracy 0.91\n", "accuracy=0.91" },
     { "accuracy 0.91", "accuracy=0.91" },
     { "accuracy\t 9.1e-1 \r\n", "accuracy=0.91" },
@@ -16,17 +19,18 @@ static const struct { const char *output, *want; } cases[] = { /* want: "name=va
     { "loss: 0.25, accuracy: 0.91\n", "loss=0.25 accuracy=0.91" },
     { "loss=0.25 accuracy=0.91;top-5=1\n", "loss=0.25 accuracy=0.91 top-5=1" },
     { "{\"accuracy\": 0.91, \"n\": 5}\n", "accuracy=0.91 n=5" },
-    { "  {\"b\": 1e3, \"text\": \"7\", \"yes\": true, \"list\": [1], \"object\": {\"x\": 1}, \"no\": null}\n", "b=1000" },
+    { "  {\"b\": 1e3, \"text\": \"7\", \"yes\": true, \"list\": [1], \"object\": {\"x\": 1}, \"no\": null}\n",
+      "b=1000" },
     { "{\"loss\": NaN, \"a\": -Infinity, \"NaN\": 3, \"text\": \"a \\\" NaN\"}\n", "loss=nan a=-inf NaN=3" },
     { "{\"loss\": \"NaN\", \"other\": \"nan\"}\n", "loss=nan" },
     { "loss nan\na -inf\nb +Infinity\n", "loss=nan a=-inf b=inf" },
     { "val/loss 1\nrecall@10 0.5\nclass#3 -1\n", "val/loss=1 recall@10=0.5 class#3=-1" },
     { "step 500\nglobal_step=500\nloss 1\n", "loss=1" },
     { "talk\nloading 5 files\nloss 1\n0.5 loss\nloss\n=5\nloss= \nloss 1 2\n", "loss=1" },
-    { "loss=1 talk\nloss 2\n", "loss=2" },               /* half a line does not count */
+    { "loss=1 talk\nloss 2\n", "loss=2" }, /* half a line does not count */
     { "{\"loss\": 1\n{\"loss\": 2} x\n[1]\nloss 3\n", "loss=3" },
     { "loss 0x10\nloss 1e\nloss --1\nloss 1\n", "loss=1" },
-    { "loss 1\nloss 1.0\n", "loss=1" },                  /* twice the same is once */
+    { "loss 1\nloss 1.0\n", "loss=1" }, /* twice the same is once */
     { "loss nan\nloss nan\n", "loss=nan" },
     { "\n\n \nloss 1\n", "loss=1" },
     { "loss 1\nloss 2\n", "!'loss' is named twice" },

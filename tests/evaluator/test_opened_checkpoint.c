@@ -42,7 +42,8 @@ static void put(const char *to, int tensors)
 
     for (int i = 0; i < tensors; i++)
         snprintf(json + strlen(json), sizeof json - strlen(json),
-                 "%s\"t%d\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[%d,%d]}", i ? "," : "", i, 4 * i, 4 * i + 4);
+                 "%s\"t%d\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[%d,%d]}", i ? "," : "", i, 4 * i,
+                 4 * i + 4);
     strcat(json, "}");
     put_le64(text, strlen(json));
     memcpy(text + 8, json, strlen(json));
@@ -107,7 +108,11 @@ static void test_replaced_meanwhile(void **state)
 /* Steps of bundles: Keras' names count saves, so what its optimizer says counts. */
 static void test_steps(void **state)
 {
-    static const struct { const char *names[2]; int64_t step; } cases[] = { /* values 500, 501 */
+    static const struct {
+        const char *names[2];
+        int64_t step;
+    } cases[] = {
+        /* values 500, 501 */
         { { "global_step", "optimizer/_iterations/.ATTRIBUTES/VARIABLE_VALUE" }, 500 },
         { { "optimizer/_iterations/.ATTRIBUTES/VARIABLE_VALUE", "save_counter/.ATTRIBUTES/VARIABLE_VALUE" }, 500 },
         { { "model/w/.ATTRIBUTES/VARIABLE_VALUE", "optimizer/iter/.ATTRIBUTES/VARIABLE_VALUE" }, 501 },
@@ -123,8 +128,8 @@ static void test_steps(void **state)
         for (int64_t k = 0; k < 2; k++) {
             const int64_t value = 500 + k;
 
-            assert_int_equal(tensor_bundle_writer_add(w, cases[i].names[k], TENSOR_INT64, 0, NULL, &value, sizeof value,
-                                                      NULL), OK);
+            assert_int_equal(
+                tensor_bundle_writer_add(w, cases[i].names[k], TENSOR_INT64, 0, NULL, &value, sizeof value, NULL), OK);
         }
         assert_int_equal(tensor_bundle_writer_finish(w, NULL), OK);
         assert_int_equal(opened_checkpoint_open(&c, CHECKPOINT_BUNDLE, path, NULL), OK);

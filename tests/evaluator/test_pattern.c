@@ -5,7 +5,11 @@
 
 #include <string.h>
 
-static const struct { const char *pattern, *name; int64_t step; } cases[] = { /* step -1: the name does not fit */
+static const struct {
+    const char *pattern, *name;
+    int64_t step;
+} cases[] = {
+    /* step -1: the name does not fit */
     { "checkpoint-{step}", "checkpoint-500", 500 },
     { "checkpoint-{step}", "checkpoint-", -1 },
     { "checkpoint-{step}", "checkpoint-5x", -1 },
@@ -22,13 +26,13 @@ static const struct { const char *pattern, *name; int64_t step; } cases[] = { /*
     { "model_{step}.pt", "model_-5.pt", -1 },
     { "{step}", "42", 42 },
     { "{step}", "", -1 },
-    { "{*}{step}.pt", "model123.pt", 123 },              /* never 3, or 23 */
-    { "{*}{step}.pt", "1234567890123456789.pt", -1 },    /* nor all but the first of too many */
+    { "{*}{step}.pt", "model123.pt", 123 },           /* never 3, or 23 */
+    { "{*}{step}.pt", "1234567890123456789.pt", -1 }, /* nor all but the first of too many */
     { "{step}{*}", "1234567890123456789", -1 },
     { "{step}{*}", "12ab34", 12 },
-    { "{*}-{step}{*}", "a-5-10.pt", 5 },                 /* the earliest place */
+    { "{*}-{step}{*}", "a-5-10.pt", 5 }, /* the earliest place */
     { "{*}-{step}.pt", "a-5-10.pt", 10 },
-    { "v2{step}.pt", "v2100.pt", 100 },                  /* what the text says is text */
+    { "v2{step}.pt", "v2100.pt", 100 }, /* what the text says is text */
     { "{*}{*}{}x{step}", "yxx1", 1 },
     { "a{*}b{step}", "ab1", 1 },
     { "rank\xc3\xa4_{step}", "rank\xc3\xa4_3", 3 },
@@ -50,9 +54,11 @@ static void test_names(void **state)
 
 static void test_wrong(void **state)
 {
-    static const struct { const char *pattern, *word; } wrong[] = {
+    static const struct {
+        const char *pattern, *word;
+    } wrong[] = {
         { "model.pt", "{step}" }, { "{step}-{step}", "2 times" }, { "a/b-{step}", "'/'" }, { "{stp}", "byte 0" },
-        { "x{step", "byte 1" }, { "{step}0.pt", "digit" }, { "", "{step}" }, { "/", "{step}" },
+        { "x{step", "byte 1" },   { "{step}0.pt", "digit" },      { "", "{step}" },        { "/", "{step}" },
         { "a{step}{", "byte 7" },
     };
     char longest[400], *end = longest;
@@ -89,9 +95,12 @@ static void test_wrong(void **state)
 /* Names without a step, where it is found elsewhere. */
 static void test_without_step(void **state)
 {
-    static const struct { const char *pattern, *name; int fits; } names[] = {
-        { "last.ckpt", "last.ckpt", 1 }, { "last.ckpt", "last.ckpt.tmp", 0 }, { "last{*}.ckpt", "last-v1.ckpt", 1 },
-        { "final/", "final", 1 }, { "{*}.h5", "latest.weights.h5", 1 }, { "{*}.h5", "latest.weights.h5x", 0 },
+    static const struct {
+        const char *pattern, *name;
+        int fits;
+    } names[] = {
+        { "last.ckpt", "last.ckpt", 1 }, { "last.ckpt", "last.ckpt.tmp", 0 },  { "last{*}.ckpt", "last-v1.ckpt", 1 },
+        { "final/", "final", 1 },        { "{*}.h5", "latest.weights.h5", 1 }, { "{*}.h5", "latest.weights.h5x", 0 },
     };
     struct error e = { 0 };
     struct pattern p;
@@ -131,7 +140,9 @@ static void test_many_gaps(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_names), cmocka_unit_test(test_wrong), cmocka_unit_test(test_many_gaps),
+        cmocka_unit_test(test_names),
+        cmocka_unit_test(test_wrong),
+        cmocka_unit_test(test_many_gaps),
         cmocka_unit_test(test_without_step),
     };
 

@@ -97,7 +97,8 @@ static int visit(void *context, const struct pin *pin, const char *path, uint64_
     (void)e;
     assert_string_equal(pin->checkpoint.name, want->checkpoint.name);
     assert_int_equal(pin->kind, want->kind);
-    assert_true(pin->checkpoint.digest == want->checkpoint.digest && digest_of(pin->kind, path) == want->checkpoint.digest);
+    assert_true(pin->checkpoint.digest == want->checkpoint.digest &&
+                digest_of(pin->kind, path) == want->checkpoint.digest);
     assert_int_equal(bytes, f->sizes[pin->checkpoint.step - 1]);
     f->count++;
     pin_remove(path);

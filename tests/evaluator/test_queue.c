@@ -204,10 +204,9 @@ static void test_many(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_order),
-        cmocka_unit_test(test_known), cmocka_unit_test(test_forget),
-        cmocka_unit_test(test_limit),
-        cmocka_unit_test(test_many),  cmocka_unit_test(test_pinned), cmocka_unit_test(test_no_memory),
+        cmocka_unit_test(test_order),     cmocka_unit_test(test_known), cmocka_unit_test(test_forget),
+        cmocka_unit_test(test_limit),     cmocka_unit_test(test_many),  cmocka_unit_test(test_pinned),
+        cmocka_unit_test(test_no_memory),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -39,8 +39,8 @@ static void test_together(void **state)
 
 static void test_wrong(void **state)
 {
-    static const char *const wrong[] = { "", "now", "marker:", "latest:", "quiet:", "quiet:-1", "quiet:x", "quiet:nan", "quiet:1e10",
-                                         "Rename" };
+    static const char *const wrong[] = { "",         "now",     "marker:",   "latest:",    "quiet:",
+                                         "quiet:-1", "quiet:x", "quiet:nan", "quiet:1e10", "Rename" };
     static const char *const twice[] = { "quiet:1", "rename", "quiet:2" }, *const latest[] = { "latest:a", "latest:b" };
     const char *many[READY_MARKERS_MAX + 1];
     struct error e = { 0 };
@@ -62,8 +62,11 @@ static void test_wrong(void **state)
 /* The name alone says it where nothing else is asked for. */
 static void test_by_name(void **state)
 {
-    static const struct { const char *texts[2]; int by_name; } cases[] = {
-        { { "rename", NULL }, 1 },     { { "quiet:0", NULL }, 0 },      { { "rename", "marker:x" }, 0 },
+    static const struct {
+        const char *texts[2];
+        int by_name;
+    } cases[] = {
+        { { "rename", NULL }, 1 },       { { "quiet:0", NULL }, 0 },       { { "rename", "marker:x" }, 0 },
         { { "rename", "latest:x" }, 0 }, { { "rename", "quiet:0.1" }, 0 }, { { "rename", "quiet:0" }, 1 },
     };
     struct ready_rule r;
@@ -77,15 +80,20 @@ static void test_by_name(void **state)
 
 static void test_marker_paths(void **state)
 {
-    static const struct { const char *marker; int is_directory; const char *path; } cases[] = {
-        { "DONE", 1, "c-5/DONE" }, { ".metadata", 1, "c-5/.metadata" }, { "DONE", 0, "c-5.DONE" },
+    static const struct {
+        const char *marker;
+        int is_directory;
+        const char *path;
+    } cases[] = {
+        { "DONE", 1, "c-5/DONE" },  { ".metadata", 1, "c-5/.metadata" },       { "DONE", 0, "c-5.DONE" },
         { ".done", 0, "c-5.done" }, { "done/{name}-{step}", 0, "done/c-5-5" }, { "{step}/{other}", 1, "5/{other}" },
     };
     char path[64];
 
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        assert_int_equal(ready_rule_marker_path(cases[i].marker, "c-5", 5, cases[i].is_directory, path, sizeof path), 1);
+        assert_int_equal(ready_rule_marker_path(cases[i].marker, "c-5", 5, cases[i].is_directory, path, sizeof path),
+                         1);
         assert_string_equal(path, cases[i].path);
     }
     assert_int_equal(ready_rule_marker_path("0123456789", "c-5", 5, 1, path, 14), 0);
@@ -95,7 +103,11 @@ static void test_marker_paths(void **state)
 /* What a latest file names: DeepSpeed's the directory, Megatron's the number or "release". */
 static void test_latest(void **state)
 {
-    static const struct { const char *pattern, *text; int64_t number; } cases[] = { /* number -1: none */
+    static const struct {
+        const char *pattern, *text;
+        int64_t number;
+    } cases[] = {
+        /* number -1: none */
         { "global_step{step}/", "global_step500", 500 },
         { "global_step{step}/", "global_step500\n", 500 },
         { "global_step{step}/", "/data/run/global_step500/", 500 },
@@ -124,8 +136,16 @@ static void test_latest(void **state)
     }
     assert_int_equal(pattern_parse("{step}/", 1, &any, NULL), OK);
     assert_int_equal(ready_rule_latest(&any, "7", 2, &found), 0); /* bytes of no text: a NUL at the end, */
-    assert_int_equal(ready_rule_latest(&any, "\0" "7", 2, &found), 0);
-    assert_int_equal(ready_rule_latest(&any, "7\0" "7", 3, &found), 0);
+    assert_int_equal(ready_rule_latest(&any,
+                                       "\0"
+                                       "7",
+                                       2, &found),
+                     0);
+    assert_int_equal(ready_rule_latest(&any,
+                                       "7\0"
+                                       "7",
+                                       3, &found),
+                     0);
     memset(longest, '0', sizeof longest); /* and longer than a name */
     assert_int_equal(ready_rule_latest(&any, longest, sizeof longest - 1, &found), 0);
     longest[PATTERN_TEXT_MAX - 19] = '/';
@@ -134,7 +154,10 @@ static void test_latest(void **state)
 
 static void test_whole(void **state)
 {
-    static const struct { const char *path, *text; int code; } cases[] = {
+    static const struct {
+        const char *path, *text;
+        int code;
+    } cases[] = {
         { "c-5/DONE", "", OK },
         { "c-5/DONE", "[12:00] done", OK }, /* a line of a log is no JSON */
         { "c-5/DONE", "500\n", OK },
@@ -178,9 +201,9 @@ static void test_changed_after(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_together), cmocka_unit_test(test_wrong), cmocka_unit_test(test_marker_paths),
-        cmocka_unit_test(test_whole),    cmocka_unit_test(test_latest),
-        cmocka_unit_test(test_by_name), cmocka_unit_test(test_changed_after),
+        cmocka_unit_test(test_together),      cmocka_unit_test(test_wrong),  cmocka_unit_test(test_marker_paths),
+        cmocka_unit_test(test_whole),         cmocka_unit_test(test_latest), cmocka_unit_test(test_by_name),
+        cmocka_unit_test(test_changed_after),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -77,18 +77,18 @@ static void test_quiet_time(void **state)
     item = &s.items[0];
     sighting_data(item, 1, 1e9, 100); /* no data file yet */
     assert_int_equal(sighting_not_whole(&s, item, 100 + QUIET - 1), 0);
-    sighting_data(item, 2, 0, 125);   /* it grows: the quiet time begins again */
+    sighting_data(item, 2, 0, 125); /* it grows: the quiet time begins again */
     assert_int_equal(sighting_not_whole(&s, item, 125 + QUIET - 1), 0);
     assert_true(sightings_deadline(&s) == 125 + QUIET);
     assert_int_equal(sighting_not_whole(&s, item, 125 + QUIET), 1);
     assert_string_equal(due(&s), "");
     assert_int_equal(sightings_undecided(&s), 0);
     assert_true(isinf(sightings_deadline(&s)));
-    see(&s, 200, "c-1", 7, "");       /* nothing new */
+    see(&s, 200, "c-1", 7, ""); /* nothing new */
     item = &s.items[0];
     sighting_data(item, 2, 0, 200);
     assert_string_equal(due(&s), "");
-    sighting_data(item, 3, 0, 210);   /* the missing data came after all */
+    sighting_data(item, 3, 0, 210); /* the missing data came after all */
     assert_string_equal(due(&s), "c-1");
     assert_int_equal(sighting_not_whole(&s, item, 211), 0);
     sighting_opened(item);
@@ -202,7 +202,10 @@ static void test_other_kind(void **state)
 /* By name and step, among few and many, and what is not there before, between and behind them. */
 static void test_find(void **state)
 {
-    static const struct { const char *name; int64_t step; } missing[] = {
+    static const struct {
+        const char *name;
+        int64_t step;
+    } missing[] = {
         { "c-1", 1 }, { "c-3", 4 }, { "c-5", 5 }, { "c-9", 9 }, { "c-4", 3 }, { "a", 6 }, { "z", 6 },
     };
     struct sightings s;
@@ -221,8 +224,14 @@ static void test_find(void **state)
 /* Who is looked at for its data files, and who may still become one: by the four states. */
 static void test_states(void **state)
 {
-    static const struct { enum sighting_state state; int incomplete, due; } cases[] = {
-        { SIGHTING_NEW, 0, 1 }, { SIGHTING_WAITING, 1, 1 }, { SIGHTING_OPENED, 0, 0 }, { SIGHTING_FAILED, 1, 0 },
+    static const struct {
+        enum sighting_state state;
+        int incomplete, due;
+    } cases[] = {
+        { SIGHTING_NEW, 0, 1 },
+        { SIGHTING_WAITING, 1, 1 },
+        { SIGHTING_OPENED, 0, 0 },
+        { SIGHTING_FAILED, 1, 0 },
     };
     struct sightings s;
 
@@ -358,10 +367,10 @@ static void test_all_pairs(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_life),     cmocka_unit_test(test_quiet_time), cmocka_unit_test(test_old_files),
-        cmocka_unit_test(test_closed),   cmocka_unit_test(test_all_pairs),  cmocka_unit_test(test_markers),
-        cmocka_unit_test(test_in_place), cmocka_unit_test(test_other_kind), cmocka_unit_test(test_find),
-        cmocka_unit_test(test_states),   cmocka_unit_test(test_deadline),   cmocka_unit_test(test_first_data),
+        cmocka_unit_test(test_life),      cmocka_unit_test(test_quiet_time), cmocka_unit_test(test_old_files),
+        cmocka_unit_test(test_closed),    cmocka_unit_test(test_all_pairs),  cmocka_unit_test(test_markers),
+        cmocka_unit_test(test_in_place),  cmocka_unit_test(test_other_kind), cmocka_unit_test(test_find),
+        cmocka_unit_test(test_states),    cmocka_unit_test(test_deadline),   cmocka_unit_test(test_first_data),
         cmocka_unit_test(test_no_memory),
     };
 

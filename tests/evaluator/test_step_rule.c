@@ -33,10 +33,21 @@ static void test_from(void **state)
 
 static void test_scale(void **state)
 {
-    static const struct { int64_t scale, offset, number, step; } cases[] = {
-        { 0, 0, 7, 7 }, { 0, 0, -1, -1 }, { 391, 0, 3, 1173 }, { 391, 391, 0, 391 }, { 1, -7, 7, 0 }, { 1, -7, 6, -1 },
-        { 1000000000000, 0, 10000000, -1 }, { 1, 1, INT64_MAX, -1 },
-        { 0, 5, 7, 12 }, { 1, 5, -1, -1 }, { 1, -9, 6, -1 }, { 4, 0, ((int64_t)1 << 62) + 1, -1 },
+    static const struct {
+        int64_t scale, offset, number, step;
+    } cases[] = {
+        { 0, 0, 7, 7 },
+        { 0, 0, -1, -1 },
+        { 391, 0, 3, 1173 },
+        { 391, 391, 0, 391 },
+        { 1, -7, 7, 0 },
+        { 1, -7, 6, -1 },
+        { 1000000000000, 0, 10000000, -1 },
+        { 1, 1, INT64_MAX, -1 },
+        { 0, 5, 7, 12 },
+        { 1, 5, -1, -1 },
+        { 1, -9, 6, -1 },
+        { 4, 0, ((int64_t)1 << 62) + 1, -1 },
     };
     struct step_rule r;
 
@@ -58,9 +69,12 @@ static void test_scale(void **state)
 
 static void test_paths(void **state)
 {
-    static const struct { const char *from, *path; int is_directory; } cases[] = {
-        { "state.json:step", "state.json", 0 }, { "state.json:step", "last/state.json", 1 },
-        { "{name}.json:step", "last.json", 0 }, { "meta/{name}.json:step", "meta/last.json", 1 },
+    static const struct {
+        const char *from, *path;
+        int is_directory;
+    } cases[] = {
+        { "state.json:step", "state.json", 0 },       { "state.json:step", "last/state.json", 1 },
+        { "{name}.json:step", "last.json", 0 },       { "meta/{name}.json:step", "meta/last.json", 1 },
         { "../state.json:step", "../state.json", 0 },
     };
     char path[64];
@@ -77,7 +91,12 @@ static void test_paths(void **state)
 
 static void test_find(void **state)
 {
-    static const struct { const char *key, *text; int64_t number; int cut; } cases[] = { /* number -1: an error */
+    static const struct {
+        const char *key, *text;
+        int64_t number;
+        int cut;
+    } cases[] = {
+        /* number -1: an error */
         { "step", "{\"step\": 500}", 500, 0 },
         { "step", "{\"loss\": NaN, \"step\": 500.0}", 500, 0 },
         { "trainer.step", "{\"trainer\": {\"step\": 0}}", 0, 0 },
@@ -118,7 +137,9 @@ static void test_find(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_from), cmocka_unit_test(test_scale), cmocka_unit_test(test_paths),
+        cmocka_unit_test(test_from),
+        cmocka_unit_test(test_scale),
+        cmocka_unit_test(test_paths),
         cmocka_unit_test(test_find),
     };
 

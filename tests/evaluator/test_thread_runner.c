@@ -25,8 +25,7 @@ static int fake_load(void *context, const struct runner_job *job, enum evaluatio
     return f->fail_load ? error_set(e, ERR_ARG, "%s does not fit", job->path) : OK;
 }
 
-static int fake_evaluate(void *context, scorer_tick *tick, void *tick_context, struct evaluation *out,
-                         struct error *e)
+static int fake_evaluate(void *context, scorer_tick *tick, void *tick_context, struct evaluation *out, struct error *e)
 {
     struct fake *f = context;
 
@@ -77,8 +76,14 @@ static enum runner_state finish(struct runner *r, struct evaluation *out, struct
 
 static void test_outcomes(void **state)
 {
-    static const struct { int fail_load, fail_evaluate; enum runner_state want; const char *why; } cases[] = {
-        { 0, 0, RUNNER_DONE, "" }, { 1, 0, RUNNER_FAILED, "c-1 does not fit" }, { 0, 1, RUNNER_FAILED, "a bad tensor" },
+    static const struct {
+        int fail_load, fail_evaluate;
+        enum runner_state want;
+        const char *why;
+    } cases[] = {
+        { 0, 0, RUNNER_DONE, "" },
+        { 1, 0, RUNNER_FAILED, "c-1 does not fit" },
+        { 0, 1, RUNNER_FAILED, "a bad tensor" },
         { 0, 0, RUNNER_DONE, "" },
     };
     struct runner_job job = { .path = "c-1" };

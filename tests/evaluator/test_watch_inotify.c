@@ -249,12 +249,8 @@ static void test_stops_at_once(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_changes),
-        cmocka_unit_test(test_settle),
-        cmocka_unit_test(test_not_there_yet),
-        cmocka_unit_test(test_two),
-        cmocka_unit_test(test_many),
-        cmocka_unit_test(test_parent_moved),
+        cmocka_unit_test(test_changes),       cmocka_unit_test(test_settle), cmocka_unit_test(test_not_there_yet),
+        cmocka_unit_test(test_two),           cmocka_unit_test(test_many),   cmocka_unit_test(test_parent_moved),
         cmocka_unit_test(test_stops_at_once),
     };
 

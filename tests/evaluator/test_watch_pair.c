@@ -6,7 +6,11 @@
 #include <stdio.h>
 #include <string.h>
 
-static const struct { const char *line; int rc; const char *name, *directory; } cases[] = {
+static const struct {
+    const char *line;
+    int rc;
+    const char *name, *directory;
+} cases[] = {
     { "a=b", 1, "a", "b" },
     { " \ta/b=/c d/e=f \r", 1, "a/b", "/c d/e=f" },
     { "..a=b", 1, "..a", "b" },

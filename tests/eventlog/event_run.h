@@ -69,7 +69,7 @@ static inline int teardown(void **state)
 struct seen {
     size_t files, points, versions, starts; /* starts: session starts */
     size_t named, described;                /* points that name their plugin; those that say more in words */
-    size_t each[64];                                   /* points of each file */
+    size_t each[64];                        /* points of each file */
     int64_t steps[4096];
 };
 

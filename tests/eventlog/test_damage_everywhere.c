@@ -42,9 +42,9 @@ static int setup(void **state)
     if (!mkdtemp(directory) || eventlog_writer_open(&w, directory, NULL, NULL) != EVENTLOG_OK)
         return -1;
     for (int i = 1; i < RECORDS; i++) {
-        int rc = i % 400 == 0   ? eventlog_writer_image(w, "image", i, 5, pixels, 1, 40, 40, 3, NULL, NULL)
-                 : i % 50 == 0  ? eventlog_writer_text(w, "note", i, 5, note + random_u32(&random) % 390, NULL, NULL)
-                                : eventlog_writer_scalar(w, i % 2 ? "loss" : "accuracy/test", i, 5, (float)i, NULL);
+        int rc = i % 400 == 0  ? eventlog_writer_image(w, "image", i, 5, pixels, 1, 40, 40, 3, NULL, NULL)
+                 : i % 50 == 0 ? eventlog_writer_text(w, "note", i, 5, note + random_u32(&random) % 390, NULL, NULL)
+                               : eventlog_writer_scalar(w, i % 2 ? "loss" : "accuracy/test", i, 5, (float)i, NULL);
         if (rc != EVENTLOG_OK)
             return -1;
     }

@@ -73,8 +73,8 @@ static void test_table(void **state)
 
         bytes = malloc(n ? n : 1); /* of its own, so that a sanitizer sees one byte too many */
         memcpy(bytes, hex, n);
-        if (event_decode(bytes, n, &event, &bad) != cases[i].result || (int)event.values * !cases[i].result !=
-                cases[i].values)
+        if (event_decode(bytes, n, &event, &bad) != cases[i].result ||
+            (int)event.values * !cases[i].result != cases[i].values)
             fail_msg("%s: %zu values", cases[i].name, event.values);
         if (cases[i].values && (event.first.is_number != cases[i].is_number ||
                                 (cases[i].is_number && event.first.number != cases[i].number)))
@@ -101,7 +101,8 @@ static void test_tensorflow_event(void **state)
 {
     uint8_t bytes[100];
     size_t n = hex_bytes("09 c4 05 b7 3d 99 d6 d7 41 10 4d 2a 25 0a 23 0a 08 61 63 63 75 72 61 63 79 42 0a 08 01 12 00"
-                         "22 04 a4 70 7d 3f 4a 0b 0a 09 0a 07 73 63 61 6c 61 72 73", bytes);
+                         "22 04 a4 70 7d 3f 4a 0b 0a 09 0a 07 73 63 61 6c 61 72 73",
+                         bytes);
     struct event event;
     (void)state;
 
@@ -179,7 +180,10 @@ static void test_quick_way_long_tags(void **state)
 
 static void test_large_int64(void **state)
 {
-    static const struct { const char *hex; int rounded; } rows[] = {
+    static const struct {
+        const char *hex;
+        int rounded;
+    } rows[] = {
         { "2a 13 0a 11 0a 01 61 42 0c 08 09 22 08 00 00 00 00 00 00 20 00", 0 }, /* 2^53 */
         { "2a 13 0a 11 0a 01 61 42 0c 08 09 22 08 01 00 00 00 00 00 20 00", 1 },
         { "2a 13 0a 11 0a 01 61 42 0c 08 09 22 08 ff ff ff ff ff ff ff 7f", 1 },
@@ -200,7 +204,10 @@ static void test_large_int64(void **state)
 
 static void test_session_log(void **state)
 {
-    static const struct { const char *hex; enum event_session session; } rows[] = {
+    static const struct {
+        const char *hex;
+        enum event_session session;
+    } rows[] = {
         { "10 14 3a 02 08 01", EVENT_SESSION_START },
         { "10 14 3a 02 08 04", EVENT_SESSION_NONE },
         { "10 14 3a 06 08 81 80 80 80 10", EVENT_SESSION_START }, /* of an enum's varint 32 bits count */
@@ -221,12 +228,9 @@ static void test_session_log(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_table),
-        cmocka_unit_test(test_tensorflow_event),
-        cmocka_unit_test(test_quick_way),
-        cmocka_unit_test(test_quick_way_long_tags),
-        cmocka_unit_test(test_large_int64),
-        cmocka_unit_test(test_session_log),
+        cmocka_unit_test(test_table),       cmocka_unit_test(test_tensorflow_event),
+        cmocka_unit_test(test_quick_way),   cmocka_unit_test(test_quick_way_long_tags),
+        cmocka_unit_test(test_large_int64), cmocka_unit_test(test_session_log),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

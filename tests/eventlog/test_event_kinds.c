@@ -54,8 +54,7 @@ static const char layout_event[] =
 static const char graph_event[] =
     "090000000065cdcd4122480a370a016112014122062f4350553a302a270a0e5f6f75747075745f73686170657312150a133a11120b08"
     "ffffffffffffffffff01120208020a090a01621201421a016122020816";
-static const char run_metadata_event[] =
-    "090000000065cdcd41100342070a017412020a00";
+static const char run_metadata_event[] = "090000000065cdcd41100342070a017412020a00";
 
 #define WALL 1e9
 
@@ -156,8 +155,9 @@ static void test_series_bytes(void **state)
     static const char *const cells[] = { "a", "" };
     static const int32_t numbers[] = { 1, -2 };
     static const int64_t shape[] = { 1, 2 };
-    struct eventlog_value_options plugin = { .display_name = "D", .description = "d", .plugin = "p",
-                                             .plugin_content = "c", .plugin_content_length = 1 };
+    struct eventlog_value_options plugin = {
+        .display_name = "D", .description = "d", .plugin = "p", .plugin_content = "c", .plugin_content_length = 1
+    };
     static const struct eventlog_bytes gif = { "GIF89a\3\0\2\0", 10 };
     static const float samples[] = { 0.5f, -3 };
     static const double tp[] = { 2, 1 }, fp[] = { 2, 0 }, tn[] = { 0, 2 }, fn[] = { 0, 1 };
@@ -197,9 +197,7 @@ static void test_series_bytes(void **state)
             rc = eventlog_writer_pr_curve_counts(writer, "t", 3, WALL, &pr, 2, &labels, &error);
             want = pr_event;
             break;
-        default:
-            rc = eventlog_writer_run_metadata(writer, "t", 3, WALL, "\n\0", 2, &error);
-            want = run_metadata_event;
+        default: rc = eventlog_writer_run_metadata(writer, "t", 3, WALL, "\n\0", 2, &error); want = run_metadata_event;
         }
         assert_int_equal(rc, EVENTLOG_OK);
         expect(1, want);
@@ -218,8 +216,9 @@ static void test_run_bytes(void **state)
         { .name = "b", .type = EVENTLOG_HPARAM_BOOL, .values = &no, .value_count = 1 },
     };
     static const struct eventlog_metric_info metric = { .tag = "loss", .dataset = EVENTLOG_DATASET_VALIDATION };
-    static const struct eventlog_experiment experiment = { .name = "n", .hparams = hparams, .hparam_count = 2,
-                                                           .metrics = &metric, .metric_count = 1 };
+    static const struct eventlog_experiment experiment = {
+        .name = "n", .hparams = hparams, .hparam_count = 2, .metrics = &metric, .metric_count = 1
+    };
     static const char *const loss = "loss", *const a = "a";
     static const struct eventlog_margin margin = { "v", "l", "u" };
     static const struct eventlog_chart charts[] = { { .title = "l", .tags = &loss, .tag_count = 1 },
@@ -288,7 +287,8 @@ static void test_series_refused(void **state)
             "dtype 14");
     refused(eventlog_writer_tensor(writer, "a", 0, 0, EVENTLOG_DTYPE_FLOAT, three, 1, odd, 8, NULL, &error), "need 12");
     refused(eventlog_writer_tensor(writer, "a", 0, 0, EVENTLOG_DTYPE_FLOAT, shape, 2, odd, 8, NULL, &error), "be -1");
-    refused(eventlog_writer_tensor(writer, "a", 0, 0, EVENTLOG_DTYPE_FLOAT, huge, 2, odd, 8, NULL, &error), "more bytes than memory can hold");
+    refused(eventlog_writer_tensor(writer, "a", 0, 0, EVENTLOG_DTYPE_FLOAT, huge, 2, odd, 8, NULL, &error),
+            "more bytes than memory can hold");
     refused(eventlog_writer_tensor(writer, "a", 0, 0, EVENTLOG_DTYPE_BOOL, three, 1, labels_of, 3, NULL, &error),
             "bools is 2");
     refused(eventlog_writer_tensor(writer, "a", 0, 0, EVENTLOG_DTYPE_FLOAT, three, 1, odd, 12, &scalars, &error),
@@ -307,24 +307,30 @@ static void test_series_refused(void **state)
     refused(eventlog_writer_audio(writer, "a\n", 0, 0, odd, 1, 1, 1, 8000, NULL, &error), "does not serve");
     refused(eventlog_writer_audio_encoded(writer, "a", 0, 0, &junk, 1, NULL, &error), "clip 0 is not a WAV");
     refused(eventlog_writer_pr_curve(writer, "a", 0, 0, labels_of, odd, NULL, 3, NULL, &error), "prediction 1 is nan");
-    refused(eventlog_writer_pr_curve(writer, "a", 0, 0, labels_of, odd + 2, NULL, 1, NULL, &error), "prediction 0 is 2");
+    refused(eventlog_writer_pr_curve(writer, "a", 0, 0, labels_of, odd + 2, NULL, 1, NULL, &error),
+            "prediction 0 is 2");
     refused(eventlog_writer_pr_curve(writer, "a", 0, 0, labels_of, odd, odd + 1, 1, NULL, &error), "weight 0 is nan");
     refused(eventlog_writer_pr_curve(writer, "a", 0, 0, labels_of, odd, NULL, 1, &one, &error), "1 thresholds");
-    refused(eventlog_writer_mesh(writer, "a", 0, 0, &(struct eventlog_mesh){ .batch = 1, .vertex_count = 1,
-                                                                             .vertices = odd }, NULL, &error),
+    refused(eventlog_writer_mesh(writer, "a", 0, 0,
+                                 &(struct eventlog_mesh){ .batch = 1, .vertex_count = 1, .vertices = odd }, NULL,
+                                 &error),
             "coordinate 1 of a mesh is nan");
-    refused(eventlog_writer_mesh(writer, "a", 0, 0, &(struct eventlog_mesh){ .batch = 1, .vertex_count = 3,
-                                                                             .vertices = fine, .face_count = 1,
-                                                                             .faces = corners }, NULL, &error),
-            "corner 1 of a mesh's faces is vertex 3, but there are only 3");
-    refused(eventlog_writer_mesh(writer, "a", 0, 0, &(struct eventlog_mesh){ .batch = SIZE_MAX / 2, .vertex_count = 3,
-                                                                             .vertices = fine }, NULL, &error),
+    refused(
+        eventlog_writer_mesh(writer, "a", 0, 0,
+                             &(struct eventlog_mesh){
+                                 .batch = 1, .vertex_count = 3, .vertices = fine, .face_count = 1, .faces = corners },
+                             NULL, &error),
+        "corner 1 of a mesh's faces is vertex 3, but there are only 3");
+    refused(eventlog_writer_mesh(writer, "a", 0, 0,
+                                 &(struct eventlog_mesh){ .batch = SIZE_MAX / 2, .vertex_count = 3, .vertices = fine },
+                                 NULL, &error),
             "meshes of 3 vertices");
     refused(eventlog_writer_mesh(writer, NULL, 0, 0, &(struct eventlog_mesh){ .batch = 1 }, NULL, &error),
             "needs a tag");
-    refused(eventlog_writer_pr_curve_counts(writer, "a", 0, 0,
-                                            &(struct eventlog_pr_counts){ counts, negative, counts, counts, NULL, NULL },
-                                            2, NULL, &error), "threshold 0");
+    refused(eventlog_writer_pr_curve_counts(
+                writer, "a", 0, 0, &(struct eventlog_pr_counts){ counts, negative, counts, counts, NULL, NULL }, 2,
+                NULL, &error),
+            "threshold 0");
     assert_int_equal(count_payloads(), 1);
 }
 
@@ -414,7 +420,8 @@ static void test_longer_than_all_buffers(void **state)
     for (int i = 0; i < 3; i++) {
         assert_int_equal(eventlog_writer_scalar(writer, "s", i, WALL, 1, &error), EVENTLOG_OK);
         assert_int_equal(eventlog_writer_tensor(writer, "a", i, WALL, EVENTLOG_DTYPE_UINT8, shape, 1, bytes,
-                                                sizeof bytes, NULL, &error), EVENTLOG_OK);
+                                                sizeof bytes, NULL, &error),
+                         EVENTLOG_OK);
     }
     assert_int_equal(count_payloads(), 7);
     last = payload(6, &length);
@@ -436,7 +443,8 @@ static void test_full_disk_then_room(void **state)
         assert_int_equal(event_writer_open_io(&writer, directory, &options, &io, &error), EVENTLOG_OK);
         failing.fail_at = failing.calls + n;
         for (int i = 0; i < 300; i++) {
-            int rc = eventlog_writer_text(writer, i % 2 ? "odd" : "even", i, WALL, "some words to say", &labels, &error);
+            int rc = eventlog_writer_text(writer, i % 2 ? "odd" : "even", i, WALL, "some words to say", &labels,
+                                          &error);
 
             if (rc == EVENTLOG_OK || !strstr(error.message, "refused"))
                 accepted++;
@@ -460,7 +468,9 @@ static void test_forked_child(void **state)
 
     if ((pid = fork()) == 0)
         _exit(eventlog_writer_text(writer, "a", 0, 0, "x", NULL, &error) == EVENTLOG_ERROR_ARGUMENT &&
-              strstr(error.message, "forked") ? 0 : 1);
+                      strstr(error.message, "forked")
+                  ? 0
+                  : 1);
     assert_int_equal(waitpid(pid, &status, 0), pid);
     assert_int_equal(status, 0);
     assert_int_equal(count_payloads(), 1);

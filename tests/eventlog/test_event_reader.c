@@ -65,8 +65,10 @@ static long next(struct event_reader *r)
 
     if (rc < 0)
         fail_msg("%s", e.message);
-    return rc == EVENT_READER_EVENT ? (long)event.step : rc == EVENT_READER_END ? -1 : rc == EVENT_READER_DAMAGE ? -2
-                                                                                                               : -3;
+    return rc == EVENT_READER_EVENT    ? (long)event.step
+           : rc == EVENT_READER_END    ? -1
+           : rc == EVENT_READER_DAMAGE ? -2
+                                       : -3;
 }
 
 static void test_grows_byte_by_byte(void **state)
@@ -197,10 +199,10 @@ static void test_damage(void **state)
     size_t n = scalars(bytes, 1, 2), each = n / 2;
     (void)state;
 
-    bytes[20] ^= 1;                                  /* data of the first */
+    bytes[20] ^= 1; /* data of the first */
     n += event_encode_scalar(bytes + n, "t", 1, 3, NAN, 1);
     n += event_encode_scalar(bytes + n, "\xff", 1, 4, 5, 1);
-    bytes[n + RECORD_HEADER] = 0x0e;                 /* a record that is no Event */
+    bytes[n + RECORD_HEADER] = 0x0e; /* a record that is no Event */
     record_seal(bytes + n, 1);
     n += 1 + RECORD_OVERHEAD;
     n += scalars(bytes + n, 6, 1);
@@ -359,9 +361,9 @@ static void test_runs(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_grows_byte_by_byte), cmocka_unit_test(test_cut_and_replaced),
-        cmocka_unit_test(test_hole_at_the_end),    cmocka_unit_test(test_damage),
-        cmocka_unit_test(test_long_records),       cmocka_unit_test(test_what_is_no_file),
+        cmocka_unit_test(test_grows_byte_by_byte),   cmocka_unit_test(test_cut_and_replaced),
+        cmocka_unit_test(test_hole_at_the_end),      cmocka_unit_test(test_damage),
+        cmocka_unit_test(test_long_records),         cmocka_unit_test(test_what_is_no_file),
         cmocka_unit_test(test_files_of_other_kinds), cmocka_unit_test(test_runs),
         cmocka_unit_test(test_written_anew),
     };

@@ -245,9 +245,11 @@ static void leaves_the_file_in_a_child(const struct kind *kind)
 static void test_both_sinks(void **state)
 {
     static void (*const promises[])(const struct kind *) = {
-        waits_until_flushed,            answers_what_was_wrong_before, refuses_while_writing_fails,
-        lets_one_long_event_wait_alone, rotates_between_records,       goes_on_in_the_old_file,
-        makes_a_lost_file_again,        tells_the_first_error,         leaves_the_file_in_a_child,
+        waits_until_flushed,         answers_what_was_wrong_before,
+        refuses_while_writing_fails, lets_one_long_event_wait_alone,
+        rotates_between_records,     goes_on_in_the_old_file,
+        makes_a_lost_file_again,     tells_the_first_error,
+        leaves_the_file_in_a_child,
     };
     (void)state;
 

@@ -266,8 +266,7 @@ static void test_file_size_limit(void **state)
         int failed = 0;
 
         signal(SIGXFSZ, SIG_IGN);
-        if (setrlimit(RLIMIT_FSIZE, &limit) < 0 ||
-            eventlog_writer_open(&w, directory, &options, NULL) != EVENTLOG_OK)
+        if (setrlimit(RLIMIT_FSIZE, &limit) < 0 || eventlog_writer_open(&w, directory, &options, NULL) != EVENTLOG_OK)
             _exit(2);
         for (int i = 1; i <= 30; i++)
             failed += eventlog_writer_scalar(w, "t", i, 5.5, 1, NULL) == EVENTLOG_ERROR_IO;
@@ -322,7 +321,9 @@ static void test_forked_child_does_not_write(void **state)
     assert_int_equal(eventlog_writer_scalar(w, "t", 1, 5.5, 1, NULL), EVENTLOG_OK);
     if (!(pid = fork()))
         _exit(eventlog_writer_flush(w, NULL) == EVENTLOG_ERROR_ARGUMENT &&
-                      eventlog_writer_close(w, NULL) == EVENTLOG_ERROR_ARGUMENT ? 0 : 1);
+                      eventlog_writer_close(w, NULL) == EVENTLOG_ERROR_ARGUMENT
+                  ? 0
+                  : 1);
     assert_int_equal(waitpid(pid, &status, 0), pid);
     assert_int_equal(status, 0);
     assert_int_equal(count_records(eventlog_writer_path(w), NULL), 1);
@@ -333,10 +334,14 @@ static void test_forked_child_does_not_write(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_first_record_at_once), cmocka_unit_test(test_names_do_not_collide),
-        cmocka_unit_test(test_refused_input),        cmocka_unit_test(test_one_write_a_batch),
-        cmocka_unit_test(test_failing_calls),        cmocka_unit_test(test_full_disk_then_room),
-        cmocka_unit_test(test_file_size_limit),      cmocka_unit_test(test_killed_at_every_call),
+        cmocka_unit_test(test_first_record_at_once),
+        cmocka_unit_test(test_names_do_not_collide),
+        cmocka_unit_test(test_refused_input),
+        cmocka_unit_test(test_one_write_a_batch),
+        cmocka_unit_test(test_failing_calls),
+        cmocka_unit_test(test_full_disk_then_room),
+        cmocka_unit_test(test_file_size_limit),
+        cmocka_unit_test(test_killed_at_every_call),
         cmocka_unit_test(test_forked_child_does_not_write),
     };
 

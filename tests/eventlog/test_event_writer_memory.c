@@ -172,7 +172,9 @@ static void test_large_buffer(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_one_file), cmocka_unit_test(test_rotation_and_resume), cmocka_unit_test(test_queue),
+        cmocka_unit_test(test_one_file),
+        cmocka_unit_test(test_rotation_and_resume),
+        cmocka_unit_test(test_queue),
         cmocka_unit_test(test_large_buffer),
     };
 

@@ -136,7 +136,8 @@ static void test_rotation_without_room(void **state)
 static void test_names_sort(void **state)
 {
     static const char *const others[] = {
-        "events.out.tfevents.%010lld.zzz-host.99999.0.v2", "events.out.tfevents.%010lld.a.9.7",
+        "events.out.tfevents.%010lld.zzz-host.99999.0.v2",
+        "events.out.tfevents.%010lld.a.9.7",
         "events.out.tfevents.%010lld.~.4294967.999999",
     };
     (void)state;
@@ -167,7 +168,7 @@ static int listings;
 /* In place of the C library's. */
 DIR *opendir(const char *name)
 {
-    DIR *(*next)(const char *) = (DIR *(*)(const char *))dlsym(RTLD_NEXT, "opendir");
+    DIR *(*next)(const char *) = (DIR * (*)(const char *)) dlsym(RTLD_NEXT, "opendir");
 
     listings++;
     return next(name);
@@ -203,7 +204,11 @@ static void append_bytes(const char *path, const void *bytes, size_t n)
 
 static void test_append(void **state)
 {
-    static const struct { const char *name; size_t n; uint8_t bytes[40]; } tails[] = {
+    static const struct {
+        const char *name;
+        size_t n;
+        uint8_t bytes[40];
+    } tails[] = {
         { "none", 0, { 0 } },
         { "half a header", 5, { 0x18 } },
         { "half a record", 20, { 0x18, 0, 0, 0, 0, 0, 0, 0, 0xa3, 0x7f, 0x4b, 0x22, 9 } },
@@ -373,8 +378,9 @@ static void test_sync_policies(void **state)
     for (size_t queue_bytes = 0; queue_bytes <= 1 << 20; queue_bytes += 1 << 20) {
         struct eventlog_writer_options never = { .queue_bytes = queue_bytes };
         struct eventlog_writer_options at_flush = { .sync = EVENTLOG_SYNC_AT_FLUSH, .queue_bytes = queue_bytes };
-        struct eventlog_writer_options every = { .sync = EVENTLOG_SYNC_EVERY, .sync_seconds = 1e-9,
-                                                 .buffer_bytes = 200, .queue_bytes = queue_bytes };
+        struct eventlog_writer_options every = {
+            .sync = EVENTLOG_SYNC_EVERY, .sync_seconds = 1e-9, .buffer_bytes = 200, .queue_bytes = queue_bytes
+        };
         struct eventlog_writer *w = open_with(never);
 
         put_steps(w, "loss", 0, 100);
@@ -441,13 +447,19 @@ static void test_kinds_of_scalars(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_rotation_by_size),      cmocka_unit_test(test_rotation_by_age),
-        cmocka_unit_test(test_rotation_without_room), cmocka_unit_test(test_names_sort),
+        cmocka_unit_test(test_rotation_by_size),
+        cmocka_unit_test(test_rotation_by_age),
+        cmocka_unit_test(test_rotation_without_room),
+        cmocka_unit_test(test_names_sort),
         cmocka_unit_test(test_rotation_lists_nothing),
-        cmocka_unit_test(test_append),                cmocka_unit_test(test_append_takes_the_newest),
-        cmocka_unit_test(test_append_refused),        cmocka_unit_test(test_purge),
-        cmocka_unit_test(test_failing_open),          cmocka_unit_test(test_sync_policies),
-        cmocka_unit_test(test_refused_options),       cmocka_unit_test(test_kinds_of_scalars),
+        cmocka_unit_test(test_append),
+        cmocka_unit_test(test_append_takes_the_newest),
+        cmocka_unit_test(test_append_refused),
+        cmocka_unit_test(test_purge),
+        cmocka_unit_test(test_failing_open),
+        cmocka_unit_test(test_sync_policies),
+        cmocka_unit_test(test_refused_options),
+        cmocka_unit_test(test_kinds_of_scalars),
     };
 
     return cmocka_run_group_tests(tests, setup, teardown);

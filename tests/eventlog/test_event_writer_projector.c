@@ -64,8 +64,9 @@ static const char *const labels[] = { "a", " b \"c\"" };
 
 static struct eventlog_embedding good(void)
 {
-    return (struct eventlog_embedding){ .name = "a\nb", .values = values, .points = 2, .dimensions = 3,
-                                        .labels = labels, .columns = 1 };
+    return (struct eventlog_embedding){
+        .name = "a\nb", .values = values, .points = 2, .dimensions = 3, .labels = labels, .columns = 1
+    };
 }
 
 static void close_and_remove(struct eventlog_writer *w)
@@ -113,7 +114,7 @@ static void refuse(struct eventlog_writer *w, struct eventlog_embedding x, const
 static void test_refused(void **state)
 {
     static const char *const tabs[] = { "a\tb", "c" }, *const blank[] = { "a", "  " }, *const bytes[] = { "a", "\xff" },
-                      *const missing[] = { "a", NULL };
+                             *const missing[] = { "a", NULL };
     static const float infinite[] = { 1, 2, 3, 4, 5, INFINITY };
     static const uint8_t pixels[2 * 3];
     struct eventlog_embedding x = good(), two[] = { good(), good() };
@@ -189,7 +190,9 @@ static void test_failing_calls(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_files), cmocka_unit_test(test_refused), cmocka_unit_test(test_failing_calls),
+        cmocka_unit_test(test_files),
+        cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_failing_calls),
     };
 
     return cmocka_run_group_tests(tests, setup, teardown);

@@ -35,7 +35,8 @@ static void test_full_queue_drops(void **state)
 {
     struct slow_disk disk = { 0 };
     struct io io = io_real;
-    struct eventlog_writer_options options = { .queue_bytes = 4000, .buffer_bytes = 100,
+    struct eventlog_writer_options options = { .queue_bytes = 4000,
+                                               .buffer_bytes = 100,
                                                .when_full = EVENTLOG_WHEN_FULL_DROP };
     struct eventlog_writer_statistics s;
     struct eventlog_writer *w;
@@ -87,8 +88,11 @@ static void *call(void *argument)
 /* Several threads, a queue that is often full, rotation and fsync all at once: nothing is lost, none is torn. */
 static void test_queue_of_many(void **state)
 {
-    struct eventlog_writer_options options = { .queue_bytes = 2000, .buffer_bytes = 500, .rotate_bytes = 20000,
-                                               .sync = EVENTLOG_SYNC_EVERY, .sync_seconds = 0.05 };
+    struct eventlog_writer_options options = { .queue_bytes = 2000,
+                                               .buffer_bytes = 500,
+                                               .rotate_bytes = 20000,
+                                               .sync = EVENTLOG_SYNC_EVERY,
+                                               .sync_seconds = 0.05 };
     struct caller callers[4];
     struct eventlog_writer *w = open_with(options);
     struct seen s;
@@ -212,11 +216,12 @@ static void test_forked_child_of_a_queue(void **state)
         struct eventlog_writer_statistics s;
 
         _exit(eventlog_writer_scalar(w, "loss", 4, 0, 1, NULL) == EVENTLOG_ERROR_ARGUMENT &&
-              eventlog_writer_text(w, "note", 4, 0, "x", NULL, NULL) == EVENTLOG_ERROR_ARGUMENT &&
-              eventlog_writer_flush(w, NULL) == EVENTLOG_ERROR_ARGUMENT && *eventlog_writer_path(w) &&
-              eventlog_writer_statistics(w, &s, NULL) == EVENTLOG_ERROR_ARGUMENT &&
-              eventlog_writer_close(w, &error) == EVENTLOG_ERROR_ARGUMENT &&
-              strstr(error.message, "forked") ? 0 : 1);
+                      eventlog_writer_text(w, "note", 4, 0, "x", NULL, NULL) == EVENTLOG_ERROR_ARGUMENT &&
+                      eventlog_writer_flush(w, NULL) == EVENTLOG_ERROR_ARGUMENT && *eventlog_writer_path(w) &&
+                      eventlog_writer_statistics(w, &s, NULL) == EVENTLOG_ERROR_ARGUMENT &&
+                      eventlog_writer_close(w, &error) == EVENTLOG_ERROR_ARGUMENT && strstr(error.message, "forked")
+                  ? 0
+                  : 1);
     }
     assert_int_equal(waitpid(pid, &status, 0), pid);
     assert_int_equal(status, 0);
@@ -229,12 +234,9 @@ static void test_forked_child_of_a_queue(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_full_queue_drops),
-        cmocka_unit_test(test_queue_of_many),
-        cmocka_unit_test(test_queue_on_a_full_disk),
-        cmocka_unit_test(test_close_tells_what_is_lost),
-        cmocka_unit_test(test_queue_flushes_by_time),
-        cmocka_unit_test(test_long_event_through_a_small_queue),
+        cmocka_unit_test(test_full_queue_drops),        cmocka_unit_test(test_queue_of_many),
+        cmocka_unit_test(test_queue_on_a_full_disk),    cmocka_unit_test(test_close_tells_what_is_lost),
+        cmocka_unit_test(test_queue_flushes_by_time),   cmocka_unit_test(test_long_event_through_a_small_queue),
         cmocka_unit_test(test_forked_child_of_a_queue),
     };
 

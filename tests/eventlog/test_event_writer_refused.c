@@ -16,7 +16,8 @@ static const double doubles[] = { 0, 0.5, 1, 2 };
 static const uint8_t bytes[] = { 0, 1, 0, 1 };
 static const int64_t shape[] = { 2, 2 };
 static const char gif[] = "GIF89a\x01\0\x01\0\0\0\0", wav[] = "RIFF\x24\0\0\0WAVEfmt \x10\0\0\0\x01\0\x01\0\x40\x1f\0\0"
-                                                        "\x80\x3e\0\0\x02\0\x10\0" "data\0\0\0\0";
+                                                              "\x80\x3e\0\0\x02\0\x10\0"
+                                                              "data\0\0\0\0";
 
 typedef int call(struct eventlog_writer *w, const char *tag, double wall, const struct eventlog_value_options *o);
 
@@ -100,8 +101,9 @@ static int pr_curve(struct eventlog_writer *w, const char *tag, double wall, con
 static int pr_curve_counts(struct eventlog_writer *w, const char *tag, double wall,
                            const struct eventlog_value_options *o)
 {
-    struct eventlog_pr_counts counts = { .true_positives = doubles, .false_positives = doubles,
-                                         .true_negatives = doubles, .false_negatives = doubles };
+    struct eventlog_pr_counts counts = {
+        .true_positives = doubles, .false_positives = doubles, .true_negatives = doubles, .false_negatives = doubles
+    };
 
     return eventlog_writer_pr_curve_counts(w, tag, 1, wall, &counts, 4, o, &error);
 }
@@ -120,12 +122,26 @@ static int run_metadata(struct eventlog_writer *w, const char *tag, double wall,
     return eventlog_writer_run_metadata(w, tag, 1, wall, "", 0, &error);
 }
 
-static const struct { const char *name; call *call; int described; } kinds[] = {
-    { "scalar", scalar, 0 }, { "histogram_floats", histogram_floats, 1 }, { "histogram_doubles", histogram_doubles, 1 },
-    { "histogram_buckets", histogram_buckets, 1 }, { "text", text, 1 }, { "text_table", text_table, 1 },
-    { "tensor", tensor, 1 }, { "image", image, 1 }, { "image_floats", image_floats, 1 },
-    { "image_encoded", image_encoded, 1 }, { "audio", audio, 1 }, { "audio_encoded", audio_encoded, 1 },
-    { "pr_curve", pr_curve, 1 }, { "pr_curve_counts", pr_curve_counts, 1 }, { "mesh", mesh, 1 },
+static const struct {
+    const char *name;
+    call *call;
+    int described;
+} kinds[] = {
+    { "scalar", scalar, 0 },
+    { "histogram_floats", histogram_floats, 1 },
+    { "histogram_doubles", histogram_doubles, 1 },
+    { "histogram_buckets", histogram_buckets, 1 },
+    { "text", text, 1 },
+    { "text_table", text_table, 1 },
+    { "tensor", tensor, 1 },
+    { "image", image, 1 },
+    { "image_floats", image_floats, 1 },
+    { "image_encoded", image_encoded, 1 },
+    { "audio", audio, 1 },
+    { "audio_encoded", audio_encoded, 1 },
+    { "pr_curve", pr_curve, 1 },
+    { "pr_curve_counts", pr_curve_counts, 1 },
+    { "mesh", mesh, 1 },
     { "run_metadata", run_metadata, 0 },
 };
 

@@ -142,9 +142,13 @@ static void test_every_flip_and_cut_is_found(void **state)
 
 static void test_names(void **state)
 {
-    static const struct { const char *name; int allowed; } cases[] = {
-        { "a", 1 }, { "a/b", 1 }, { "...", 1 }, { ".a", 1 }, { "a..b/c", 1 }, { "\xff", 1 }, { "", 0 }, { "/a", 0 },
-        { "a/", 0 }, { "a//b", 0 }, { ".", 0 }, { "..", 0 }, { "a/..", 0 }, { "../a", 0 }, { "a/./b", 0 }, { "a/../b", 0 },
+    static const struct {
+        const char *name;
+        int allowed;
+    } cases[] = {
+        { "a", 1 },    { "a/b", 1 },  { "...", 1 },   { ".a", 1 },     { "a..b/c", 1 }, { "\xff", 1 },
+        { "", 0 },     { "/a", 0 },   { "a/", 0 },    { "a//b", 0 },   { ".", 0 },      { "..", 0 },
+        { "a/..", 0 }, { "../a", 0 }, { "a/./b", 0 }, { "a/../b", 0 },
     };
     char long_name[5000];
 
@@ -160,10 +164,15 @@ static void test_names(void **state)
 /* A directory that lies, with a right CRC: names that lead outside, sizes that cannot be. */
 static void test_directories_that_lie(void **state)
 {
-    static const struct { uint64_t offset, packed, size; const char *name; int good; } cases[] = {
-        { 16, 100, 5, "a", 1 },       { 16, 100, 5, "../a", 0 },    { 16, 100, 5, "/a", 0 }, { 17, 99, 5, "a", 0 },
-        { 16, 99, 5, "a", 0 },        { 16, 101, 5, "a", 0 },       { 16, UINT64_MAX, 5, "a", 0 },
-        { 16, 100, 104000, "a", 1 },  { 16, 100, 1 << 20, "a", 0 }, { 16, 100, UINT64_MAX, "a", 0 },
+    static const struct {
+        uint64_t offset, packed, size;
+        const char *name;
+        int good;
+    } cases[] = {
+        { 16, 100, 5, "a", 1 },          { 16, 100, 5, "../a", 0 },   { 16, 100, 5, "/a", 0 },
+        { 17, 99, 5, "a", 0 },           { 16, 99, 5, "a", 0 },       { 16, 101, 5, "a", 0 },
+        { 16, UINT64_MAX, 5, "a", 0 },   { 16, 100, 104000, "a", 1 }, { 16, 100, 1 << 20, "a", 0 },
+        { 16, 100, UINT64_MAX, "a", 0 },
     };
 
     (void)state;

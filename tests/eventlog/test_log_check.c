@@ -9,6 +9,8 @@
 
 /* ---- the rows ------------------------------------------------------------------------------------------------ */
 
+/* a log each, in one line if it fits */
+/* clang-format off */
 static struct bytes png(void) { return part(4, both(integer(1, 1), words(4, "\x89PNG"))); }
 static struct bytes strings(int n)
 {
@@ -267,6 +269,7 @@ static void groups(size_t depth)
 }
 static void groups_99(void) { groups(99); }
 static void groups_100(void) { groups(100); }
+/* clang-format on */
 
 static const struct {
     const char *name;
@@ -372,8 +375,9 @@ static void test_rows(void **state)
             hits += found[k].kind == rows[i].want;
             /* Beside it at most notes: a START that is not the first is also one above steps that were logged. */
             others += found[k].kind != rows[i].want &&
-                      (level == LOG_NOTE ? log_finding_text(found[k].kind)->level != LOG_NOTE || rows[i].want == LOG_KINDS
-                                         : log_finding_text(found[k].kind)->level >= level);
+                      (level == LOG_NOTE
+                           ? log_finding_text(found[k].kind)->level != LOG_NOTE || rows[i].want == LOG_KINDS
+                           : log_finding_text(found[k].kind)->level >= level);
         }
         if (others || (rows[i].want != LOG_KINDS && hits != 1))
             fail_msg("%s: found %zu times, %zu others, first %s", rows[i].name, hits, others,

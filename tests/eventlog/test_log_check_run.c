@@ -8,9 +8,16 @@
 
 static void test_names(void **state)
 {
-    static const struct { const char *run; enum log_finding_kind want; } runs[] = {
-        { "a\xff", LOG_RUN_NAME }, { ".hidden/a", LOG_HIDDEN_DIRECTORY }, { "a/.b", LOG_HIDDEN_DIRECTORY },
-        { ".", LOG_KINDS }, { "a/b", LOG_KINDS }, { "..a", LOG_HIDDEN_DIRECTORY },
+    static const struct {
+        const char *run;
+        enum log_finding_kind want;
+    } runs[] = {
+        { "a\xff", LOG_RUN_NAME },
+        { ".hidden/a", LOG_HIDDEN_DIRECTORY },
+        { "a/.b", LOG_HIDDEN_DIRECTORY },
+        { ".", LOG_KINDS },
+        { "a/b", LOG_KINDS },
+        { "..a", LOG_HIDDEN_DIRECTORY },
     };
     size_t count;
     (void)state;

@@ -197,8 +197,8 @@ static void test_damaged_member(void **state)
 /* "x.gz" has the place of "x", and is left out where that is there as well. */
 static void test_order(void **state)
 {
-    static const char *const names[] = { "x.tfevents.1", "x.tfevents.1-b.gz", "x.tfevents.1.gz", "x.tfevents.2.gz",
-                                         "x.tfevents.2.zst", "x.tfevents.3" };
+    static const char *const names[] = { "x.tfevents.1",    "x.tfevents.1-b.gz", "x.tfevents.1.gz",
+                                         "x.tfevents.2.gz", "x.tfevents.2.zst",  "x.tfevents.3" };
     static const char *const wanted[] = { "x.tfevents.1", "x.tfevents.1-b.gz", "x.tfevents.2.gz", "x.tfevents.3" };
     static const char *const others[] = { "y.tfevents.1-b", "y.tfevents.1.gz" };
     struct log_input in = { 0 };
@@ -226,7 +226,9 @@ static void test_order(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_forms), cmocka_unit_test(test_damage), cmocka_unit_test(test_damaged_member),
+        cmocka_unit_test(test_forms),
+        cmocka_unit_test(test_damage),
+        cmocka_unit_test(test_damaged_member),
         cmocka_unit_test(test_order),
     };
 

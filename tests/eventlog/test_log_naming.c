@@ -5,20 +5,23 @@
 
 static void test_order(void **state)
 {
-    static const struct { const char *former, *name; int broken; } rows[] = {
-        { "events.out.tfevents.1.h.7.10", "events.out.tfevents.1.h.7.2", 1 },        /* a counter */
+    static const struct {
+        const char *former, *name;
+        int broken;
+    } rows[] = {
+        { "events.out.tfevents.1.h.7.10", "events.out.tfevents.1.h.7.2", 1 }, /* a counter */
         { "events.out.tfevents.1.h.7.2", "events.out.tfevents.1.h.7.3", 0 },
-        { "events.out.tfevents.1.h.7.02", "events.out.tfevents.1.h.7.2", 0 },        /* the same number */
-        { "events.out.tfevents.1000.h.7.0", "events.out.tfevents.999.h.7.0", 1 },    /* the seconds, and numbers behind */
+        { "events.out.tfevents.1.h.7.02", "events.out.tfevents.1.h.7.2", 0 },     /* the same number */
+        { "events.out.tfevents.1000.h.7.0", "events.out.tfevents.999.h.7.0", 1 }, /* the seconds, and numbers behind */
         { "events.out.tfevents.1000.h", "events.out.tfevents.1001.h", 0 },
-        { "events.out.tfevents.1.h.10.0", "events.out.tfevents.1.h.9.0", 0 },        /* a process, of which one is behind */
+        { "events.out.tfevents.1.h.10.0", "events.out.tfevents.1.h.9.0", 0 }, /* a process, of which one is behind */
         { "events.out.tfevents.1.h.10.x", "events.out.tfevents.1.h.9.x", 1 },
         { "events.out.tfevents.1.h.10.v2.5", "events.out.tfevents.1.h.9.v2.5", 0 },
-        { "events.out.tfevents.1.host10.0", "events.out.tfevents.1.host9.0", 0 },    /* no number alone */
+        { "events.out.tfevents.1.host10.0", "events.out.tfevents.1.host9.0", 0 }, /* no number alone */
         { "events.out.tfevents.1.h.1x", "events.out.tfevents.1.h.0x", 0 },
         { "events.out.tfevents.1.h.10", "events.out.tfevents.1.h.9x", 0 },
         { "events.out.tfevents.1.h.10x", "events.out.tfevents.1.h.9", 0 },
-        { "events.out.tfevents.1.h.10.", "events.out.tfevents.1.h.9.", 1 },          /* nothing behind is no number */
+        { "events.out.tfevents.1.h.10.", "events.out.tfevents.1.h.9.", 1 }, /* nothing behind is no number */
         { "events.out.tfevents.1.h", "events.out.tfevents.1.h.2", 0 },
         { "10", "9", 1 },
         { "tfevents.10.1", "tfevents.9.1", 1 },
@@ -34,10 +37,18 @@ static void test_order(void **state)
 
 static void test_copies(void **state)
 {
-    static const struct { const char *name; int copy; } rows[] = {
-        { "events.out.tfevents.1.h", 0 }, { "events.out.tfevents.1.h.bak", 1 }, { "events.out.tfevents.1.h~", 1 },
-        { "a.tfevents.zst", 1 },          { "a.bak.tfevents", 0 },              { ".bak", 0 },
-        { "~", 0 },                       { "", 0 },
+    static const struct {
+        const char *name;
+        int copy;
+    } rows[] = {
+        { "events.out.tfevents.1.h", 0 },
+        { "events.out.tfevents.1.h.bak", 1 },
+        { "events.out.tfevents.1.h~", 1 },
+        { "a.tfevents.zst", 1 },
+        { "a.bak.tfevents", 0 },
+        { ".bak", 0 },
+        { "~", 0 },
+        { "", 0 },
     };
     (void)state;
 
@@ -48,9 +59,12 @@ static void test_copies(void **state)
 
 static void test_hidden(void **state)
 {
-    static const struct { const char *run; int hidden; } rows[] = {
-        { ".", 0 },    { "a/b", 0 }, { "a.b", 0 }, { "./a", 0 },   { "a/.", 0 }, { "", 0 },
-        { "..a", 1 }, { ".a/b", 1 }, { "a/.b", 1 }, { "a//.b", 1 },
+    static const struct {
+        const char *run;
+        int hidden;
+    } rows[] = {
+        { ".", 0 }, { "a/b", 0 }, { "a.b", 0 },  { "./a", 0 },  { "a/.", 0 },
+        { "", 0 },  { "..a", 1 }, { ".a/b", 1 }, { "a/.b", 1 }, { "a//.b", 1 },
     };
     (void)state;
 

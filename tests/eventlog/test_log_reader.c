@@ -202,10 +202,10 @@ static void test_directory(void **state)
     r = open_reader(directory, NULL);
     expect(r, "a/t:1=1 a/t:2=2 b/t:1=1 ");
     expect(r, "");
-    scalar(in("b/1.tfevents"), O_APPEND, "t", 2, 5, 2);  /* bytes, */
-    scalar(in("a/0.tfevents"), 0, "u", 9, 5, 9);         /* a file with an earlier name, */
+    scalar(in("b/1.tfevents"), O_APPEND, "t", 2, 5, 2); /* bytes, */
+    scalar(in("a/0.tfevents"), 0, "u", 9, 5, 9);        /* a file with an earlier name, */
     assert_int_equal(mkdir(in("a/new"), 0777), 0);
-    scalar(in("a/new/1.tfevents"), 0, "t", 7, 5, 7);     /* a run */
+    scalar(in("a/new/1.tfevents"), 0, "t", 7, 5, 7); /* a run */
     expect(r, "a/u:9=9 b/t:2=2 a/new/t:7=7 ");
     /* Replaced by another file: the run comes again, all of its files. */
     scalar(in("x.tmp"), 0, "other", 1, 6, 3);
@@ -331,8 +331,8 @@ static void test_damage(void **state)
     (void)state;
 
     memcpy(bytes, golden, golden_size);
-    bytes[80 + 30] ^= 1;   /* the data of the record at 80 */
-    bytes[122] ^= 1;       /* the length of the one at 122 */
+    bytes[80 + 30] ^= 1; /* the data of the record at 80 */
+    bytes[122] ^= 1;     /* the length of the one at 122 */
     put(in("a.tfevents"), 0, bytes, golden_size);
     scalar(in("a.tfevents"), O_APPEND, "loss", 3, INFINITY, 1);
     scalar(in("a.tfevents"), O_APPEND, "loss", 4, NAN, 1);
@@ -462,8 +462,9 @@ static void test_contents(void **state)
     (void)state;
 
     assert_int_equal(eventlog_writer_open(&w, directory, NULL, &error), EVENTLOG_OK);
-    assert_int_equal(eventlog_writer_tensor(w, "tensor", 1, 5, EVENTLOG_DTYPE_DOUBLE, shape, 2, numbers,
-                                            sizeof numbers, &o, &error), EVENTLOG_OK);
+    assert_int_equal(
+        eventlog_writer_tensor(w, "tensor", 1, 5, EVENTLOG_DTYPE_DOUBLE, shape, 2, numbers, sizeof numbers, &o, &error),
+        EVENTLOG_OK);
     assert_int_equal(eventlog_writer_histogram_buckets(w, "hist", 2, 5, edges, counts, 2, NULL, &error), EVENTLOG_OK);
     assert_int_equal(eventlog_writer_image_floats(w, "image", 3, 5, pixels, 2, 1, 2, 1, NULL, &error), EVENTLOG_OK);
     assert_int_equal(eventlog_writer_audio(w, "audio", 4, 5, samples, 2, 2, 1, 8000, NULL, &error), EVENTLOG_OK);
@@ -506,16 +507,11 @@ static void test_contents(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_teardown(test_golden, empty),
-        cmocka_unit_test_teardown(test_grows_anywhere, empty),
-        cmocka_unit_test_teardown(test_directory, empty),
-        cmocka_unit_test_teardown(test_directory_gone, empty),
-        cmocka_unit_test_teardown(test_renamed, empty),
-        cmocka_unit_test_teardown(test_filters, empty),
-        cmocka_unit_test_teardown(test_records, empty),
-        cmocka_unit_test_teardown(test_damage, empty),
-        cmocka_unit_test_teardown(test_compressed, empty),
-        cmocka_unit_test_teardown(test_wait, empty),
+        cmocka_unit_test_teardown(test_golden, empty),     cmocka_unit_test_teardown(test_grows_anywhere, empty),
+        cmocka_unit_test_teardown(test_directory, empty),  cmocka_unit_test_teardown(test_directory_gone, empty),
+        cmocka_unit_test_teardown(test_renamed, empty),    cmocka_unit_test_teardown(test_filters, empty),
+        cmocka_unit_test_teardown(test_records, empty),    cmocka_unit_test_teardown(test_damage, empty),
+        cmocka_unit_test_teardown(test_compressed, empty), cmocka_unit_test_teardown(test_wait, empty),
         cmocka_unit_test_teardown(test_contents, empty),
     };
 

@@ -29,8 +29,9 @@ static void write_run(const char *name)
 
     snprintf(path, sizeof path, "%s/%s", directory, name);
     assert_int_equal(eventlog_writer_open(&w, path, NULL, NULL), 0);
-    assert_int_equal(eventlog_writer_tensor(w, "tensor", 1, 5, EVENTLOG_DTYPE_DOUBLE, shape, 2, numbers,
-                                            sizeof numbers, &o, NULL), 0);
+    assert_int_equal(
+        eventlog_writer_tensor(w, "tensor", 1, 5, EVENTLOG_DTYPE_DOUBLE, shape, 2, numbers, sizeof numbers, &o, NULL),
+        0);
     assert_int_equal(eventlog_writer_histogram_doubles(w, "histogram", 1, 5, numbers, 6, NULL, NULL), 0);
     assert_int_equal(eventlog_writer_image(w, "image", 1, 5, pixels, 1, 2, 2, 3, NULL, NULL), 0);
     assert_int_equal(eventlog_writer_text(w, "text", 1, 5, "hello", NULL, NULL), 0);

@@ -115,7 +115,8 @@ static uint64_t findings(const char *file)
     assert_int_equal(record_file_open(&f, file, NULL), OK);
     while ((rc = record_file_next(&f, &r, NULL)) != RECORD_MORE)
         assert_int_equal(rc == RECORD_DATA ? log_check_record(c, r.offset, r.data, r.length, NULL)
-                                           : log_check_damage(c, &r, NULL), OK);
+                                           : log_check_damage(c, &r, NULL),
+                         OK);
     log_check_end(c, f.parser.offset, f.size, NULL);
     record_file_close(&f);
     t = log_check_totals(c);
@@ -299,10 +300,10 @@ static void test_backup_names(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_every_cut),         cmocka_unit_test(test_every_bit),
+        cmocka_unit_test(test_every_cut),          cmocka_unit_test(test_every_bit),
         cmocka_unit_test(test_torn_in_the_middle), cmocka_unit_test(test_zeros),
-        cmocka_unit_test(test_refused_records),   cmocka_unit_test(test_in_place),
-        cmocka_unit_test(test_to_a_new_name),     cmocka_unit_test(test_every_call_fails),
+        cmocka_unit_test(test_refused_records),    cmocka_unit_test(test_in_place),
+        cmocka_unit_test(test_to_a_new_name),      cmocka_unit_test(test_every_call_fails),
         cmocka_unit_test(test_backup_names),
     };
 

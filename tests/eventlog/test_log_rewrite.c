@@ -77,8 +77,8 @@ static struct buffer rewritten(struct log_rewrite *r, const struct wire *in, str
     struct event ev;
 
     assert_int_equal(event_decode((const uint8_t *)in->bytes.data, in->bytes.length, &ev, NULL), OK);
-    assert_int_equal(log_rewrite_record(r, (const uint8_t *)in->bytes.data, in->bytes.length, &ev, choose, &rule, &out,
-                                        NULL), OK);
+    assert_int_equal(
+        log_rewrite_record(r, (const uint8_t *)in->bytes.data, in->bytes.length, &ev, choose, &rule, &out, NULL), OK);
     if (out.length) {
         struct record_parser p;
         struct record record;
@@ -158,7 +158,8 @@ static void test_nothing_to_do(void **state)
 static void test_drop_and_rename(void **state)
 {
     static const char *const without_a[2][3] = { { "b", "text of b", "text" }, { "c", NULL, NULL } };
-    static const char *const long_b[3][3] = { { "a", NULL, NULL }, { "quite/another/name", "text of b", "text" },
+    static const char *const long_b[3][3] = { { "a", NULL, NULL },
+                                              { "quite/another/name", "text of b", "text" },
                                               { "c", NULL, NULL } };
     struct log_rewrite *r;
 
@@ -212,8 +213,10 @@ static void test_other_events(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_nothing_to_do),  cmocka_unit_test(test_drop_and_rename),
-        cmocka_unit_test(test_metadata_moves), cmocka_unit_test(test_other_events),
+        cmocka_unit_test(test_nothing_to_do),
+        cmocka_unit_test(test_drop_and_rename),
+        cmocka_unit_test(test_metadata_moves),
+        cmocka_unit_test(test_other_events),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -6,9 +6,11 @@
 #include <string.h>
 
 #define B(text) text, sizeof text - 1
-#define HELLO_GZIP "\x1f\x8b\x08\0\0\0\0\0\0\x03\xcb\x48\xcd\xc9\xc9\x57\x28\xcf\x2f\xca\x49\x01\0\x85\x11\x4a\x0d\x0b\0\0\0"
+#define HELLO_GZIP \
+    "\x1f\x8b\x08\0\0\0\0\0\0\x03\xcb\x48\xcd\xc9\xc9\x57\x28\xcf\x2f\xca\x49\x01\0\x85\x11\x4a\x0d\x0b\0\0\0"
 #define HELLO_ZSTD "\x28\xb5\x2f\xfd\x04\x58\x59\0\0hello world\x68\x69\x1e\xb2"
-#define ZEROS_ZSTD "\x28\xb5\x2f\xfd\x04\x68\x4c\0\0\x08\0\x01\0\xfc\xff\x39\x10\x02\x02\0\x10\0\x03\x9f\x04\0\x2d\x28\xde\x26"
+#define ZEROS_ZSTD \
+    "\x28\xb5\x2f\xfd\x04\x68\x4c\0\0\x08\0\x01\0\xfc\xff\x39\x10\x02\x02\0\x10\0\x03\x9f\x04\0\x2d\x28\xde\x26"
 #define SKIPPED "\x5a\x2a\x4d\x18\x03\0\0\0abc"
 
 /* Made by gzip -n, zstd and (300,000 zeros) zstd -19. */
@@ -25,12 +27,13 @@ static const struct {
     { "zeros behind", B(HELLO_GZIP "\0\0\0\0\0"), FILE_KIND_GZIP, B("hello world"), 1 },
     { "zeros between", B(HELLO_GZIP "\0\0\0" HELLO_GZIP), FILE_KIND_GZIP, B("hello worldhello world"), 1 },
     { "something behind", B(HELLO_GZIP "x" HELLO_GZIP), FILE_KIND_GZIP, B("hello world"), 0 },
-    { "wrong length", B(HELLO_GZIP "\x1f\x8b\x08\0\0\0\0\0\0\x03\x03\0\0\0\0\0\0\0\0\x01"), FILE_KIND_GZIP, B("hello world"),
-      0 },
+    { "wrong length", B(HELLO_GZIP "\x1f\x8b\x08\0\0\0\0\0\0\x03\x03\0\0\0\0\0\0\0\0\x01"), FILE_KIND_GZIP,
+      B("hello world"), 0 },
     { "zstd", B(HELLO_ZSTD), FILE_KIND_ZSTD, B("hello world"), 1 },
     { "two frames", B(HELLO_ZSTD HELLO_ZSTD), FILE_KIND_ZSTD, B("hello worldhello world"), 1 },
     { "skipped frames", B(SKIPPED HELLO_ZSTD SKIPPED), FILE_KIND_ZSTD, B("hello world"), 1 },
-    { "wrong checksum", B("\x28\xb5\x2f\xfd\x04\x58\x59\0\0hello world\x68\x69\x1e\xb3"), FILE_KIND_ZSTD, B("hello world"), 0 },
+    { "wrong checksum", B("\x28\xb5\x2f\xfd\x04\x58\x59\0\0hello world\x68\x69\x1e\xb3"), FILE_KIND_ZSTD,
+      B("hello world"), 0 },
     { "frame and more", B(HELLO_ZSTD "x"), FILE_KIND_ZSTD, B("hello world"), 0 },
     { "much of it", B(ZEROS_ZSTD), FILE_KIND_ZSTD, NULL, 300000, 1 },
 };
@@ -144,7 +147,9 @@ static void test_sink_fails(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_pieces), cmocka_unit_test(test_cut), cmocka_unit_test(test_flipped),
+        cmocka_unit_test(test_pieces),
+        cmocka_unit_test(test_cut),
+        cmocka_unit_test(test_flipped),
         cmocka_unit_test(test_sink_fails),
     };
 

@@ -23,11 +23,13 @@ static const struct {
     { "wide with run and time", "run,step,wall_time,a,tag:step,tag:other\nr,5,1.5,1,2,3\n",
       "r|a|5|1.5|1.0;r|step|5|1.5|2.0;r|tag:other|5|1.5|3.0;" },
     { "wide with a series called value", "step,value\n1,2\n", "-|value|1|-|2.0;" },
-    { "steps as pandas writes them", "step,a\n10.0,1\n1.5,1\n1e300,1\n", "-|a|10|-|1.0;!'1.5' is not a step;"
+    { "steps as pandas writes them", "step,a\n10.0,1\n1.5,1\n1e300,1\n",
+      "-|a|10|-|1.0;!'1.5' is not a step;"
       "!'1e300' is not a step;" },
     { "large steps", "step,a\n9223372036854775807,1\n-9223372036854775808,1\n9223372036854775808,1\n",
       "-|a|9223372036854775807|-|1.0;-|a|-9223372036854775808|-|1.0;!'9223372036854775808' is not a step;" },
-    { "bad lines", "tag,step,value\nt,1\nt,x,1\nt,1,x\nt,1,\n\"t\"x,1,2\nt,1,2", "!2 columns, but the header has 3;"
+    { "bad lines", "tag,step,value\nt,1\nt,x,1\nt,1,x\nt,1,\n\"t\"x,1,2\nt,1,2",
+      "!2 columns, but the header has 3;"
       "!'x' is not a step;!'x' is not a number;!'' is not a number;!text after the quotes of column 1;-|t|1|-|2.0;" },
     { "tabs", "run\ttag\tstep\tvalue\n.\ta,\"b\\t\\\\\\n\t1\t2\nr\tc\t3\t4\r\n", ".|a,\"b\t\\\n|1|-|2.0;r|c|3|-|4.0;" },
     { "wide with tabs", "step\ta,b\tc\n1\t\t2\n", "-|c|1|-|2.0;" },
@@ -38,7 +40,8 @@ static const struct {
     { "an open quote", "tag,step,value\n\"t,1,2\nu,1,2\n", "!a quoted field is not closed;" },
     { "blanks around numbers", "step,a,b\n 1, 2 ,  \n", "-|a|1|-|2.0;" },
     { "hexadecimal is none", "step,a\n1,0x10\n", "!'0x10' is not a number;" },
-    { "json", "{\"run\":\".\",\"tag\":\"a\\u00e9\\ud83d\\ude00\\n\",\"step\":1,\"wall_time\":2.5,\"value\":\"NaN\"}\n"
+    { "json",
+      "{\"run\":\".\",\"tag\":\"a\\u00e9\\ud83d\\ude00\\n\",\"step\":1,\"wall_time\":2.5,\"value\":\"NaN\"}\n"
       "  {\"value\" : -1e3 , \"tag\":\"b\", \"step\": 2 ,\"more\":[1,{\"x\":\"}\"}], \"ok\":true}\r\n",
       ".|a\xc3\xa9\xf0\x9f\x98\x80\n|1|2.5|nan;-|b|2|-|-1000.0;" },
     { "wide json", "{\"step\":3,\"loss\":0.5,\"acc\":1,\"phase\":\"train\",\"ok\":false,\"odd\":Infinity,\"s\":\"1\"}",
@@ -46,7 +49,8 @@ static const struct {
     { "no points", "{\"type\":\"image\",\"step\":1,\"tag\":\"x\"}\n{\"step\":1,\"phase\":\"x\"}\n", "" },
     { "array", "[\n{\"tag\":\"a\",\"step\":1,\"value\":1},\n{\"tag\":\"a\",\"step\":2,\"value\":2}\n]\n",
       "-|a|1|-|1.0;-|a|2|-|2.0;" },
-    { "bad json", "{\"tag\":\"a\"}\n{\"tag\":\"a\",\"step\":1}\n{\"tag\":1,\"step\":1,\"value\":2}\n{\"step\":1,\"a\":1}x\n{,}\n"
+    { "bad json",
+      "{\"tag\":\"a\"}\n{\"tag\":\"a\",\"step\":1}\n{\"tag\":1,\"step\":1,\"value\":2}\n{\"step\":1,\"a\":1}x\n{,}\n"
       "{\"tag\":\"a\",\"step\":1,\"value\":null}\n{\"step\":1,\"a\":1-1}\nx\n{\"step\":1,\"a\":2}",
       "!no \"step\" in the object;!no \"value\" in the object;!\"tag\" is not a string;!not a JSON object at column 17;"
       "!not a JSON object at column 2;!'' is not a number;!'1-1' is not a number;!not a JSON object at column 1;"
@@ -117,7 +121,9 @@ static void test_nul_bytes(void **state)
     struct buffer b = BUFFER_EMPTY;
 
     (void)state;
-    read_all("step,a\n1,\0" "2\n1,3\n", 16, NULL, &b);
+    read_all("step,a\n1,\0"
+             "2\n1,3\n",
+             16, NULL, &b);
     assert_string_equal(buffer_text(&b), "!a NUL byte;-|a|1|-|3.0;");
     buffer_clear(&b);
     read_all("{\"step\":1,\"a\\u0000\":1}", 22, NULL, &b);

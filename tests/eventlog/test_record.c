@@ -38,8 +38,7 @@ static void read_all(const uint8_t *file, size_t n, size_t window, uint64_t limi
             used += (size_t)snprintf(out + used, size - used, "D%llu:%zu ", (unsigned long long)r.offset, r.length);
             assert_memory_equal(r.data, file + r.offset + RECORD_HEADER, r.length);
         } else if (result == RECORD_DAMAGE) {
-            used += (size_t)snprintf(out + used, size - used, "%c%llu ", "LCT"[r.damage],
-                                     (unsigned long long)r.offset);
+            used += (size_t)snprintf(out + used, size - used, "%c%llu ", "LCT"[r.damage], (unsigned long long)r.offset);
             assert_true(!r.data == (r.damage != RECORD_BAD_DATA_CRC));
             if (r.data)
                 assert_memory_equal(r.data, file + r.offset + RECORD_HEADER, r.length);
@@ -54,8 +53,8 @@ static void read_all(const uint8_t *file, size_t n, size_t window, uint64_t limi
         }
         assert_true(used < size - 64);
     }
-    snprintf(out + used, size - used, "end %llu lost %llu%s", (unsigned long long)p.offset,
-             (unsigned long long)p.lost, record_parser_inside(&p, n) ? " inside" : "");
+    snprintf(out + used, size - used, "end %llu lost %llu%s", (unsigned long long)p.offset, (unsigned long long)p.lost,
+             record_parser_inside(&p, n) ? " inside" : "");
 }
 
 static void expect(const uint8_t *file, size_t n, uint64_t limit, const char *want)
@@ -72,7 +71,9 @@ static void expect(const uint8_t *file, size_t n, uint64_t limit, const char *wa
 
 static void test_vectors(void **state)
 {
-    static const struct { const char *payload, *record; } cases[] = {
+    static const struct {
+        const char *payload, *record;
+    } cases[] = {
         { "", "00 00 00 00 00 00 00 00 29 03 98 07 d8 ea 82 a2" },
         { "hello world", "0b 00 00 00 00 00 00 00 86 15 f5 04 68 65 6c 6c 6f 20 77 6f 72 6c 64 00 7e d8 6d" },
     };
@@ -137,13 +138,13 @@ static void test_every_cut_waits(void **state)
 
 static void test_every_flipped_byte(void **state)
 {
-    static const struct { size_t from, to; const char *want; } rows[] = {
-        { 0, 12, "L0 D21:0 D37:9 end 62 lost 21" },
-        { 12, 21, "C0 D21:0 D37:9 end 62 lost 21" },
-        { 21, 33, "D0:5 L21 D37:9 end 62 lost 16" },
-        { 33, 37, "D0:5 C21 D37:9 end 62 lost 16" },
-        { 37, 49, "D0:5 D21:0 L37 end 37 lost 0 inside" },
-        { 49, 62, "D0:5 D21:0 C37 end 62 lost 25" },
+    static const struct {
+        size_t from, to;
+        const char *want;
+    } rows[] = {
+        { 0, 12, "L0 D21:0 D37:9 end 62 lost 21" },        { 12, 21, "C0 D21:0 D37:9 end 62 lost 21" },
+        { 21, 33, "D0:5 L21 D37:9 end 62 lost 16" },       { 33, 37, "D0:5 C21 D37:9 end 62 lost 16" },
+        { 37, 49, "D0:5 D21:0 L37 end 37 lost 0 inside" }, { 49, 62, "D0:5 D21:0 C37 end 62 lost 25" },
     };
     uint8_t file[100];
     size_t n = three(file);
@@ -252,10 +253,10 @@ static void test_lost_then_grown(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_vectors),          cmocka_unit_test(test_tensorflow_bytes),
-        cmocka_unit_test(test_every_cut_waits),  cmocka_unit_test(test_every_flipped_byte),
-        cmocka_unit_test(test_zero_tails_wait),  cmocka_unit_test(test_hole_filled_later),
-        cmocka_unit_test(test_lengths),          cmocka_unit_test(test_lost_then_grown),
+        cmocka_unit_test(test_vectors),         cmocka_unit_test(test_tensorflow_bytes),
+        cmocka_unit_test(test_every_cut_waits), cmocka_unit_test(test_every_flipped_byte),
+        cmocka_unit_test(test_zero_tails_wait), cmocka_unit_test(test_hole_filled_later),
+        cmocka_unit_test(test_lengths),         cmocka_unit_test(test_lost_then_grown),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

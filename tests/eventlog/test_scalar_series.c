@@ -64,10 +64,10 @@ static void expect(struct scalar_run *r, const char *tag, const char *wanted)
 #define WALL "09 00 00 00 00 00 00 14 40 "
 #define PLUGIN " 4a 0b 0a 09 0a 07 73 63 61 6c 61 72 73"
 static const char tensor_float[] = WALL "10 01 2a 1e 0a 1c 0a 01 66 42 0a 08 01 12 00 22 04 00 00 00 40" PLUGIN;
-static const char tensor_double[] = WALL "10 02 2a 22 0a 20 0a 01 66 42 0e 08 02 12 00 22 08 00 00 00 00 00 00 08 40"
-                                    PLUGIN;
-static const char tensor_shape_1[] = WALL "10 03 2a 22 0a 20 0a 01 66 42 0e 08 01 12 04 12 02 08 01 22 04 00 00 80 40"
-                                     PLUGIN;
+static const char tensor_double[] = WALL
+    "10 02 2a 22 0a 20 0a 01 66 42 0e 08 02 12 00 22 08 00 00 00 00 00 00 08 40" PLUGIN;
+static const char tensor_shape_1[] = WALL
+    "10 03 2a 22 0a 20 0a 01 66 42 0e 08 01 12 04 12 02 08 01 22 04 00 00 80 40" PLUGIN;
 static const char tensor_two[] = WALL "10 04 2a 15 0a 13 0a 01 66 42 0e 08 01 2a 08 00 00 00 40 00 00 00 40 12 00";
 static const char tensor_no_plugin[] = WALL "10 01 2a 11 0a 0f 0a 01 6e 42 0a 08 01 12 00 22 04 00 00 00 40";
 
@@ -181,7 +181,9 @@ static void test_default_loader(void **state)
 /* A tag is what the first value says that the loader reads: a data class before all else. */
 static void test_data_classes(void **state)
 {
-    static const struct { const char *first, *points; } cases[] = {
+    static const struct {
+        const char *first, *points;
+    } cases[] = {
         { WALL "2a 19 0a 17 0a 01 66 15 00 00 80 3f 4a 0d 0a 09 0a 07 73 63 61 6c 61 72 73 20 01", "0=1 5=5 " },
         { WALL "2a 19 0a 17 0a 01 66 15 00 00 80 3f 4a 0d 0a 09 0a 07 73 63 61 6c 61 72 73 20 02", "" },
         { WALL "2a 19 0a 17 0a 01 66 15 00 00 80 3f 4a 0d 0a 09 0a 07 73 63 61 6c 61 72 73 20 09", "" },
@@ -327,12 +329,9 @@ static void test_many_tags(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_what_a_point_is),
-        cmocka_unit_test(test_default_loader),
-        cmocka_unit_test(test_data_classes),
-        cmocka_unit_test(test_views),
-        cmocka_unit_test(test_random_steps),
-        cmocka_unit_test(test_many_tags),
+        cmocka_unit_test(test_what_a_point_is), cmocka_unit_test(test_default_loader),
+        cmocka_unit_test(test_data_classes),    cmocka_unit_test(test_views),
+        cmocka_unit_test(test_random_steps),    cmocka_unit_test(test_many_tags),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -39,7 +39,10 @@ static void test_tag_index(void **state)
 
 static void test_items(void **state)
 {
-    struct item { uint64_t number; char text[9]; };
+    struct item {
+        uint64_t number;
+        char text[9];
+    };
     struct tag_index t = TAG_INDEX_OF(struct item);
     const struct item *all;
     char tag[32];

@@ -18,8 +18,7 @@ static const struct {
     { "none", "0a 01 61 15 00 00 00 40", 0, NULL },
     { "rank 0, content", "42 08 08 01 22 04 00 00 00 40", 1, "00 00 00 40" },
     { "cut in the list", "42 10 08 01 12 04 12 02 08 02 2a 08 00 00 00 40 00 00 80 40", 1, NULL },
-    { "float_val packed", "42 12 08 01 12 04 12 02 08 02 2a 08 00 00 00 40 00 00 80 40", 1,
-      "00 00 00 40 00 00 80 40" },
+    { "float_val packed", "42 12 08 01 12 04 12 02 08 02 2a 08 00 00 00 40 00 00 80 40", 1, "00 00 00 40 00 00 80 40" },
     { "unpacked", "42 12 08 01 12 04 12 02 08 02 2d 00 00 00 40 2d 00 00 80 40", 1, "00 00 00 40 00 00 80 40" },
     { "one for all", "42 0d 08 01 12 04 12 02 08 03 2d 00 00 00 40", 1, "00 00 00 40 00 00 00 40 00 00 00 40" },
     { "too few", "42 12 08 01 12 04 12 02 08 03 2a 08 00 00 00 40 00 00 80 40", 1, NULL },
@@ -110,25 +109,41 @@ static const struct {
     size_t count;
     struct histogram_row rows[3];
 } histograms[] = {
-    { "old", "2a 46 09 " D(MINUS_1) "11 " D(THREE) "32 18 " D(ZERO) D(ONE) D(TWO) "3a 18 " D(ONE) D(ZERO) D(TWO), 1, 3,
+    { "old",
+      "2a 46 09 " D(MINUS_1) "11 " D(THREE) "32 18 " D(ZERO) D(ONE) D(TWO) "3a 18 " D(ONE) D(ZERO) D(TWO),
+      1,
+      3,
       { { -1, 0, 1 }, { 0, 1, 0 }, { 1, 3, 2 } } },
-    { "old, empty outside", "2a 46 09 " D(MINUS_1) "11 " D(THREE) "32 18 " D(ZERO) D(ONE) D(TWO) "3a 18 " D(ZERO) D(TWO)
-      D(ZERO), 1, 1, { { -1, 3, 2 } } },
+    { "old, empty outside",
+      "2a 46 09 " D(MINUS_1) "11 " D(THREE) "32 18 " D(ZERO) D(ONE) D(TWO) "3a 18 " D(ZERO) D(TWO) D(ZERO),
+      1,
+      1,
+      { { -1, 3, 2 } } },
     { "old, all empty", "2a 14 32 08 " D(ONE) "3a 08 " D(ZERO), 1, 0, { { 0, 0, 0 } } },
     { "old, more limits", "2a 1c 32 10 " D(ONE) D(TWO) "3a 08 " D(TWO), 1, 1, { { 0, 0, 2 } } },
     { "old, unpacked", "2a 12 31 " D(ONE) "39 " D(TWO), 1, 1, { { 0, 0, 2 } } },
     { "old, torn list", "2a 05 32 03 00 00 00", 0, 0, { { 0, 0, 0 } } },
     { "doubles", "42 26 08 02 12 08 12 02 08 01 12 02 08 03 22 18 " D(MINUS_1) D(ONE) D(TWO), 1, 1, { { -1, 1, 2 } } },
-    { "floats", "42 1a 08 01 12 08 12 02 08 01 12 02 08 03 22 0c 00 00 80 bf 00 00 80 3f 00 00 00 40", 1, 1,
+    { "floats",
+      "42 1a 08 01 12 08 12 02 08 01 12 02 08 03 22 0c 00 00 80 bf 00 00 80 3f 00 00 00 40",
+      1,
+      1,
       { { -1, 1, 2 } } },
     { "no rows", "42 0c 08 02 12 08 12 02 08 00 12 02 08 03", 1, 0, { { 0, 0, 0 } } },
     { "two columns", "42 1e 08 02 12 08 12 02 08 01 12 02 08 02 22 10 " D(ONE) D(TWO), 0, 0, { { 0, 0, 0 } } },
-    { "integers", "42 1a 08 03 12 08 12 02 08 01 12 02 08 03 22 0c 00 00 00 00 00 00 00 00 00 00 00 00", 0, 0,
+    { "integers",
+      "42 1a 08 03 12 08 12 02 08 01 12 02 08 03 22 0c 00 00 00 00 00 00 00 00 00 00 00 00",
+      0,
+      0,
       { { 0, 0, 0 } } },
     { "a number", "15 00 00 00 40", 0, 0, { { 0, 0, 0 } } },
     /* Of several members of the oneof the last counts. */
-    { "floats after old", "2a 14 32 08 " D(ONE) "3a 08 " D(TWO) "42 1a 08 01 12 08 12 02 08 01 12 02 08 03 22 0c "
-      "00 00 80 bf 00 00 80 3f 00 00 00 40", 1, 1, { { -1, 1, 2 } } },
+    { "floats after old",
+      "2a 14 32 08 " D(ONE) "3a 08 " D(TWO) "42 1a 08 01 12 08 12 02 08 01 12 02 08 03 22 0c "
+                                            "00 00 80 bf 00 00 80 3f 00 00 00 40",
+      1,
+      1,
+      { { -1, 1, 2 } } },
     { "a number after old", "2a 14 32 08 " D(ONE) "3a 08 " D(TWO) "15 00 00 00 40", 0, 0, { { 0, 0, 0 } } },
 };
 
@@ -177,7 +192,10 @@ static void test_files(void **state)
 
 static void test_sizes(void **state)
 {
-    static const struct { const char *value; int width, height; } cases[] = {
+    static const struct {
+        const char *value;
+        int width, height;
+    } cases[] = {
         { "22 09 08 02 10 03 22 03 47 49 46", 3, 2 },
         { "42 09 08 07 42 01 33 42 02 31 32", 3, 12 }, /* strings "3", "12" */
         { "42 05 08 07 42 01 33", 3, 0 },
@@ -217,8 +235,10 @@ static void test_metadata(void **state)
     struct buffer text = BUFFER_EMPTY;
     struct summary_metadata m;
     /* plugin "hp" with content {3: {1: {a: 0.5}, 1: {b: true}, 1: {c: "x"}, 1: {d: null}}}, name "N", description "D" */
-    size_t n = hex_bytes("0a 34 0a 02 68 70 12 2e 1a 2c 0a 0e 0a 01 61 12 09 11 00 00 00 00 00 00 e0 3f 0a 07 0a 01 62 12 "
-                         "02 20 01 0a 08 0a 01 63 12 03 1a 01 78 0a 07 0a 01 64 12 02 08 00 12 01 4e 1a 01 44", bytes);
+    size_t n = hex_bytes(
+        "0a 34 0a 02 68 70 12 2e 1a 2c 0a 0e 0a 01 61 12 09 11 00 00 00 00 00 00 e0 3f 0a 07 0a 01 62 12 "
+        "02 20 01 0a 08 0a 01 63 12 03 1a 01 78 0a 07 0a 01 64 12 02 08 00 12 01 4e 1a 01 44",
+        bytes);
 
     (void)state;
     summary_metadata_read(&m, bytes, n);

@@ -33,9 +33,10 @@ static const struct {
     { command_inspect, { "inspect", "--tree" } },
     { command_inspect, { "inspect", "--format=tb" } },
 };
-static const char *const extra[] = { NULL, "--view=tensorboard", "--view=session", "--nonfinite=drop",
-                                     "--float32=short",
-                                     "--from-step=1", "--tsv", "--crlf" };
+static const char *const extra[] = {
+    NULL,    "--view=tensorboard", "--view=session", "--nonfinite=drop", "--float32=short", "--from-step=1", "--tsv",
+    "--crlf"
+};
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

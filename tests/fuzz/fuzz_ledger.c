@@ -16,7 +16,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     ledger_format(&r, &line);
     if (!buffer_ok(&line) || ledger_parse(line.data, line.length - 1, &back, NULL) != OK)
         abort();
-    if (!checkpoint_identity_same(&r.checkpoint, &back.checkpoint) || r.status != back.status || strcmp(r.reason, back.reason) || r.metrics.count != back.metrics.count)
+    if (!checkpoint_identity_same(&r.checkpoint, &back.checkpoint) || r.status != back.status ||
+        strcmp(r.reason, back.reason) || r.metrics.count != back.metrics.count)
         abort();
     for (size_t i = 0; i < r.metrics.count; i++)
         if (strcmp(r.metrics.items[i].name, back.metrics.items[i].name))

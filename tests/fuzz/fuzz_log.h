@@ -21,7 +21,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 /* Not there in a program without sanitizers. */
 void __sanitizer_set_report_fd(void *fd) __attribute__((weak));
 
-struct fuzz_log { /* static, so all zero at first */
+/* static, so all zero at first */
+struct fuzz_log {
     char directory[64];         /* holds "log" and whatever a command writes */
     int output, error, nowhere; /* standard output and error of the harness; /dev/null */
 };

@@ -26,8 +26,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         if (step_rule_path(&r, "name", 1, path, sizeof path) && strlen(path) >= sizeof path)
             abort();
         if (step_rule_find(&r, "f", bytes, left, &number, NULL) == OK &&
-            (number < 0 || (step_rule_step(&r, number) >= 0 &&
-                            step_rule_number(&r, step_rule_step(&r, number)) != number)))
+            (number < 0 ||
+             (step_rule_step(&r, number) >= 0 && step_rule_number(&r, step_rule_step(&r, number)) != number)))
             abort();
     }
     if (pattern_parse("step_{step}", 1, &p, NULL) != OK)

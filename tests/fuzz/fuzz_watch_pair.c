@@ -20,7 +20,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         if (!*name || !*directory || *name == '/' || strchr(name, '='))
             abort();
         snprintf(framed, sizeof framed, "/%s/", name);
-        if (strlen(name) < sizeof framed - 3 && (strstr(framed, "//") || strstr(framed, "/./") || strstr(framed, "/../")))
+        if (strlen(name) < sizeof framed - 3 &&
+            (strstr(framed, "//") || strstr(framed, "/./") || strstr(framed, "/../")))
             abort();
     }
     free(line);

@@ -17,8 +17,8 @@ static const char *const damage_names[DAMAGES] = {
 
 void maker_did(struct maker *m, enum made_damage damage)
 {
-    const int either = damage == BLOCK_NOISE        /* bits changed anywhere may mean something else that is sound */
-                       || damage == ENTRY_NOISE     /* likewise */
+    const int either = damage == BLOCK_NOISE         /* bits changed anywhere may mean something else that is sound */
+                       || damage == ENTRY_NOISE      /* likewise */
                        || damage == ENTRY_REFERENCE; /* types of references: we read them as what they refer to */
 
     m->wanted &= ~((uint64_t)1 << damage);
@@ -204,9 +204,7 @@ static void damage_shape(struct plan *p, struct entry *e)
     const int64_t elements = maker_elements(e->shape, e->rank);
 
     switch (decide(&m->d, 4)) {
-    case 0:
-        e->shape[d] = -1 - (int64_t)decide(&m->d, 1 << 20);
-        break;
+    case 0: e->shape[d] = -1 - (int64_t)decide(&m->d, 1 << 20); break;
     case 1: /* more elements than there are numbers */
         if (!elements)
             return;

@@ -32,7 +32,7 @@ struct made_checkpoint {
     struct buffer index;
     int shards;
     struct buffer shard[MADE_SHARDS_MAX];
-    int shard_there[MADE_SHARDS_MAX]; /* 0: there is no such file */
+    int shard_there[MADE_SHARDS_MAX];            /* 0: there is no such file */
     struct made_tensor tensor[MADE_TENSORS_MAX]; /* ascending by name */
     size_t count;
 };

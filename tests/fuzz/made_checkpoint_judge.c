@@ -209,8 +209,7 @@ int made_checkpoint_judge(const struct made_checkpoint *c, const char *prefix, s
         return same ? OK : error_set(e, ERR_CORRUPT, "a sound one reads as something else");
     case MADE_DAMAGED:
         return read == OK && checked == OK ? error_set(e, ERR_CORRUPT, "%s: accepted as sound", damage) : OK;
-    case MADE_EITHER:
-        break;
+    case MADE_EITHER: break;
     }
     return OK;
 }

@@ -88,15 +88,9 @@ static void add_unknown(struct message *g)
 
     decide_bytes(d, bytes, 8);
     switch (decide(d, 4)) {
-    case 0:
-        maker_varint(g->m, add_field(g, number, VARINT), get_le64(bytes), VARINT_MAX);
-        break;
-    case 1:
-        buffer_append(add_field(g, number, FIXED64), bytes, 8);
-        break;
-    case 2:
-        maker_le32(add_field(g, number, FIXED32), get_le32(bytes));
-        break;
+    case 0: maker_varint(g->m, add_field(g, number, VARINT), get_le64(bytes), VARINT_MAX); break;
+    case 1: buffer_append(add_field(g, number, FIXED64), bytes, 8); break;
+    case 2: maker_le32(add_field(g, number, FIXED32), get_le32(bytes)); break;
     default:
         memset(bytes + 8, 0xff, sizeof bytes - 8);
         message_bytes(g, number, bytes, (size_t)decide(d, sizeof bytes + 1));

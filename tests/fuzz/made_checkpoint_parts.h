@@ -79,14 +79,14 @@ enum made_damage {
 #define MADE_DAMAGE(damage, name) damage,
     MADE_DAMAGES(MADE_DAMAGE)
 #undef MADE_DAMAGE
-    DAMAGES
+        DAMAGES
 };
 
 struct maker {
     struct decisions d;
     struct made_checkpoint *out;
-    uint64_t wanted;   /* bits of the damage that is still to be done */
-    int busy;          /* 1: this block, entry or tensor has its damage: a second one could undo it */
+    uint64_t wanted; /* bits of the damage that is still to be done */
+    int busy;        /* 1: this block, entry or tensor has its damage: a second one could undo it */
     int long_varints, odd_messages, snappy; /* of this checkpoint */
 };
 
@@ -104,9 +104,11 @@ void maker_varint(struct maker *m, struct buffer *out, uint64_t v, size_t longes
 void maker_le32(struct buffer *out, uint32_t v);
 
 enum {
-    MADE_STRING = 7, MADE_VARIANT = 21, MADE_TYPES = 34, /* numbers of DataType */
-    MADE_SLICED_MAX = 4,                                 /* partitioned variables of a checkpoint */
-    MADE_SLICES_MAX = 9,                                 /* slices of one of them */
+    MADE_STRING = 7,
+    MADE_VARIANT = 21,
+    MADE_TYPES = 34,     /* numbers of DataType */
+    MADE_SLICED_MAX = 4, /* partitioned variables of a checkpoint */
+    MADE_SLICES_MAX = 9, /* slices of one of them */
     MADE_ENTRIES_MAX = MADE_TENSORS_MAX + MADE_SLICED_MAX * (MADE_SLICES_MAX + 1) + 2,
 };
 
@@ -119,8 +121,8 @@ struct entry {
     struct buffer key, bytes; /* bytes: what is stored; none where there are slices */
     int type, rank, unknown_rank, bad_name, damaged;
     int64_t shape[MADE_RANK_MAX + 1], shard, offset, size;
-    uint32_t crc;             /* not masked */
-    struct slice *slice;      /* not NULL: a partitioned variable */
+    uint32_t crc;        /* not masked */
+    struct slice *slice; /* not NULL: a partitioned variable */
     size_t slices;
 };
 
@@ -155,7 +157,7 @@ struct message {
 };
 
 void message_init(struct message *g, struct maker *m);
-void message_number(struct message *g, uint32_t number, int64_t v);       /* zero: mostly left out */
+void message_number(struct message *g, uint32_t number, int64_t v); /* zero: mostly left out */
 void message_number_always(struct message *g, uint32_t number, int64_t v);
 void message_fixed32(struct message *g, uint32_t number, uint32_t v);
 void message_bytes(struct message *g, uint32_t number, const void *bytes, size_t n);

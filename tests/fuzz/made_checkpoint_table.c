@@ -7,16 +7,20 @@
 
 enum {
     BLOCKS_MAX = 48,
-    LENGTH_BYTES = 5,   /* a varint of 32 bits */
-    FOOTER = 48, PADDED = 40, MAGIC = 8,
-    WINDOW = 64,        /* how far back copies are looked for */
-    METAINDEX = -1, INDEX = -2, NONE = -3, /* numbers of blocks beside those of data */
+    LENGTH_BYTES = 5, /* a varint of 32 bits */
+    FOOTER = 48,
+    PADDED = 40,
+    MAGIC = 8,
+    WINDOW = 64, /* how far back copies are looked for */
+    METAINDEX = -1,
+    INDEX = -2,
+    NONE = -3, /* numbers of blocks beside those of data */
 };
 
 struct table {
     struct maker *m;
     struct buffer *out;
-    int target;                     /* the block that gets damage */
+    int target;                      /* the block that gets damage */
     struct made_row row[BLOCKS_MAX]; /* of the index block */
     size_t offset[BLOCKS_MAX], size[BLOCKS_MAX];
     const struct made_row *last[BLOCKS_MAX], *next[BLOCKS_MAX]; /* rows around the end of each block; NULL: none */
@@ -328,7 +332,9 @@ static void damage_handles(struct table *t)
     }
     if (maker_wants(m, HANDLE_OVERFLOW)) {
         put_handle(m, handle, odd & 1 ? UINT64_MAX - decide(&m->d, 16) : offset,
-                   odd == 1 ? size : odd & 2 ? (uint64_t)1 << 63 : UINT64_MAX - decide(&m->d, 16));
+                   odd == 1  ? size
+                   : odd & 2 ? (uint64_t)1 << 63
+                             : UINT64_MAX - decide(&m->d, 16));
         maker_did(m, HANDLE_OVERFLOW);
     }
     if (maker_wants(m, HANDLE_SIZE)) {

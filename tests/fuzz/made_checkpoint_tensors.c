@@ -128,9 +128,10 @@ static void decide_name(struct maker *m, size_t number, struct buffer *out)
     static const struct {
         const char *text;
         size_t length;
-    } pieces[] = { { "conv1", 5 }, { "/", 1 }, { "weights", 7 }, { "ExponentialMovingAverage", 24 }, { "a", 1 },
-                   { "\xff", 1 }, { "\0", 1 }, { "\xff\xff", 2 }, { "\xc3\xa9", 2 }, { "\n", 1 }, { " ", 1 },
-                   { ".ATTRIBUTES/VARIABLE_VALUE", 26 }, { "\1", 1 }, { "b", 1 }, { "\x7f", 1 }, { "global_step", 11 } };
+    } pieces[] = { { "conv1", 5 },    { "/", 1 },    { "weights", 7 }, { "ExponentialMovingAverage", 24 },
+                   { "a", 1 },        { "\xff", 1 }, { "\0", 1 },      { "\xff\xff", 2 },
+                   { "\xc3\xa9", 2 }, { "\n", 1 },   { " ", 1 },       { ".ATTRIBUTES/VARIABLE_VALUE", 26 },
+                   { "\1", 1 },       { "b", 1 },    { "\x7f", 1 },    { "global_step", 11 } };
 
     for (uint64_t n = 1 + decide(&m->d, 4); n; n--) {
         const size_t i = (size_t)decide(&m->d, sizeof pieces / sizeof *pieces);
@@ -375,8 +376,8 @@ void maker_tensor(struct plan *p, size_t number)
     }
     m->out->count++;
     elements = maker_elements(t->shape, t->rank);
-    sliced = maker_element_size[t->type] && t->rank && elements && p->sliced < MADE_SLICED_MAX && elements <= ELEMENTS_MAX &&
-             (slices_wanted(m) || decide(&m->d, 8) == 7);
+    sliced = maker_element_size[t->type] && t->rank && elements && p->sliced < MADE_SLICED_MAX &&
+             elements <= ELEMENTS_MAX && (slices_wanted(m) || decide(&m->d, 8) == 7);
     if (!sliced) {
         add_plain(p, t, elements);
         return;

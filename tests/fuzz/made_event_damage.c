@@ -355,8 +355,13 @@ static int holds_stray_header(const struct made_events *m)
 /* 1: it begins as files do that are unpacked before they are read, and not with the header of a record. */
 static int begins_packed(const struct made_events *m)
 {
-    static const struct { const char *bytes; size_t n; } packed[] = {
-        { "\x1f\x8b", 2 }, { "\x28\xb5\x2f\xfd", 4 }, { "\x89TFZ\r\n\x1a\n", 8 },
+    static const struct {
+        const char *bytes;
+        size_t n;
+    } packed[] = {
+        { "\x1f\x8b", 2 },
+        { "\x28\xb5\x2f\xfd", 4 },
+        { "\x89TFZ\r\n\x1a\n", 8 },
     };
     const char *p = m->file.data;
 

@@ -198,14 +198,17 @@ static int judge_values(struct judge *j, struct eventlog_reader *r, const struct
             double_bits(v->wall_time) != double_bits(want->wall_time) ||
             !same_bytes(j->m, &w->data, v->data, v->length) ||
             (w->kind == EVENTLOG_KIND_SCALAR && !same_number(v->number, w->number)))
-            return fail(j, "reader: value %zu of the event at %zu: kind %d, stored %d, type %d, number %.17g; not %d, "
-                        "%d, %d, %.17g", i, want->offset, (int)v->kind, (int)v->stored, v->dtype, v->number,
-                        (int)w->kind, (int)w->stored, w->dtype, w->number);
+            return fail(j,
+                        "reader: value %zu of the event at %zu: kind %d, stored %d, type %d, number %.17g; not %d, "
+                        "%d, %d, %.17g",
+                        i, want->offset, (int)v->kind, (int)v->stored, v->dtype, v->number, (int)w->kind,
+                        (int)w->stored, w->dtype, w->number);
         if (!judge_content(j, r, w))
             return 0;
     }
-    return i == want->values ? 1 : fail(j, "reader: %zu values in the event at %zu, not %zu", i, want->offset,
-                                        want->values);
+    return i == want->values
+               ? 1
+               : fail(j, "reader: %zu values in the event at %zu, not %zu", i, want->offset, want->values);
 }
 
 static int judge_event(struct judge *j, struct eventlog_reader *r, const struct made_record *want)
@@ -218,9 +221,11 @@ static int judge_event(struct judge *j, struct eventlog_reader *r, const struct 
         double_bits(e->wall_time) != double_bits(want->wall_time) ||
         !same_bytes(j->m, &want->data, e->data, e->length) ||
         !same_bytes(j->m, &want->payload, e->payload, e->payload_length))
-        return fail(j, "reader: an event at %llu of kind %d, step %lld, wall time %.17g; should be at %zu of %d, %lld, "
-                    "%.17g", (unsigned long long)e->offset, (int)e->what, (long long)e->step, e->wall_time,
-                    want->offset, (int)want->what, (long long)want->step, want->wall_time);
+        return fail(j,
+                    "reader: an event at %llu of kind %d, step %lld, wall time %.17g; should be at %zu of %d, %lld, "
+                    "%.17g",
+                    (unsigned long long)e->offset, (int)e->what, (long long)e->step, e->wall_time, want->offset,
+                    (int)want->what, (long long)want->step, want->wall_time);
     return judge_values(j, r, want);
 }
 
@@ -307,7 +312,7 @@ static int starts_behind(const struct made_events *m, const struct made_record *
 }
 
 static int judge_series(struct judge *j, const struct eventlog_points *p, size_t index, enum eventlog_view view,
-                       size_t *values)
+                        size_t *values)
 {
     const struct eventlog_series *series = eventlog_points_series(p, index);
     size_t count, at = 0;

@@ -6,15 +6,32 @@
 #include <math.h>
 #include <string.h>
 
-enum { FLOAT = 1, DOUBLE, INT32, UINT8, INT16, INT8, STRING, COMPLEX64, INT64, BOOL, BFLOAT16 = 14, UINT16 = 17,
-       COMPLEX128, HALF, UINT32 = 22, UINT64 };
+enum {
+    FLOAT = 1,
+    DOUBLE,
+    INT32,
+    UINT8,
+    INT16,
+    INT8,
+    STRING,
+    COMPLEX64,
+    INT64,
+    BOOL,
+    BFLOAT16 = 14,
+    UINT16 = 17,
+    COMPLEX128,
+    HALF,
+    UINT32 = 22,
+    UINT64
+};
 
 static const struct dtype {
     uint8_t dtype, size, list; /* list: number of the field that lists such numbers */
-} dtypes[] = { /* the first 13 can be scalars */
-    { FLOAT, 4, 5 }, { DOUBLE, 8, 6 }, { INT32, 4, 7 }, { INT64, 8, 10 }, { UINT8, 1, 7 }, { INT8, 1, 7 },
-    { INT16, 2, 7 }, { UINT16, 2, 7 }, { BOOL, 1, 11 }, { HALF, 2, 13 }, { BFLOAT16, 2, 13 }, { UINT32, 4, 16 },
-    { UINT64, 8, 17 }, { COMPLEX64, 8, 9 }, { COMPLEX128, 16, 12 },
+} dtypes[] = {
+    /* the first 13 can be scalars */
+    { FLOAT, 4, 5 },     { DOUBLE, 8, 6 },  { INT32, 4, 7 },   { INT64, 8, 10 },    { UINT8, 1, 7 },
+    { INT8, 1, 7 },      { INT16, 2, 7 },   { UINT16, 2, 7 },  { BOOL, 1, 11 },     { HALF, 2, 13 },
+    { BFLOAT16, 2, 13 }, { UINT32, 4, 16 }, { UINT64, 8, 17 }, { COMPLEX64, 8, 9 }, { COMPLEX128, 16, 12 },
 };
 
 /* ---- numbers --------------------------------------------------------------------------------------------------- */
@@ -41,7 +58,8 @@ static double half(unsigned bits)
     double fraction = bits & 0x3ff;
     int exponent = bits >> 10 & 0x1f;
     double v = exponent == 31 ? (fraction > 0 ? (double)NAN : (double)INFINITY)
-               : exponent    ? ldexp(fraction + 1024, exponent - 25) : ldexp(fraction, -24);
+               : exponent     ? ldexp(fraction + 1024, exponent - 25)
+                              : ldexp(fraction, -24);
 
     return bits & 0x8000 ? -v : v;
 }
@@ -66,8 +84,8 @@ static double number_of(const struct dtype *t, const uint8_t *p)
 
 static uint32_t any_float(struct maker *k)
 {
-    static const uint32_t odd[] = { 0x3f800000, 0, 0x80000000, 0x7f800000, 0xff800000, 0x7fc00000, 0x7f800001, 1,
-                                    0x7f7fffff, 0xffffffff };
+    static const uint32_t odd[] = { 0x3f800000, 0,          0x80000000, 0x7f800000, 0xff800000,
+                                    0x7fc00000, 0x7f800001, 1,          0x7f7fffff, 0xffffffff };
     uint8_t bytes[4];
 
     if (made_rarely(k, 4))
@@ -94,10 +112,10 @@ static void any_elements(struct maker *k, const struct dtype *t, size_t count, u
 struct tensor {
     const struct dtype *type; /* NULL: strings */
     uint64_t shape[4];
-    int rank;                 /* -1: no shape at all */
+    int rank; /* -1: no shape at all */
     uint8_t elements[32 * 16];
-    size_t count;             /* of elements, or of strings */
-    struct buffer strings;    /* each at most 255 bytes, behind a byte with its length */
+    size_t count;          /* of elements, or of strings */
+    struct buffer strings; /* each at most 255 bytes, behind a byte with its length */
 };
 
 static void put_shape(struct maker *k, const struct tensor *t, struct made_parts *m)
@@ -492,10 +510,14 @@ static void put_replaced(struct maker *k, enum made_family family, struct made_p
         [MADE_SIMPLE] = 2,      [MADE_OLDEST_BUCKETS] = 3, [MADE_OLD_IMAGE] = 4,
         [MADE_OLD_BUCKETS] = 5, [MADE_OLD_AUDIO] = 6,
     };
-    static const struct { uint8_t field, n; const char *bytes; } members[] = {
+    static const struct {
+        uint8_t field, n;
+        const char *bytes;
+    } members[] = {
         { 4, 10, "\x08\5\x10\6\x22\4GIF8" },
         { 5, 36, "\x32\x10\0\0\0\0\0\0\xf0\x3f\0\0\0\0\0\0\0\x40\x3a\x10\0\0\0\0\0\0\xf0\x3f\0\0\0\0\0\0\0\x40" },
-        { 6, 8, "\x10\2\x22\4RIFF" }, { 8, 8, "\x08\1\x22\4\0\0\x80\x3f" },
+        { 6, 8, "\x10\2\x22\4RIFF" },
+        { 8, 8, "\x08\1\x22\4\0\0\x80\x3f" },
     };
     size_t i = decide(k->d, 5), own = fields[family] ? fields[family] : 8;
 
@@ -540,8 +562,8 @@ void made_value(struct made_events *m, struct maker *k, enum made_family family,
                 struct made_parts *out)
 {
     static const char *const plugins[MADE_FAMILIES] = {
-        "scalars", "scalars", "histograms", "histograms", "images", "images", "audio", "audio", "text", "mine",
-        "hparams", "mine",
+        "scalars", "scalars", "histograms", "histograms", "images",  "images",
+        "audio",   "audio",   "text",       "mine",       "hparams", "mine",
     };
     struct made_value v = { 0 };
     struct made_parts value = { 0 };

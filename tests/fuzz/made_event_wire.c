@@ -84,10 +84,17 @@ void made_text(struct maker *k, struct buffer *b, uint64_t field, struct buffer 
 /* ---- faults ---------------------------------------------------------------------------------------------------- */
 
 /* The known fields of each message and the wire type of each: those that readers may take amiss. */
-static const struct { uint8_t number, type; } known[MADE_MESSAGES][8] = {
+static const struct {
+    uint8_t number, type;
+} known[MADE_MESSAGES][8] = {
     [MADE_EVENT] = { { 1, FIXED64 }, { 2, VARINT }, { 3, BYTES }, { 5, BYTES }, { 7, BYTES }, { 10, BYTES } },
     [MADE_SUMMARY] = { { 1, BYTES } },
-    [MADE_VALUE] = { { 1, BYTES }, { 2, FIXED32 }, { 4, BYTES }, { 5, BYTES }, { 7, BYTES }, { 8, BYTES },
+    [MADE_VALUE] = { { 1, BYTES },
+                     { 2, FIXED32 },
+                     { 4, BYTES },
+                     { 5, BYTES },
+                     { 7, BYTES },
+                     { 8, BYTES },
                      { 9, BYTES } },
     [MADE_METADATA] = { { 1, BYTES }, { 2, BYTES }, { 3, BYTES }, { 4, VARINT } },
     [MADE_PLUGIN_DATA] = { { 1, BYTES }, { 2, BYTES } },
@@ -105,9 +112,9 @@ static const struct { uint8_t number, type; } known[MADE_MESSAGES][8] = {
 
 /* In how many others each message is. */
 static const uint8_t depths[MADE_MESSAGES] = {
-    [MADE_SUMMARY] = 1,   [MADE_VALUE] = 2,     [MADE_METADATA] = 3,    [MADE_PLUGIN_DATA] = 4, [MADE_TENSOR] = 3,
-    [MADE_SHAPE] = 4,     [MADE_DIM] = 5,       [MADE_IMAGE] = 3,       [MADE_HISTOGRAM] = 3,   [MADE_AUDIO] = 3,
-    [MADE_SESSION] = 1,   [MADE_LOG_MESSAGE] = 1, [MADE_RUN_METADATA] = 1, [MADE_SOURCE] = 1,
+    [MADE_SUMMARY] = 1, [MADE_VALUE] = 2,       [MADE_METADATA] = 3,     [MADE_PLUGIN_DATA] = 4, [MADE_TENSOR] = 3,
+    [MADE_SHAPE] = 4,   [MADE_DIM] = 5,         [MADE_IMAGE] = 3,        [MADE_HISTOGRAM] = 3,   [MADE_AUDIO] = 3,
+    [MADE_SESSION] = 1, [MADE_LOG_MESSAGE] = 1, [MADE_RUN_METADATA] = 1, [MADE_SOURCE] = 1,
 };
 
 /* A field of that number and type, with little in it. */
@@ -180,28 +187,16 @@ static int put_no_field(struct maker *k, struct buffer *b)
         for (n = decide(k->d, n ? 8 : 4); n; n--)
             buffer_append_byte(b, 7);
         return 1;
-    case MADE_TYPE_UNKNOWN:
-        put(b, (1 + decide(k->d, 20)) << 3 | (6 + decide(k->d, 2)), 1);
-        return 0;
-    case MADE_FIELD_ZERO:
-        put_field(b, 0, decide(k->d, 2) ? BYTES : VARINT);
-        return 0;
-    case MADE_GROUP_OPEN:
-        put(b, UNKNOWN_FIELD << 3 | GROUP, 1);
-        return 1;
+    case MADE_TYPE_UNKNOWN: put(b, (1 + decide(k->d, 20)) << 3 | (6 + decide(k->d, 2)), 1); return 0;
+    case MADE_FIELD_ZERO: put_field(b, 0, decide(k->d, 2) ? BYTES : VARINT); return 0;
+    case MADE_GROUP_OPEN: put(b, UNKNOWN_FIELD << 3 | GROUP, 1); return 1;
     case MADE_GROUP_CROSSED:
         put(b, UNKNOWN_FIELD << 3 | GROUP, 1);
         put(b, (UNKNOWN_FIELD + 1) << 3 | GROUP_END, 1);
         return 0;
-    case MADE_GROUP_DEEP:
-        put_groups(b, DEPTH_MOST + 1 + decide(k->d, 200));
-        return 0;
-    case MADE_GROUP_DEEP_INSIDE:
-        put_groups(b, DEPTH_MOST - decide(k->d, depths[k->fault_in]));
-        return 0;
-    default:
-        put(b, (1 + decide(k->d, UNKNOWN_FIELD)) << 3 | GROUP_END, 1);
-        return 0;
+    case MADE_GROUP_DEEP: put_groups(b, DEPTH_MOST + 1 + decide(k->d, 200)); return 0;
+    case MADE_GROUP_DEEP_INSIDE: put_groups(b, DEPTH_MOST - decide(k->d, depths[k->fault_in])); return 0;
+    default: put(b, (1 + decide(k->d, UNKNOWN_FIELD)) << 3 | GROUP_END, 1); return 0;
     }
 }
 

@@ -9,24 +9,50 @@
 #include "base/buffer.h"
 #include "tests/fuzz/decisions.h"
 
-enum made_message { /* the messages inside an event that readers look into */
-    MADE_EVENT, MADE_SUMMARY, MADE_VALUE, MADE_METADATA, MADE_PLUGIN_DATA, MADE_TENSOR, MADE_SHAPE, MADE_DIM,
-    MADE_IMAGE, MADE_HISTOGRAM, MADE_AUDIO, MADE_SESSION, MADE_LOG_MESSAGE, MADE_RUN_METADATA, MADE_SOURCE,
+/* the messages inside an event that readers look into */
+enum made_message {
+    MADE_EVENT,
+    MADE_SUMMARY,
+    MADE_VALUE,
+    MADE_METADATA,
+    MADE_PLUGIN_DATA,
+    MADE_TENSOR,
+    MADE_SHAPE,
+    MADE_DIM,
+    MADE_IMAGE,
+    MADE_HISTOGRAM,
+    MADE_AUDIO,
+    MADE_SESSION,
+    MADE_LOG_MESSAGE,
+    MADE_RUN_METADATA,
+    MADE_SOURCE,
     MADE_MESSAGES,
 };
 
-enum made_fault { /* one of the event at hand */
+/* one of the event at hand */
+enum made_fault {
     MADE_NO_FAULT,
-    MADE_VARINT_CUT, MADE_VARINT_LONG, MADE_KEY_LONG, MADE_SIZE_LONG, MADE_SIZE_OVER, MADE_FIXED_CUT, MADE_TYPE_UNKNOWN,
-    MADE_FIELD_ZERO, MADE_GROUP_OPEN, MADE_GROUP_CROSSED, MADE_GROUP_DEEP, MADE_GROUP_END,
-    MADE_TYPE_OTHER,       /* a known field in another wire type, beside the right one */
+    MADE_VARINT_CUT,
+    MADE_VARINT_LONG,
+    MADE_KEY_LONG,
+    MADE_SIZE_LONG,
+    MADE_SIZE_OVER,
+    MADE_FIXED_CUT,
+    MADE_TYPE_UNKNOWN,
+    MADE_FIELD_ZERO,
+    MADE_GROUP_OPEN,
+    MADE_GROUP_CROSSED,
+    MADE_GROUP_DEEP,
+    MADE_GROUP_END,
+    MADE_TYPE_OTHER,        /* a known field in another wire type, beside the right one */
     MADE_GROUP_DEEP_INSIDE, /* groups that are too deep for where they are, inside of messages */
     MADE_NOT_UTF8,
     MADE_LIST_CUT,         /* a packed list of numbers that ends inside one: of a scalar's types */
     MADE_SKIPPED_LIST_CUT, /* the same of complex numbers, or of a histogram's buckets */
     MADE_ELEMENTS_OTHER,   /* not as many elements as the shape says */
     MADE_BUCKETS_OTHER,    /* not as many buckets as limits */
-    MADE_WALL_NAN, MADE_WALL_INFINITE,
+    MADE_WALL_NAN,
+    MADE_WALL_INFINITE,
 };
 
 struct maker {

@@ -18,7 +18,8 @@ struct tag {
     int described; /* a value of it has had metadata */
 };
 
-struct writing { /* a file while it is made */
+/* a file while it is made */
+struct writing {
     struct maker maker;
     struct tag tags[TAGS];
     size_t tag_count;
@@ -92,10 +93,23 @@ void made_events_release(struct made_events *m)
 
 static void choose_tags(struct writing *w)
 {
-    static const struct { const char *text; size_t n; } pool[] = {
-        { B("loss") }, { B("a/b") }, { B("größe/π 😀") }, { B("") }, { B("two\nlines") }, { B("nul\0inside") },
-        { B("\xf4\x8f\xbf\xbf") }, { B("\xef\xbb\xbf" "bom") }, { B("\"quoted\\\"") }, { B("e\xcc\x81") },
-        { B("\x7f\x1b[31m") }, { B("\xef\xbf\xbe") },
+    static const struct {
+        const char *text;
+        size_t n;
+    } pool[] = {
+        { B("loss") },
+        { B("a/b") },
+        { B("größe/π 😀") },
+        { B("") },
+        { B("two\nlines") },
+        { B("nul\0inside") },
+        { B("\xf4\x8f\xbf\xbf") },
+        { B("\xef\xbb\xbf"
+            "bom") },
+        { B("\"quoted\\\"") },
+        { B("e\xcc\x81") },
+        { B("\x7f\x1b[31m") },
+        { B("\xef\xbf\xbe") },
     };
     struct decisions *d = w->maker.d;
 
@@ -143,7 +157,8 @@ static void add_faulty_value(struct made_events *m, struct writing *w, struct ma
     struct maker *k = &w->maker;
     int list = k->fault == MADE_LIST_CUT || k->fault == MADE_SKIPPED_LIST_CUT;
     enum made_family family = k->fault == MADE_BUCKETS_OTHER || (k->fault == MADE_SKIPPED_LIST_CUT && decide(k->d, 2))
-                                  ? MADE_OLD_BUCKETS : tensors[decide(k->d, list ? 2 : 3)];
+                                  ? MADE_OLD_BUCKETS
+                                  : tensors[decide(k->d, list ? 2 : 3)];
     struct made_parts summary = { 0 };
     struct buffer tag = BUFFER_EMPTY;
 
@@ -201,9 +216,7 @@ static void add_other(struct made_events *m, struct maker *k, struct made_record
         made_part_end(&parts);
         made_finish(k, &parts, MADE_RUN_METADATA, &bytes);
         break;
-    default:
-        buffer_append(&bytes, graph, sizeof graph - 1);
-        break;
+    default: buffer_append(&bytes, graph, sizeof graph - 1); break;
     }
     if (what != EVENTLOG_EVENT_FILE_VERSION)
         made_bytes(k, &event->bytes, (uint64_t)what, bytes.data, bytes.length);
@@ -224,9 +237,10 @@ static void add_replaced_values(struct made_events *m, struct writing *w, struct
 
 static void add_what(struct made_events *m, struct writing *w, struct made_record *r, struct made_parts *event)
 {
-    static const enum eventlog_what others[] = { EVENTLOG_EVENT_SESSION, EVENTLOG_EVENT_SESSION, EVENTLOG_EVENT_MESSAGE,
-                                                 EVENTLOG_EVENT_GRAPH, EVENTLOG_EVENT_RUN_METADATA,
-                                                 EVENTLOG_EVENT_META_GRAPH, EVENTLOG_EVENT_FILE_VERSION };
+    static const enum eventlog_what others[] = { EVENTLOG_EVENT_SESSION,      EVENTLOG_EVENT_SESSION,
+                                                 EVENTLOG_EVENT_MESSAGE,      EVENTLOG_EVENT_GRAPH,
+                                                 EVENTLOG_EVENT_RUN_METADATA, EVENTLOG_EVENT_META_GRAPH,
+                                                 EVENTLOG_EVENT_FILE_VERSION };
     struct maker *k = &w->maker;
     int in_value = k->fault >= MADE_LIST_CUT && k->fault <= MADE_BUCKETS_OTHER;
 
@@ -407,8 +421,11 @@ static int same_tag(const struct made_events *m, const struct made_value *a, con
 static int has_plugin(const struct made_events *m, const struct made_value *first, const char *plugin)
 {
     static const char *const implied[] = {
-        [EVENTLOG_STORED_SIMPLE_VALUE] = "scalars", [EVENTLOG_STORED_IMAGE] = "images",
-        [EVENTLOG_STORED_HISTOGRAM] = "histograms", [EVENTLOG_STORED_AUDIO] = "audio", [EVENTLOG_STORED_TENSOR] = NULL,
+        [EVENTLOG_STORED_SIMPLE_VALUE] = "scalars",
+        [EVENTLOG_STORED_IMAGE] = "images",
+        [EVENTLOG_STORED_HISTOGRAM] = "histograms",
+        [EVENTLOG_STORED_AUDIO] = "audio",
+        [EVENTLOG_STORED_TENSOR] = NULL,
     };
 
     if (implied[first->stored])
@@ -437,8 +454,10 @@ static enum eventlog_kind tensor_kind(const struct made_events *m, const struct 
 static void set_kinds(struct made_events *m)
 {
     static const enum eventlog_kind kinds[] = {
-        [EVENTLOG_STORED_SIMPLE_VALUE] = EVENTLOG_KIND_SCALAR, [EVENTLOG_STORED_IMAGE] = EVENTLOG_KIND_IMAGE,
-        [EVENTLOG_STORED_HISTOGRAM] = EVENTLOG_KIND_HISTOGRAM, [EVENTLOG_STORED_AUDIO] = EVENTLOG_KIND_AUDIO,
+        [EVENTLOG_STORED_SIMPLE_VALUE] = EVENTLOG_KIND_SCALAR,
+        [EVENTLOG_STORED_IMAGE] = EVENTLOG_KIND_IMAGE,
+        [EVENTLOG_STORED_HISTOGRAM] = EVENTLOG_KIND_HISTOGRAM,
+        [EVENTLOG_STORED_AUDIO] = EVENTLOG_KIND_AUDIO,
     };
 
     for (size_t i = 0; i < m->value_count; i++) {

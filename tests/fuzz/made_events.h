@@ -18,7 +18,8 @@
 #include "eventlog/eventlog.h"
 #include "tests/fuzz/decisions.h"
 
-struct made_span { /* in made_events.kept */
+/* in made_events.kept */
+struct made_span {
     size_t at, length;
 };
 
@@ -26,25 +27,25 @@ struct made_value {
     struct made_span tag, data, plugin; /* plugin: as this value's metadata name it */
     enum eventlog_stored stored;
     int dtype;
-    int is_number;              /* of a tensor: one number, a point if its series is one of scalars */
+    int is_number; /* of a tensor: one number, a point if its series is one of scalars */
     double number;
-    int elements_wrong;         /* the tensor does not hold what its shape says */
-    struct made_span elements;  /* of a tensor of numbers: little-endian */
-    size_t strings;             /* of a tensor of strings: how many */
+    int elements_wrong;        /* the tensor does not hold what its shape says */
+    struct made_span elements; /* of a tensor of numbers: little-endian */
+    size_t strings;            /* of a tensor of strings: how many */
     int has_rows;
-    struct made_span rows;      /* of a histogram: left, right and count of each bucket, as doubles */
-    int64_t width, height;      /* of pictures, 0 of others */
+    struct made_span rows; /* of a histogram: left, right and count of each bucket, as doubles */
+    int64_t width, height; /* of pictures, 0 of others */
     size_t pictures;
-    enum eventlog_kind kind;    /* by its series */
-    int known;                  /* its series knows of it: it comes out, or is left out for its wall time alone */
+    enum eventlog_kind kind; /* by its series */
+    int known;               /* its series knows of it: it comes out, or is left out for its wall time alone */
 };
 
 struct made_record {
-    size_t offset, size;        /* in the file, as far as it is still there */
-    int given;                  /* readers give its event */
-    int counted;                /* verify counts it as sound */
-    int whole;                  /* its bytes stand there, both CRCs right, whatever they hold */
-    int inside;                 /* it is bytes of the record before it, and comes out if that one's header is wrong */
+    size_t offset, size; /* in the file, as far as it is still there */
+    int given;           /* readers give its event */
+    int counted;         /* verify counts it as sound */
+    int whole;           /* its bytes stand there, both CRCs right, whatever they hold */
+    int inside;          /* it is bytes of the record before it, and comes out if that one's header is wrong */
     enum eventlog_what what;
     int starts_session;
     int64_t step;
@@ -69,8 +70,8 @@ struct made_events {
     const char *damage;   /* its name, "none" for a sound file */
     const char *findings; /* verify's words, any of which tells it, with a blank behind each */
     size_t damage_from, damage_to;
-    size_t cut;           /* where a reader finds the file's end at first; its length: the file does not grow */
-    int zeros_behind;     /* the file has its size from the start, and zeros behind the cut at first */
+    size_t cut;       /* where a reader finds the file's end at first; its length: the file does not grow */
+    int zeros_behind; /* the file has its size from the start, and zeros behind the cut at first */
 };
 
 /* Release it in any case. */

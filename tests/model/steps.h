@@ -20,7 +20,10 @@ struct step_figures {
     double loss, gradient_norm, gradient_sum, statistics_sum, inference_loss, first_logit;
 };
 
-static const struct { const char *model; struct step_figures want; } step_cases[] = {
+static const struct {
+    const char *model;
+    struct step_figures want;
+} step_cases[] = {
     { "lenet", { 13.9091016919, 53.7625849252, 31.4050917522, 0, 15.5336142612, -0.484758547614 } },
     { "cifar10_cnn", { 14.0711295067, 44.1625547711, -16.2914942412, 0, 14.0711295067, 0.14167212186 } },
     { "resnet32", { 13.8381695389, 22.0910168391, 14.8784958826, 170.773594497, 13.8381695604, -0.194281836011 } },

@@ -13,7 +13,9 @@
 enum { COUNT = 37, HEIGHT = 5, WIDTH = 4, CHANNELS = 3, CLASSES = 4 };
 
 static const struct kernel_options plain = { INITIAL_NORMAL, 0.3, 0 };
-static const struct { int start, left, right; } cases[] = {
+static const struct {
+    int start, left, right;
+} cases[] = {
     { 16, 16, 16 }, { 16, 16, 5 }, { 16, 5, 16 }, { 16, 5, 11 }, { 5, 16, 32 }, { 5, 3, 13 }, { 16, 2, 3 },
 };
 static size_t at; /* the case */
@@ -89,10 +91,12 @@ static void assert_alike(const real *a, const real *b, size_t n)
 
 static void side_by_side(void **state)
 {
-    const struct model model_two = { .name = "two", .height = HEIGHT, .width = WIDTH, .channels = CHANNELS,
-                                     .classes = CLASSES, .build = apart };
-    const struct model model_one = { .name = "one", .height = HEIGHT, .width = WIDTH, .channels = CHANNELS,
-                                     .classes = CLASSES, .build = together };
+    const struct model model_two = {
+        .name = "two", .height = HEIGHT, .width = WIDTH, .channels = CHANNELS, .classes = CLASSES, .build = apart
+    };
+    const struct model model_one = {
+        .name = "one", .height = HEIGHT, .width = WIDTH, .channels = CHANNELS, .classes = CLASSES, .build = together
+    };
     real images[COUNT * HEIGHT * WIDTH * CHANNELS];
     int32_t labels[COUNT];
     struct random r;
@@ -146,8 +150,9 @@ static int pooled(struct network_builder *b, struct error *e)
 static void in_slices(void **state)
 {
     enum { IMAGE = HEIGHT * WIDTH * CHANNELS, POOLED = 8 };
-    const struct model m = { .name = "pooled", .height = HEIGHT, .width = WIDTH, .channels = CHANNELS,
-                             .classes = POOLED, .build = pooled };
+    const struct model m = {
+        .name = "pooled", .height = HEIGHT, .width = WIDTH, .channels = CHANNELS, .classes = POOLED, .build = pooled
+    };
     struct network *n = new_network(&m);
     const size_t count = network_parameter_count(n);
     real images[COUNT * IMAGE], logits[COUNT * POOLED], one[POOLED], *sum = calloc(count, sizeof *sum);
@@ -247,17 +252,27 @@ static int changed_later(struct network_builder *b, struct error *e)
 
 static void mistakes(void **state)
 {
-    static const struct { int (*build)(struct network_builder *b, struct error *e); const char *says; } wrong[] = {
-        { lower, "layer 2 (concat): its inputs differ" }, { narrower, "layer 2 (concat): its inputs differ" },
-        { of_too_many, "too many" },                      { of_none, "no inputs" },
-        { of_unknown, "not a value" },                    { of_changed, "layer 2 (concat): its input was changed" },
+    static const struct {
+        int (*build)(struct network_builder *b, struct error *e);
+        const char *says;
+    } wrong[] = {
+        { lower, "layer 2 (concat): its inputs differ" },
+        { narrower, "layer 2 (concat): its inputs differ" },
+        { of_too_many, "too many" },
+        { of_none, "no inputs" },
+        { of_unknown, "not a value" },
+        { of_changed, "layer 2 (concat): its input was changed" },
         { changed_later, "others read its input" },
     };
 
     (void)state;
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
-        const struct model m = { .name = "wrong", .height = HEIGHT, .width = WIDTH, .channels = CHANNELS,
-                                 .classes = CLASSES, .build = wrong[i].build };
+        const struct model m = { .name = "wrong",
+                                 .height = HEIGHT,
+                                 .width = WIDTH,
+                                 .channels = CHANNELS,
+                                 .classes = CLASSES,
+                                 .build = wrong[i].build };
         struct network *n = NULL;
         struct error e = { 0 };
 

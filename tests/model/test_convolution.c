@@ -131,23 +131,37 @@ static struct window rectangle(int height, int width, int down, int right, int t
 
 static struct window same_rectangle(int height, int width, int down, int right)
 {
-    return (struct window){ .height = height, .width = width, .stride_height = down, .stride_width = right,
-                            .padding = PADDING_SAME };
+    return (struct window){
+        .height = height, .width = width, .stride_height = down, .stride_width = right, .padding = PADDING_SAME
+    };
 }
 
 static void each_shape(void **state)
 {
-    const struct { int images, height, width, channels, out_channels; struct window window; } cases[] = {
-        { 3, 32, 32, 16, 16, window_same(3, 1) },  { 2, 32, 32, 16, 32, window_same(3, 2) },
-        { 2, 16, 16, 32, 64, window_same(3, 2) },  { 5, 8, 8, 64, 64, window_same(3, 1) },
-        { 3, 9, 7, 16, 16, window_same(3, 2) },    { 2, 9, 7, 32, 16, window_same(5, 1) },
-        { 2, 12, 12, 64, 64, window_same(5, 1) },  { 3, 32, 32, 3, 16, window_same(3, 1) },
-        { 2, 24, 24, 3, 64, window_same(5, 1) },   { 4, 28, 28, 1, 10, window_valid(5, 1) },
-        { 4, 12, 12, 10, 20, window_valid(5, 1) }, { 2, 7, 11, 5, 3, window_same(3, 2) },
-        { 2, 7, 11, 5, 3, window_valid(3, 2) },    { 2, 5, 5, 2, 33, window_same(5, 3) },
-        { 3, 6, 6, 17, 48, window_same(1, 1) },    { 2, 6, 6, 16, 16, window_same(1, 2) },
-        { 1, 3, 3, 4, 4, window_same(5, 1) },      { 2, 10, 10, 16, 16, window_valid(3, 1) },
-        { 40, 2, 2, 3, 7, window_same(2, 1) },     { 2, 11, 8, 16, 16, window_valid(3, 2) },
+    const struct {
+        int images, height, width, channels, out_channels;
+        struct window window;
+    } cases[] = {
+        { 3, 32, 32, 16, 16, window_same(3, 1) },
+        { 2, 32, 32, 16, 32, window_same(3, 2) },
+        { 2, 16, 16, 32, 64, window_same(3, 2) },
+        { 5, 8, 8, 64, 64, window_same(3, 1) },
+        { 3, 9, 7, 16, 16, window_same(3, 2) },
+        { 2, 9, 7, 32, 16, window_same(5, 1) },
+        { 2, 12, 12, 64, 64, window_same(5, 1) },
+        { 3, 32, 32, 3, 16, window_same(3, 1) },
+        { 2, 24, 24, 3, 64, window_same(5, 1) },
+        { 4, 28, 28, 1, 10, window_valid(5, 1) },
+        { 4, 12, 12, 10, 20, window_valid(5, 1) },
+        { 2, 7, 11, 5, 3, window_same(3, 2) },
+        { 2, 7, 11, 5, 3, window_valid(3, 2) },
+        { 2, 5, 5, 2, 33, window_same(5, 3) },
+        { 3, 6, 6, 17, 48, window_same(1, 1) },
+        { 2, 6, 6, 16, 16, window_same(1, 2) },
+        { 1, 3, 3, 4, 4, window_same(5, 1) },
+        { 2, 10, 10, 16, 16, window_valid(3, 1) },
+        { 40, 2, 2, 3, 7, window_same(2, 1) },
+        { 2, 11, 8, 16, 16, window_valid(3, 2) },
         /* Of 5 channels for OpenBLAS, of 3 as the network's input, of 16 and 32 in blocks. */
         { 3, 9, 11, 5, 6, same_rectangle(1, 7, 1, 1) },
         { 3, 9, 11, 16, 32, same_rectangle(1, 7, 1, 1) },
@@ -173,8 +187,17 @@ static void each_shape(void **state)
         struct sample p = { 0 };
         struct convolution_shape *s = &p.s;
 
-        *s = (struct convolution_shape){ cases[k].images, cases[k].height, cases[k].width, cases[k].channels, 1, 0, 0,
-                                         cases[k].out_channels, 0, cases[k].window, 1 };
+        *s = (struct convolution_shape){ cases[k].images,
+                                         cases[k].height,
+                                         cases[k].width,
+                                         cases[k].channels,
+                                         1,
+                                         0,
+                                         0,
+                                         cases[k].out_channels,
+                                         0,
+                                         cases[k].window,
+                                         1 };
         assert_true(window_fit(&s->window, s->height, s->width));
         s->out_height = window_rows(&s->window, s->height);
         s->out_width = window_columns(&s->window, s->width);
@@ -241,11 +264,20 @@ static void windows(void **state)
 static void no_windows(void **state)
 {
     const struct window wrong[] = {
-        rectangle(0, 3, 1, 1, 0, 0, 0, 0), rectangle(3, 0, 1, 1, 0, 0, 0, 0),  rectangle(3, 3, 0, 1, 0, 0, 0, 0),
-        rectangle(3, 3, 1, 0, 0, 0, 0, 0), rectangle(3, 5, 1, 1, 3, 0, 0, 0),  rectangle(3, 5, 1, 1, 0, 3, 0, 0),
-        rectangle(5, 3, 1, 1, 0, 0, 3, 0), rectangle(5, 3, 1, 1, 0, 0, 0, 3),  rectangle(3, 3, 1, 1, -1, 0, 0, 0),
-        rectangle(3, 3, 1, 1, 0, -1, 0, 0), rectangle(3, 3, 1, 1, 0, 0, -1, 0), rectangle(3, 3, 1, 1, 0, 0, 0, -1),
-        window_same(0, 1),                 window_same(1, 0),
+        rectangle(0, 3, 1, 1, 0, 0, 0, 0),
+        rectangle(3, 0, 1, 1, 0, 0, 0, 0),
+        rectangle(3, 3, 0, 1, 0, 0, 0, 0),
+        rectangle(3, 3, 1, 0, 0, 0, 0, 0),
+        rectangle(3, 5, 1, 1, 3, 0, 0, 0),
+        rectangle(3, 5, 1, 1, 0, 3, 0, 0),
+        rectangle(5, 3, 1, 1, 0, 0, 3, 0),
+        rectangle(5, 3, 1, 1, 0, 0, 0, 3),
+        rectangle(3, 3, 1, 1, -1, 0, 0, 0),
+        rectangle(3, 3, 1, 1, 0, -1, 0, 0),
+        rectangle(3, 3, 1, 1, 0, 0, -1, 0),
+        rectangle(3, 3, 1, 1, 0, 0, 0, -1),
+        window_same(0, 1),
+        window_same(1, 0),
     };
 
     (void)state;
@@ -293,16 +325,22 @@ static int large_enough(struct network_builder *b, struct error *e)
 /* What a model may ask for, and the shape of a kernel's variable. */
 static void builder(void **state)
 {
-    static const struct { int (*build)(struct network_builder *b, struct error *e); const char *says; } cases[] = {
-        { too_much_padding, "less padding" }, { too_small, "no pixels" }, { too_large, "too large" },
+    static const struct {
+        int (*build)(struct network_builder *b, struct error *e);
+        const char *says;
+    } cases[] = {
+        { too_much_padding, "less padding" },
+        { too_small, "no pixels" },
+        { too_large, "too large" },
         { large_enough, NULL },
     };
     static const int64_t want[4] = { 3, 5, 2, 4 };
 
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        const struct model m = { .name = "windows", .height = 6, .width = 6, .channels = 2, .classes = 3,
-                                 .build = cases[i].build };
+        const struct model m = {
+            .name = "windows", .height = 6, .width = 6, .channels = 2, .classes = 3, .build = cases[i].build
+        };
         struct network *n = NULL;
         struct error e = { 0 };
         size_t count;

@@ -22,11 +22,14 @@ static int build(struct network_builder *b, struct error *e)
     return OK;
 }
 
-static const struct model model_words = { .name = "words", .height = 1, .width = LENGTH, .channels = 1,
-                                          .classes = CLASSES, .integers = 1, .build = build };
+static const struct model model_words = {
+    .name = "words", .height = 1, .width = LENGTH, .channels = 1, .classes = CLASSES, .integers = 1, .build = build
+};
 
 /* Row 6 is named by nobody, 0 by all but one, some twice in a sample; two name no row. */
-static const int64_t tokens[COUNT * LENGTH] = { 0, 1, 0, 5, 2, 0, 2 - (1LL << 32), 3, 0, 7, 0, 0, 4, 4, 1, 2, 0, 5, 3, 1 };
+static const int64_t tokens[COUNT * LENGTH] = {
+    0, 1, 0, 5, 2, 0, 2 - (1LL << 32), 3, 0, 7, 0, 0, 4, 4, 1, 2, 0, 5, 3, 1
+};
 static const uint8_t bytes[COUNT * LENGTH] = { 0, 1, 0, 5, 2, 0, 255, 3, 0, 7, 0, 0, 4, 4, 1, 2, 0, 5, 3, 1 };
 static const int32_t labels[COUNT] = { 0, 2, 1, 1, 0 };
 

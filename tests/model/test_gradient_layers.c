@@ -69,13 +69,11 @@ BUILD(batch_norm_leaky, x = network_builder_batch_norm(b, x, "norm", 0.001, 0.1,
 BUILD(batch_norm_bias,
       x = network_builder_bias(b, network_builder_batch_norm(b, x, "norm", 0.001, 1, 0), "bias", 0.1, RELU))
 BUILD(concat_twice, x = network_builder_concat(b, (const int[]){ x, x }, 2))
-BUILD(concat_images,
-      int y = network_builder_concat(b, (const int[]){ x, network_builder_images(b), x }, 3);
+BUILD(concat_images, int y = network_builder_concat(b, (const int[]){ x, network_builder_images(b), x }, 3);
       x = network_builder_convolution(b, x, "middle", 2, window_same(3, 1), &wide);
       x = network_builder_concat(b, (const int[]){ x, y }, 2))
-BUILD(concat_dense,
-      int left = network_builder_dense(b, x, "left", 3, &wide); x = network_builder_dense(b, x, "right", 2, &wide);
-      x = network_builder_concat(b, (const int[]){ left, x }, 2))
+BUILD(concat_dense, int left = network_builder_dense(b, x, "left", 3, &wide);
+      x = network_builder_dense(b, x, "right", 2, &wide); x = network_builder_concat(b, (const int[]){ left, x }, 2))
 BUILD(batch_norm_dense,
       x = network_builder_batch_norm(b, network_builder_dense(b, x, "middle", 6, &wide), "norm", 0.001, 0.1, 1))
 
@@ -201,8 +199,9 @@ static double disagreement(struct check *c, size_t i, double gradient, double sc
 
 static void check_layer(const char *name, int (*build)(struct network_builder *b, struct error *e))
 {
-    const struct model m = { .name = name, .height = HEIGHT, .width = WIDTH, .channels = CHANNELS, .classes = CLASSES,
-                             .build = build };
+    const struct model m = {
+        .name = name, .height = HEIGHT, .width = WIDTH, .channels = CHANNELS, .classes = CLASSES, .build = build
+    };
     struct error e = { 0 };
     struct random r;
     struct check *c = calloc(1, sizeof *c);
@@ -233,7 +232,7 @@ static void check_layer(const char *name, int (*build)(struct network_builder *b
         for (size_t k = 0; k < v[i].count; k++)
             square += (double)gradient[v[i].offset + k] * (double)gradient[v[i].offset + k];
         assert_true(square > 0);
-        for (size_t k = 0; k < v[i].count; k += v[i].count > 60 ? 1 + v[i].count / 60 : 1) {
+        for (size_t k = 0; k<v[i].count; k += v[i].count> 60 ? 1 + v[i].count / 60 : 1) {
             const size_t at = v[i].offset + k;
             const double off = disagreement(c, at, (double)gradient[at], sqrt(square / (double)v[i].count));
             if (off > 1e-5)
@@ -247,14 +246,49 @@ static void check_layer(const char *name, int (*build)(struct network_builder *b
 
 static void layers(void **state)
 {
-#define CASE(name) { #name, build_##name }
-    static const struct { const char *name; int (*build)(struct network_builder *b, struct error *e); } cases[] = {
-        CASE(dense), CASE(bias), CASE(relu), CASE(leaky), CASE(leaky_tf), CASE(same), CASE(same_strided), CASE(valid),
-        CASE(valid_strided), CASE(one_by_one), CASE(tall), CASE(broad), CASE(uneven), CASE(max_pool),
-        CASE(max_pool_valid), CASE(max_pool_uneven), CASE(average_pool), CASE(average_pool_valid),
-        CASE(average_pool_uneven), CASE(widen), CASE(lrn), CASE(lrn_power), CASE(dropout), CASE(batch_norm),
-        CASE(batch_norm_leaky), CASE(batch_norm_bias), CASE(batch_norm_dense), CASE(residual), CASE(shared),
-        CASE(crossed), CASE(in_place), CASE(concat_twice), CASE(concat_images), CASE(concat_dense), CASE(concat),
+#define CASE(name) \
+    { \
+#name, build_##name \
+    }
+    static const struct {
+        const char *name;
+        int (*build)(struct network_builder *b, struct error *e);
+    } cases[] = {
+        CASE(dense),
+        CASE(bias),
+        CASE(relu),
+        CASE(leaky),
+        CASE(leaky_tf),
+        CASE(same),
+        CASE(same_strided),
+        CASE(valid),
+        CASE(valid_strided),
+        CASE(one_by_one),
+        CASE(tall),
+        CASE(broad),
+        CASE(uneven),
+        CASE(max_pool),
+        CASE(max_pool_valid),
+        CASE(max_pool_uneven),
+        CASE(average_pool),
+        CASE(average_pool_valid),
+        CASE(average_pool_uneven),
+        CASE(widen),
+        CASE(lrn),
+        CASE(lrn_power),
+        CASE(dropout),
+        CASE(batch_norm),
+        CASE(batch_norm_leaky),
+        CASE(batch_norm_bias),
+        CASE(batch_norm_dense),
+        CASE(residual),
+        CASE(shared),
+        CASE(crossed),
+        CASE(in_place),
+        CASE(concat_twice),
+        CASE(concat_images),
+        CASE(concat_dense),
+        CASE(concat),
         CASE(concat_sum),
     };
 

@@ -11,10 +11,10 @@ static void figures(void **state)
     for (size_t i = 0; i < sizeof step_cases / sizeof *step_cases; i++) {
         struct error e = { 0 };
         const struct step_figures f = step_figures(step_cases[i].model, &e), *want = &step_cases[i].want;
-        const double got[] = { f.loss, f.gradient_norm, f.gradient_sum, f.statistics_sum, f.inference_loss,
-                               f.first_logit };
-        const double wanted[] = { want->loss, want->gradient_norm, want->gradient_sum, want->statistics_sum,
-                                  want->inference_loss, want->first_logit };
+        const double got[] = { f.loss,           f.gradient_norm,  f.gradient_sum,
+                               f.statistics_sum, f.inference_loss, f.first_logit };
+        const double wanted[] = { want->loss,           want->gradient_norm,  want->gradient_sum,
+                                  want->statistics_sum, want->inference_loss, want->first_logit };
 
         if (getenv("EVALBOARD_PRINT_STEPS"))
             printf("    { \"%s\", { %.12g, %.12g, %.12g, %.12g, %.12g, %.12g } },\n", step_cases[i].model, got[0],

@@ -66,8 +66,10 @@ static void batch_norm(void **state)
             batch_norm_backward(pixels, block, x, g, c[2], c[4], c[5], add, out);
             for (size_t i = 0; i < n; i++) {
                 const size_t q = i % block;
-                assert_near((double)out[i], (double)c[2][q] * (double)g[i] + (double)c[4][q] * (double)x[i] +
-                            (double)c[5][q] + (add ? (double)dx[i] : 0), 4);
+                assert_near((double)out[i],
+                            (double)c[2][q] * (double)g[i] + (double)c[4][q] * (double)x[i] + (double)c[5][q] +
+                                (add ? (double)dx[i] : 0),
+                            4);
             }
         }
     }
@@ -171,7 +173,9 @@ static void check_pool(const struct pool_shape *s)
 }
 
 #define SQUARE(size, stride, before) \
-    { size, size, stride, stride, before, before, before, before, PADDING_EXPLICIT }
+    { \
+        size, size, stride, stride, before, before, before, before, PADDING_EXPLICIT \
+    }
 
 static void pool(void **state)
 {
@@ -205,15 +209,19 @@ static void pool(void **state)
 
 static void lrn(void **state)
 {
-    static const struct { size_t channels, block; int radius; double beta; } cases[] = {
+    static const struct {
+        size_t channels, block;
+        int radius;
+        double beta;
+    } cases[] = {
         { 64, 16, 4, 0.75 }, { 64, 64, 4, 0.75 }, { 20, 20, 2, 0.5 }, { 5, 5, 7, 0.75 }, { 32, 8, 0, 1.3 },
     };
 
     (void)state;
     for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
         const size_t pixels = 6, c = cases[k].channels, block = cases[k].block;
-        const struct lrn_shape s = { pixels, c, block, pixels * block, cases[k].radius, 1, (real)0.1,
-                                     (real)cases[k].beta };
+        const struct lrn_shape s = { pixels,          c, block,     pixels * block,
+                                     cases[k].radius, 1, (real)0.1, (real)cases[k].beta };
         real x[ROOM], y[ROOM], dy[ROOM], dx[ROOM];
 
         fill(x, pixels * c, 1), fill(dy, pixels * c, 2);
@@ -250,7 +258,9 @@ static void channels(void **state)
 {
     enum { PIXELS = 3, FROM = 48, TO = 96, FROM_BLOCKS = 4, TO_BLOCKS = 5, LAYOUTS = FROM_BLOCKS * TO_BLOCKS };
     static const size_t from_blocks[FROM_BLOCKS] = { 1, 8, 16, 48 }, to_blocks[TO_BLOCKS] = { 1, 8, 16, 32, 96 };
-    static const struct { size_t count, from, to; } parts[] = {
+    static const struct {
+        size_t count, from, to;
+    } parts[] = {
         { 48, 0, 0 }, { 48, 0, 24 }, { 16, 16, 48 }, { 17, 5, 30 }, { 1, 47, 95 }, { 0, 3, 4 },
     };
 
@@ -269,15 +279,18 @@ static void channels(void **state)
         for (size_t p = 0; p < PIXELS; p++)
             for (size_t c = 0; c < TO; c++) {
                 const size_t f = first + c - to_first;
-                assert_true(to[c / b * b * PIXELS + p * b + c % b] == (c < to_first || c >= to_first + count
-                            ? -1 : (real)(f / a * a * PIXELS + p * a + f % a)));
+                assert_true(to[c / b * b * PIXELS + p * b + c % b] ==
+                            (c < to_first || c >= to_first + count ? -1 : (real)(f / a * a * PIXELS + p * a + f % a)));
             }
     }
 }
 
 static void task(void **state)
 {
-    static const struct { real z[3]; int label, argmax, ties; } cases[] = {
+    static const struct {
+        real z[3];
+        int label, argmax, ties;
+    } cases[] = {
         { { 1, 2, 3 }, 2, 1, 1 },
         { { 1, 2, 3 }, 1, 0, 0 },
         { { 3, 1, 3 }, 0, 1, 1 },
@@ -305,7 +318,7 @@ static void task(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(batch_norm), cmocka_unit_test(activation), cmocka_unit_test(leaky),   cmocka_unit_test(pool),
+        cmocka_unit_test(batch_norm), cmocka_unit_test(activation), cmocka_unit_test(leaky), cmocka_unit_test(pool),
         cmocka_unit_test(lrn),        cmocka_unit_test(channels),   cmocka_unit_test(task),
     };
 

@@ -31,7 +31,10 @@ static const struct variable *find(const struct network *n, const char *name)
 
 static void counts(void **state)
 {
-    static const struct { const char *name; size_t parameters, statistics, variables; } cases[] = {
+    static const struct {
+        const char *name;
+        size_t parameters, statistics, variables;
+    } cases[] = {
         { "resnet32", 464154, 2272, 31 * 4 + 32 + 1 },
         { "cifar10_cnn", 1068298, 0, 10 },
         { "lenet", 21840, 0, 8 },
@@ -73,7 +76,13 @@ static void names(void **state)
     } cases[] = {
         { "resnet32", "init/init_conv/DW", 4, { 3, 3, 3, 16 }, 0.0002, INITIAL_NORMAL, 0.11785113019775793, "" },
         { "resnet32", "unit_1_0/shared_activation/init_bn/gamma", 1, { 16 }, 0, INITIAL_CONSTANT, 1, "" },
-        { "resnet32", "unit_1_0/shared_activation/init_bn/moving_variance", 1, { 16 }, 0, INITIAL_CONSTANT, 1,
+        { "resnet32",
+          "unit_1_0/shared_activation/init_bn/moving_variance",
+          1,
+          { 16 },
+          0,
+          INITIAL_CONSTANT,
+          1,
           "unit_1_0/shared_activation/init_bn" },
         { "resnet32", "unit_2_0/residual_only_activation/init_bn/beta", 1, { 16 }, 0, INITIAL_CONSTANT, 0, "" },
         { "resnet32", "unit_2_0/sub1/conv1/DW", 4, { 3, 3, 16, 32 }, 0.0002, INITIAL_NORMAL, 0.08333333333333333, "" },
@@ -170,7 +179,9 @@ static void decay_loss(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(counts),         cmocka_unit_test(names),      cmocka_unit_test(initial_values),
+        cmocka_unit_test(counts),
+        cmocka_unit_test(names),
+        cmocka_unit_test(initial_values),
         cmocka_unit_test(decay_loss),
     };
 

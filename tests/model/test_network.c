@@ -90,10 +90,10 @@ static void same_as_double(void **state)
     for (size_t i = 0; i < sizeof step_cases / sizeof *step_cases; i++) {
         struct error e = { 0 };
         const struct step_figures f = step_figures(step_cases[i].model, &e), *want = &step_cases[i].want;
-        const double got[] = { f.loss, f.gradient_norm, f.gradient_sum, f.statistics_sum, f.inference_loss,
-                               f.first_logit };
-        const double wanted[] = { want->loss, want->gradient_norm, want->gradient_sum, want->statistics_sum,
-                                  want->inference_loss, want->first_logit };
+        const double got[] = { f.loss,           f.gradient_norm,  f.gradient_sum,
+                               f.statistics_sum, f.inference_loss, f.first_logit };
+        const double wanted[] = { want->loss,           want->gradient_norm,  want->gradient_sum,
+                                  want->statistics_sum, want->inference_loss, want->first_logit };
 
         for (size_t k = 0; k < sizeof got / sizeof *got; k++)
             if (!(fabs(got[k] - wanted[k]) <= 2e-5 * (fabs(wanted[k]) + 0.1)))
@@ -204,8 +204,9 @@ static int sliced_dropout(struct network_builder *b, struct error *e)
 /* Without batch norm the sums of two halves are the sum of the whole, dropout included: it follows the sample. */
 static void halves_add_up(void **state)
 {
-    static const struct model sliced = { .name = "sliced", .height = 4, .width = 4, .channels = 2, .classes = 10,
-                                         .build = sliced_dropout };
+    static const struct model sliced = {
+        .name = "sliced", .height = 4, .width = 4, .channels = 2, .classes = 10, .build = sliced_dropout
+    };
     const struct model *const models[] = { model_find("lenet"), model_find("cifar10_cnn"), &sliced };
 
     (void)state;
@@ -323,8 +324,9 @@ static int two_dropouts(struct network_builder *b, struct error *e)
 /* A quarter passes two dropouts of a half; if they drew alike it would be a half. */
 static void dropouts_draw_apart(void **state)
 {
-    const struct model m = { .name = "two", .height = 1, .width = 1, .channels = 8, .classes = 3,
-                             .build = two_dropouts };
+    const struct model m = {
+        .name = "two", .height = 1, .width = 1, .channels = 8, .classes = 3, .build = two_dropouts
+    };
     const real image[8] = { 1, 2, 3, 4, 5, 6, 7, 8 };
     const int32_t label = 0;
     struct batch batch = images_batch(&m, image, &label, NULL, 1);
@@ -374,7 +376,8 @@ static void ready(void **state)
     for (const char *const *name = model_names(); *name; name++) {
         struct fed *f = new_fed(*name);
         struct network *n = new_network(*name, 9);
-        struct watch w = { n, network_parameter_count(n), 0, network_parameter_count(n) + network_statistic_count(n),
+        struct watch w = { n,    network_parameter_count(n),
+                           0,    network_parameter_count(n) + network_statistic_count(n),
                            NULL, NULL };
         struct batch batch = part(f, 0, 9);
         struct score result;
@@ -542,13 +545,20 @@ static void starts_no_threads(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(same_as_double),    cmocka_unit_test(inference_in_any_parts),
-        cmocka_unit_test(scores),            cmocka_unit_test(same_bits),
-        cmocka_unit_test(halves_add_up),     cmocka_unit_test(dropout_draws),
-        cmocka_unit_test(ready),             cmocka_unit_test(left_half_way),
-        cmocka_unit_test(statistics_add_up), cmocka_unit_test(nan_is_seen),
-        cmocka_unit_test(starts_no_threads), cmocka_unit_test(variance_beside_large_mean),
-        cmocka_unit_test(weights_count),     cmocka_unit_test(dropouts_draw_apart),
+        cmocka_unit_test(same_as_double),
+        cmocka_unit_test(inference_in_any_parts),
+        cmocka_unit_test(scores),
+        cmocka_unit_test(same_bits),
+        cmocka_unit_test(halves_add_up),
+        cmocka_unit_test(dropout_draws),
+        cmocka_unit_test(ready),
+        cmocka_unit_test(left_half_way),
+        cmocka_unit_test(statistics_add_up),
+        cmocka_unit_test(nan_is_seen),
+        cmocka_unit_test(starts_no_threads),
+        cmocka_unit_test(variance_beside_large_mean),
+        cmocka_unit_test(weights_count),
+        cmocka_unit_test(dropouts_draw_apart),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

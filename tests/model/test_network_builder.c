@@ -93,17 +93,17 @@ static void mistakes(void **state)
         int (*build)(struct network_builder *b, struct error *e);
         const char *says;
     } cases[] = {
-        { no_end, "no cross entropy" },       { window_too_large, "no pixels" },      { same_name, "two variables" },
-        { used_after_change, "in place" },    { changed_while_used, "in place" },     { wrong_classes, "one logit" },
-        { sum_over_relu, "still needs" },
-        { unequal_sum, "differ in shape" },   { says_no, "says no" },
+        { no_end, "no cross entropy" },    { window_too_large, "no pixels" },  { same_name, "two variables" },
+        { used_after_change, "in place" }, { changed_while_used, "in place" }, { wrong_classes, "one logit" },
+        { sum_over_relu, "still needs" },  { unequal_sum, "differ in shape" }, { says_no, "says no" },
     };
 
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
         for (int max_batch = 0; max_batch < 2; max_batch++) {
-            const struct model m = { .name = "wrong", .height = 6, .width = 6, .channels = 2, .classes = 3,
-                                     .build = cases[i].build };
+            const struct model m = {
+                .name = "wrong", .height = 6, .width = 6, .channels = 2, .classes = 3, .build = cases[i].build
+            };
             struct network *n = NULL;
             struct error e = { 0 };
 

@@ -9,8 +9,7 @@
 int main(int argc, char **argv)
 {
     static const char *const notes[] = { "evalboard/world_size", "evalboard/workers", "evalboard/batch_size",
-                                         "evalboard/run_option", "evalboard/shard",
-                                         "evalboard/data" };
+                                         "evalboard/run_option", "evalboard/shard",   "evalboard/data" };
     struct error e = { 0 };
     struct tensor_bundle *b;
     int rc;

@@ -59,7 +59,7 @@ static void reduce(struct job *j)
 {
     enum { MANY = 5000 };
     struct eventlog_mpi_scalar *many = calloc(MANY, sizeof *many);
-    char (*tags)[16] = calloc(MANY, sizeof *tags);
+    char(*tags)[16] = calloc(MANY, sizeof *tags);
     struct eventlog_error e;
 
     if (!many || !tags)
@@ -67,8 +67,11 @@ static void reduce(struct job *j)
     for (int64_t step = 0; step < 10; step++) {
         double v = (double)(j->rank + 1) * (double)(step + 1);
         const struct eventlog_mpi_scalar all[] = {
-            { "mean", v, EVENTLOG_MPI_MEAN }, { "sum", v, EVENTLOG_MPI_SUM }, { "min", v, EVENTLOG_MPI_MIN },
-            { "max", -v, EVENTLOG_MPI_MAX },  { "nan", j->rank == j->size - 1 ? NAN : v, EVENTLOG_MPI_MIN },
+            { "mean", v, EVENTLOG_MPI_MEAN },
+            { "sum", v, EVENTLOG_MPI_SUM },
+            { "min", v, EVENTLOG_MPI_MIN },
+            { "max", -v, EVENTLOG_MPI_MAX },
+            { "nan", j->rank == j->size - 1 ? NAN : v, EVENTLOG_MPI_MIN },
         };
         int rc = eventlog_mpi_scalars(j->log, all, 5, step, 1700000000.0 + (double)step + j->rank, &e);
 

@@ -33,8 +33,8 @@ static int dump_entry(struct tensor_bundle *b, const struct tensor_entry *entry,
         rc = error_system(e, "cannot write the bytes");
     buffer_append_text(json, "{\"name\": ");
     json_span(json, entry->name, entry->name_length, 0);
-    buffer_format(json, ", \"type\": %d, \"type_name\": \"%s\", \"size\": %zu, \"slices\": %zu, \"shape\": [", entry->type,
-                  tensor_type_name(entry->type), n, entry->slices);
+    buffer_format(json, ", \"type\": %d, \"type_name\": \"%s\", \"size\": %zu, \"slices\": %zu, \"shape\": [",
+                  entry->type, tensor_type_name(entry->type), n, entry->slices);
     for (int d = 0; d < entry->rank; d++)
         buffer_format(json, d ? ", %lld" : "%lld", (long long)entry->shape[d]);
     buffer_append_text(json, "]}");

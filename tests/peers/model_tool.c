@@ -164,8 +164,10 @@ done:
 
 static int optimize(char **argv, struct error *e)
 {
-    struct optimizer_options options = { .kind = OPTIMIZER_SGD, .learning_rate = atof(argv[3]),
-                                         .schedule = recipe_find(argv[0])->schedule, .momentum = atof(argv[4]),
+    struct optimizer_options options = { .kind = OPTIMIZER_SGD,
+                                         .learning_rate = atof(argv[3]),
+                                         .schedule = recipe_find(argv[0])->schedule,
+                                         .momentum = atof(argv[4]),
                                          .moving_average = atof(argv[5]) };
     struct buffer sums = BUFFER_EMPTY, arrays = BUFFER_EMPTY;
     struct optimizer *o = NULL;
@@ -197,8 +199,7 @@ static int optimize(char **argv, struct error *e)
         printf("%zu\n", a.count);
         buffer_append(&arrays, a.values, a.count * sizeof(real));
     }
-    rc = buffer_ok(&arrays) ? put_file(argv[8], arrays.data, arrays.length, e)
-                            : error_memory(e, NULL, "left");
+    rc = buffer_ok(&arrays) ? put_file(argv[8], arrays.data, arrays.length, e) : error_memory(e, NULL, "left");
 done:
     free(sum);
     optimizer_free(o);
@@ -242,8 +243,8 @@ int main(int argc, char **argv)
         int arguments;
         int (*run)(char **argv, struct error *e);
     } commands[] = {
-        { "variables", 1, print_variables }, { "infer", 4, infer }, { "train", 6, train },
-        { "optimize", 9, optimize }, { "transform", 6, transform },
+        { "variables", 1, print_variables }, { "infer", 4, infer },         { "train", 6, train },
+        { "optimize", 9, optimize },         { "transform", 6, transform },
     };
     struct error e = { 0 };
 

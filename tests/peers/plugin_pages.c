@@ -112,8 +112,9 @@ static void mesh(void)
                                      2, 3, 7, 2, 7, 6, 0, 2, 6, 0, 6, 4, 1, 5, 7, 1, 7, 3 };
     float vertices[8 * 3];
     uint8_t colors[8 * 3];
-    const struct eventlog_mesh cube = { .batch = 1, .vertex_count = 8, .face_count = 12, .vertices = vertices,
-                                        .faces = faces, .colors = colors };
+    const struct eventlog_mesh cube = {
+        .batch = 1, .vertex_count = 8, .face_count = 12, .vertices = vertices, .faces = faces, .colors = colors
+    };
 
     for (int i = 0; i < 8; i++) {
         double x = i & 1 ? 4 : -4, y = i & 2 ? 4 : -4, z = i & 4 ? 4 : -4;
@@ -148,9 +149,16 @@ static void projector(void)
     static float values[CLOUD * 8];
     static const char *labels[CLOUD];
     static uint8_t sprites[CLOUD * 16 * 16 * 3];
-    const struct eventlog_embedding clouds = { .name = "clouds", .values = values, .points = CLOUD, .dimensions = 8,
-                                               .labels = labels, .columns = 1, .sprites = sprites, .sprite_height = 16,
-                                               .sprite_width = 16, .sprite_channels = 3 };
+    const struct eventlog_embedding clouds = { .name = "clouds",
+                                               .values = values,
+                                               .points = CLOUD,
+                                               .dimensions = 8,
+                                               .labels = labels,
+                                               .columns = 1,
+                                               .sprites = sprites,
+                                               .sprite_height = 16,
+                                               .sprite_width = 16,
+                                               .sprite_channels = 3 };
 
     for (int i = 0; i < CLOUD; i++) {
         labels[i] = kinds[i % 3];
@@ -193,8 +201,9 @@ int main(int argc, char **argv)
         { .name = "optimizer", .type = EVENTLOG_HPARAM_STRING },
     };
     static const struct eventlog_metric_info metric = { .tag = "accuracy", .display_name = "Accuracy" };
-    static const struct eventlog_experiment experiment = { .hparams = hparams, .hparam_count = 2, .metrics = &metric,
-                                                           .metric_count = 1 };
+    static const struct eventlog_experiment experiment = {
+        .hparams = hparams, .hparam_count = 2, .metrics = &metric, .metric_count = 1
+    };
 
     if (argc != 2)
         return 2;

@@ -25,9 +25,17 @@ int main(int argc, char **argv)
     static const char *const cells[] = { "0", "null", "1", "eins", "2", "zwei", "3", "", "4", "vier" };
     struct eventlog_embedding embeddings[] = {
         { .name = "words", .values = words[0], .points = WORDS, .dimensions = 3, .labels = labels, .columns = 1 },
-        { .name = "digits \"0\" \\", .values = digits[0], .points = DIGITS, .dimensions = 2, .labels = cells,
-          .columns = 2, .column_names = names, .sprites = pictures[0][0], .sprite_height = HEIGHT,
-          .sprite_width = WIDTH, .sprite_channels = 3 },
+        { .name = "digits \"0\" \\",
+          .values = digits[0],
+          .points = DIGITS,
+          .dimensions = 2,
+          .labels = cells,
+          .columns = 2,
+          .column_names = names,
+          .sprites = pictures[0][0],
+          .sprite_height = HEIGHT,
+          .sprite_width = WIDTH,
+          .sprite_channels = 3 },
     };
     struct eventlog_writer *w;
     struct eventlog_error e;

@@ -120,8 +120,9 @@ static void put_line(const struct made_checkpoint *made, const char *prefix)
         buffer_clear(&tensors);
         for (size_t i = 0; i < made->count; i++) {
             const struct made_tensor *t = &made->tensor[i];
-            struct tensor_entry entry = { .name = t->name.data, .name_length = t->name.length, .type = t->type,
-                                          .rank = t->rank, .shape = t->shape };
+            struct tensor_entry entry = {
+                .name = t->name.data, .name_length = t->name.length, .type = t->type, .rank = t->rank, .shape = t->shape
+            };
 
             if (bundle_shape_elements(t->rank, t->shape, &entry.elements) != OK)
                 abort();

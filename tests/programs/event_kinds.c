@@ -47,11 +47,14 @@ static void histograms(void)
             doubles[i] = number(i + step) * 3;
         }
         check(eventlog_writer_histogram_floats(writer, "histogram/default", step, wall(step), floats, 1000, &labels,
-                                               &error), "histogram");
+                                               &error),
+              "histogram");
         check(eventlog_writer_histogram_doubles(writer, "histogram/equal", step, wall(step), doubles, 1000, &thirty,
-                                                &error), "histogram");
+                                                &error),
+              "histogram");
         check(eventlog_writer_histogram_buckets(writer, "histogram/own", step, wall(step), edges, counts, 3, NULL,
-                                                &error), "histogram");
+                                                &error),
+              "histogram");
     }
     check(eventlog_writer_histogram_doubles(writer, "histogram/same", 0, wall(0), same, 3, &thirty, &error), "same");
     check(eventlog_writer_histogram_doubles(writer, "histogram/none", 0, wall(0), same, 0, &thirty, &error), "none");
@@ -76,12 +79,18 @@ static void tensors(void)
         enum eventlog_dtype dtype;
         size_t size;
     } types[] = {
-        { "tensor/uint8", EVENTLOG_DTYPE_UINT8, 1 },     { "tensor/int8", EVENTLOG_DTYPE_INT8, 1 },
-        { "tensor/int16", EVENTLOG_DTYPE_INT16, 2 },     { "tensor/uint16", EVENTLOG_DTYPE_UINT16, 2 },
-        { "tensor/int32", EVENTLOG_DTYPE_INT32, 4 },     { "tensor/uint32", EVENTLOG_DTYPE_UINT32, 4 },
-        { "tensor/int64", EVENTLOG_DTYPE_INT64, 8 },     { "tensor/uint64", EVENTLOG_DTYPE_UINT64, 8 },
-        { "tensor/float32", EVENTLOG_DTYPE_FLOAT, 4 },   { "tensor/float64", EVENTLOG_DTYPE_DOUBLE, 8 },
-        { "tensor/float16", EVENTLOG_DTYPE_HALF, 2 },    { "tensor/complex64", EVENTLOG_DTYPE_COMPLEX64, 8 },
+        { "tensor/uint8", EVENTLOG_DTYPE_UINT8, 1 },
+        { "tensor/int8", EVENTLOG_DTYPE_INT8, 1 },
+        { "tensor/int16", EVENTLOG_DTYPE_INT16, 2 },
+        { "tensor/uint16", EVENTLOG_DTYPE_UINT16, 2 },
+        { "tensor/int32", EVENTLOG_DTYPE_INT32, 4 },
+        { "tensor/uint32", EVENTLOG_DTYPE_UINT32, 4 },
+        { "tensor/int64", EVENTLOG_DTYPE_INT64, 8 },
+        { "tensor/uint64", EVENTLOG_DTYPE_UINT64, 8 },
+        { "tensor/float32", EVENTLOG_DTYPE_FLOAT, 4 },
+        { "tensor/float64", EVENTLOG_DTYPE_DOUBLE, 8 },
+        { "tensor/float16", EVENTLOG_DTYPE_HALF, 2 },
+        { "tensor/complex64", EVENTLOG_DTYPE_COMPLEX64, 8 },
         { "tensor/complex128", EVENTLOG_DTYPE_COMPLEX128, 16 },
     };
     static unsigned char bytes[6 * 16];
@@ -92,15 +101,20 @@ static void tensors(void)
         bytes[i] = (unsigned char)(i * 5 + 1);
     for (size_t t = 0; t < sizeof types / sizeof *types; t++)
         check(eventlog_writer_tensor(writer, types[t].tag, 0, wall(0), types[t].dtype, shape, 2, bytes,
-                                     6 * types[t].size, &labels, &error), types[t].tag);
+                                     6 * types[t].size, &labels, &error),
+              types[t].tag);
     check(eventlog_writer_tensor(writer, "tensor/bool", 0, wall(0), EVENTLOG_DTYPE_BOOL, shape, 2, truth, 6, NULL,
-                                 &error), "bool");
-    check(eventlog_writer_tensor(writer, "tensor/none", 0, wall(0), EVENTLOG_DTYPE_FLOAT, none, 2, NULL, 0, NULL,
-                                 &error), "none");
+                                 &error),
+          "bool");
+    check(
+        eventlog_writer_tensor(writer, "tensor/none", 0, wall(0), EVENTLOG_DTYPE_FLOAT, none, 2, NULL, 0, NULL, &error),
+        "none");
     check(eventlog_writer_tensor(writer, "tensor/number", 0, wall(0), EVENTLOG_DTYPE_DOUBLE, NULL, 0, &x, 8, NULL,
-                                 &error), "number");
+                                 &error),
+          "number");
     check(eventlog_writer_tensor(writer, "tensor/single", 0, wall(0), EVENTLOG_DTYPE_DOUBLE, single, 1, &x, 8, NULL,
-                                 &error), "single");
+                                 &error),
+          "single");
 }
 
 static void images(const char *gif, size_t length)
@@ -135,7 +149,8 @@ static void clips(const char *wav, size_t length)
 
     for (int i = 0; i < 1600; i++)
         samples[i] = (float)number(i) * 1.25f;
-    check(eventlog_writer_audio(writer, "audio/stereo", 0, wall(0), samples, 2, 400, 2, 8000, &labels, &error), "audio");
+    check(eventlog_writer_audio(writer, "audio/stereo", 0, wall(0), samples, 2, 400, 2, 8000, &labels, &error),
+          "audio");
     check(eventlog_writer_audio(writer, "audio/stereo", 1, wall(1), samples, 2, 400, 2, 8000, NULL, &error), "audio");
     check(eventlog_writer_audio_encoded(writer, "audio/file", 0, wall(0), files, 1, NULL, &error), "audio file");
 }
@@ -147,8 +162,9 @@ static void curves(void)
     struct eventlog_value_options eleven = { .display_name = "PR", .description = "*curve*", .thresholds = 11 };
     static const double tp[] = { 75, 64, 21, 5, 0 }, fp[] = { 150, 105, 18, 0, 0 }, tn[] = { 0, 45, 132, 150, 150 };
     static const double fn[] = { 0, 11, 54, 70, 75 };
-    struct eventlog_pr_counts counts = { .true_positives = tp, .false_positives = fp, .true_negatives = tn,
-                                         .false_negatives = fn };
+    struct eventlog_pr_counts counts = {
+        .true_positives = tp, .false_positives = fp, .true_negatives = tn, .false_negatives = fn
+    };
 
     for (int i = 0; i < 500; i++) {
         predictions[i] = (float)((number(i) + 1) / 2);
@@ -156,8 +172,9 @@ static void curves(void)
         weights[i] = (float)(i % 4) / 2;
     }
     for (int step = 0; step < 2; step++)
-        check(eventlog_writer_pr_curve(writer, "pr/plain", step, wall(step), truth, predictions, NULL, 500, NULL,
-                                       &error), "pr curve");
+        check(
+            eventlog_writer_pr_curve(writer, "pr/plain", step, wall(step), truth, predictions, NULL, 500, NULL, &error),
+            "pr curve");
     check(eventlog_writer_pr_curve(writer, "pr/weights", 0, wall(0), truth, predictions, weights, 500, &eleven, &error),
           "pr curve");
     check(eventlog_writer_pr_curve_counts(writer, "pr/counts", 0, wall(0), &counts, 5, NULL, &error), "pr counts");
@@ -168,8 +185,9 @@ static void meshes(void)
     static float vertices[2 * 4 * 3];
     static const int32_t faces[2 * 2 * 3] = { 0, 1, 2, 1, 2, 3, 3, 2, 1, 0, 1, 3 };
     static uint8_t colors[2 * 4 * 3];
-    struct eventlog_mesh mesh = { .batch = 2, .vertex_count = 4, .face_count = 2, .vertices = vertices, .faces = faces,
-                                  .colors = colors };
+    struct eventlog_mesh mesh = {
+        .batch = 2, .vertex_count = 4, .face_count = 2, .vertices = vertices, .faces = faces, .colors = colors
+    };
     struct eventlog_mesh points = { .batch = 1, .vertex_count = 8, .vertices = vertices, .config = "{\"a\": 1}" };
 
     for (int i = 0; i < 24; i++) {
@@ -222,8 +240,12 @@ static void experiment(void)
     static const struct eventlog_hparam names[] = { { .type = EVENTLOG_HPARAM_STRING, .text = "sgd" },
                                                     { .type = EVENTLOG_HPARAM_STRING, .text = "adam" } };
     static const struct eventlog_hparam_info hparams[] = {
-        { .name = "optimizer", .display_name = "Optimierer", .description = "*which*", .type = EVENTLOG_HPARAM_STRING,
-          .values = names, .value_count = 2 },
+        { .name = "optimizer",
+          .display_name = "Optimierer",
+          .description = "*which*",
+          .type = EVENTLOG_HPARAM_STRING,
+          .values = names,
+          .value_count = 2 },
         { .name = "rate", .type = EVENTLOG_HPARAM_NUMBER, .has_interval = 1, .min = 0, .max = 0.5 },
         { .name = "augment", .type = EVENTLOG_HPARAM_BOOL },
     };
@@ -231,8 +253,12 @@ static void experiment(void)
         { .tag = "loss", .display_name = "Loss" },
         { .group = "eval", .tag = "acc", .description = "right answers", .dataset = EVENTLOG_DATASET_VALIDATION },
     };
-    static const struct eventlog_experiment e = { .name = "search", .description = "over rates", .user = "größe",
-                                                  .hparams = hparams, .hparam_count = 3, .metrics = metrics,
+    static const struct eventlog_experiment e = { .name = "search",
+                                                  .description = "over rates",
+                                                  .user = "größe",
+                                                  .hparams = hparams,
+                                                  .hparam_count = 3,
+                                                  .metrics = metrics,
                                                   .metric_count = 2 };
 
     check(eventlog_writer_experiment(writer, wall(0), &e, &error), "experiment");
@@ -251,7 +277,8 @@ static void session(int trial)
     check(eventlog_writer_scalar(writer, "loss", 1, wall(1), (float)(1 + trial), &error), "scalar");
     check(eventlog_writer_scalar(writer, "loss", 2, wall(2), (float)(1 + trial) / 4, &error), "scalar");
     check(eventlog_writer_session_end(writer, wall(3), trial ? EVENTLOG_SESSION_FAILURE : EVENTLOG_SESSION_SUCCESS,
-                                      &error), "session end");
+                                      &error),
+          "session end");
 }
 
 static void start(const char *directory, const char *run)

@@ -61,7 +61,8 @@ static int stage(const struct command *c, struct network *n, int64_t step, const
     if ((rc = tensor_bundle_writer_open(&w, NULL, prefix, e)) != OK)
         return rc;
     for (size_t i = 0; i < count && rc == OK; i++) {
-        const real *values = (v[i].kind == VARIABLE_WEIGHT ? network_parameters(n) : network_statistics(n)) + v[i].offset;
+        const real *values = (v[i].kind == VARIABLE_WEIGHT ? network_parameters(n) : network_statistics(n)) +
+                             v[i].offset;
 
         rc = add(w, &v[i], "", values, e);
         if (rc == OK && c->averages && v[i].kind == VARIABLE_WEIGHT)
@@ -156,8 +157,9 @@ static int write_one(const struct command *c, struct network *n, int64_t step, d
 
 static int run(const struct command *c, struct error *e)
 {
-    struct training_state state = { .state = "running", .run_option = "single", .max_steps = c->last, .world_size = 1,
-                                    .started = clock_wall() };
+    struct training_state state = {
+        .state = "running", .run_option = "single", .max_steps = c->last, .world_size = 1, .started = clock_wall()
+    };
     const struct model *model = model_find(c->model);
     double started = clock_monotonic();
     struct network *n;
@@ -209,12 +211,16 @@ int main(int argc, char **argv)
         { OPTION_TEXT, .name = "value", .value = &c.value, .argument = "nan", .help = "Put a NaN into the weights." },
         { OPTION_FLAG, .name = "finish", .value = &c.finish, .help = "Keep training.json, finished at the end." },
         { OPTION_FLAG, .name = "stateless", .value = &c.no_state, .help = "Write no state file." },
-        { OPTION_FLAG, .name = "constant", .value = &c.constant, .help = "The same values at all steps, and intervals "
-          "from start to start: for many a second." },
+        { OPTION_FLAG, .name = "constant", .value = &c.constant,
+          .help = "The same values at all steps, and intervals "
+                  "from start to start: for many a second." },
         { OPTION_FLAG, .name = "averages", .value = &c.averages, .help = "Also moving averages (the same values)." },
     };
-    struct options options = { .program = "write_checkpoint", .usage = "--directory DIR [OPTION...]",
-                               .summary = "Writes checkpoints for tests.", .examples = "", .table = table,
+    struct options options = { .program = "write_checkpoint",
+                               .usage = "--directory DIR [OPTION...]",
+                               .summary = "Writes checkpoints for tests.",
+                               .examples = "",
+                               .table = table,
                                .count = sizeof table / sizeof *table };
     struct error e = { 0 };
     int positional, rc = options_parse(&options, argc, argv, &positional, &e);

@@ -208,8 +208,7 @@ int main(int argc, char **argv)
     }
     for (int i = 0; i < s.threads; i++) {
         x[i] = (struct writing){ .s = &s, .number = i, .w = i ? x[0].w : NULL };
-        if ((!i || !s.options.queue_bytes) &&
-            eventlog_writer_open(&x[i].w, s.directory, &s.options, &e) != EVENTLOG_OK)
+        if ((!i || !s.options.queue_bytes) && eventlog_writer_open(&x[i].w, s.directory, &s.options, &e) != EVENTLOG_OK)
             return failed("open", &e);
     }
     say("open", 0, 0);

@@ -10,7 +10,12 @@
 enum { WORKERS = 3, PACKETS = 2 };
 
 static const struct server_plan plan_sync = {
-    .workers = WORKERS, .synchronous = 1, .tallies = 1, .servers = 1, .packets = PACKETS, .first_step = 10,
+    .workers = WORKERS,
+    .synchronous = 1,
+    .tallies = 1,
+    .servers = 1,
+    .packets = PACKETS,
+    .first_step = 10,
     .max_steps = 13,
 };
 

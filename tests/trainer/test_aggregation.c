@@ -11,7 +11,8 @@
 
 enum { WORKERS = 3, SERVERS = 2, STEPS = 4, BATCH = 8, LIMIT = 5000 /* elements of a packet */ };
 
-struct side { /* a network and its optimizer */
+/* a network and its optimizer */
+struct side {
     struct network *network;
     struct optimizer *optimizer;
 };
@@ -26,8 +27,9 @@ struct fixture {
 
 static struct side side_of(const char *model, enum optimizer_kind kind, double average)
 {
-    const struct optimizer_options options = { .kind = kind, .learning_rate = 0.05, .momentum = 0.9,
-                                               .moving_average = average };
+    const struct optimizer_options options = {
+        .kind = kind, .learning_rate = 0.05, .momentum = 0.9, .moving_average = average
+    };
     struct side s;
 
     assert_int_equal(network_new(&s.network, model_find(model), 0, NULL), OK);
@@ -260,7 +262,9 @@ static void test_no_memory(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_together), cmocka_unit_test(test_alone), cmocka_unit_test(test_nothing_held),
+        cmocka_unit_test(test_together),
+        cmocka_unit_test(test_alone),
+        cmocka_unit_test(test_nothing_held),
         cmocka_unit_test(test_no_memory),
     };
 

@@ -21,8 +21,9 @@ static struct network *network_of(const char *model)
 
 static struct optimizer *optimizer_of(struct network *n, enum optimizer_kind kind, double average)
 {
-    const struct optimizer_options options = { .kind = kind, .learning_rate = 0.05, .momentum = 0.9,
-                                               .moving_average = average };
+    const struct optimizer_options options = {
+        .kind = kind, .learning_rate = 0.05, .momentum = 0.9, .moving_average = average
+    };
     struct optimizer *o;
 
     assert_int_equal(optimizer_new(&o, n, &options, NULL), OK);
@@ -41,7 +42,8 @@ static void fill_sum(real *sum, size_t total, size_t parameters, int64_t step)
     sum[total - 1] = SAMPLES;
 }
 
-struct reference { /* of one element, in double */
+/* of one element, in double */
+struct reference {
     double w, slot1, slot2, average, biased;
 };
 

@@ -29,14 +29,16 @@ static void test_table(void **state)
         struct placed want[8];
     } cases[] = {
         { "one server has all, as one piece", { 5, 3, 9 }, 1, { { { 0, 17 }, 0 } } },
-        { "largest first, to the least loaded", { 4, 6, 5, 5 }, 2,
-          { { { 0, 10 }, 0 }, { { 10, 20 }, 1 } } },
-        { "the order of sizes, not of the vector", { 1, 7, 2, 4 }, 2,
+        { "largest first, to the least loaded", { 4, 6, 5, 5 }, 2, { { { 0, 10 }, 0 }, { { 10, 20 }, 1 } } },
+        { "the order of sizes, not of the vector",
+          { 1, 7, 2, 4 },
+          2,
           { { { 0, 1 }, 1 }, { { 1, 8 }, 0 }, { { 8, 14 }, 1 } } },
-        { "ties: the first in the vector, the lowest server", { 2, 2, 2 }, 3,
+        { "ties: the first in the vector, the lowest server",
+          { 2, 2, 2 },
+          3,
           { { { 0, 2 }, 0 }, { { 2, 4 }, 1 }, { { 4, 6 }, 2 } } },
-        { "a variable larger than total / servers is cut", { 9, 1 }, 2,
-          { { { 0, 5 }, 0 }, { { 5, 10 }, 1 } } },
+        { "a variable larger than total / servers is cut", { 9, 1 }, 2, { { { 0, 5 }, 0 }, { { 5, 10 }, 1 } } },
         { "more servers than elements", { 1, 1 }, 3, { { { 0, 1 }, 0 }, { { 1, 2 }, 1 } } },
     };
 
@@ -97,7 +99,8 @@ static void check_packing(const struct placement *p, size_t total, size_t limit,
             if (q == 0 && shared > 0)
                 assert_true(packed[packing_shared_at(&k)] == (real)total);
             for (size_t i = 0, at = 0; i < k.packets[q].pieces; i++)
-                for (size_t j = k.pieces[k.packets[q].first_piece + i].from; j < k.pieces[k.packets[q].first_piece + i].to; j++)
+                for (size_t j = k.pieces[k.packets[q].first_piece + i].from;
+                     j < k.pieces[k.packets[q].first_piece + i].to; j++)
                     back[j] = packed[at++];
         }
         assert_true(sum == k.length);

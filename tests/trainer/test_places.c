@@ -5,8 +5,10 @@
 
 #include <string.h>
 
-static const struct process two_hosts[] = { { .host = "a", .boot = "1" }, { .host = "a", .boot = "1" },
-                                            { .host = "b", .boot = "2" }, { .host = "b", .boot = "2" } };
+static const struct process two_hosts[] = { { .host = "a", .boot = "1" },
+                                            { .host = "a", .boot = "1" },
+                                            { .host = "b", .boot = "2" },
+                                            { .host = "b", .boot = "2" } };
 
 static void assert_text(const struct process *places, const char *marks, const char *wanted)
 {

@@ -35,7 +35,7 @@ static void test_quick_steps(void **state)
     near(rate_per_second(&r), 2);
     near(rate_left(&r, 860, 1030), 50);
     near(rate_left(&r, 860, 1030.5), 49.5); /* time goes on within a step */
-    for (int i = 1; i <= 60; i++) /* four times as fast: so after two times ten seconds it says */
+    for (int i = 1; i <= 60; i++)           /* four times as fast: so after two times ten seconds it says */
         rate_step(&r, step + i, 1030 + 0.125 * i);
     near(rate_per_second(&r), 2);
     for (int i = 61; i <= 160; i++)
@@ -62,7 +62,9 @@ static void test_slow_steps(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_nothing_yet), cmocka_unit_test(test_quick_steps), cmocka_unit_test(test_slow_steps),
+        cmocka_unit_test(test_nothing_yet),
+        cmocka_unit_test(test_quick_steps),
+        cmocka_unit_test(test_slow_steps),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -31,8 +31,12 @@ static void test_every_model(void **state)
 /* The models of the specification have their own recipes, with images as they are trained. */
 static void test_seed_models(void **state)
 {
-    static const struct { const char *model, *transform; } rows[] = {
-        { "lenet", "unit" }, { "cifar10_cnn", "cifar-tutorial-train" }, { "resnet32", "cifar-resnet-train" },
+    static const struct {
+        const char *model, *transform;
+    } rows[] = {
+        { "lenet", "unit" },
+        { "cifar10_cnn", "cifar-tutorial-train" },
+        { "resnet32", "cifar-resnet-train" },
     };
 
     (void)state;
@@ -60,9 +64,9 @@ static void test_schedules(void **state)
         int64_t step;
         double rate;
     } cases[] = {
-        { "resnet32", 0, 0.1 }, { "resnet32", 39999, 0.1 }, { "resnet32", 40000, 0.01 }, { "resnet32", 59999, 0.01 },
-        { "resnet32", 60000, 0.001 }, { "resnet32", 80000, 0.0001 }, { "cifar10_cnn", 136717, 0.1 },
-        { "cifar10_cnn", 136718, 0.01 }, { "cifar10_cnn", 273436, 0.001 },
+        { "resnet32", 0, 0.1 },         { "resnet32", 39999, 0.1 },      { "resnet32", 40000, 0.01 },
+        { "resnet32", 59999, 0.01 },    { "resnet32", 60000, 0.001 },    { "resnet32", 80000, 0.0001 },
+        { "cifar10_cnn", 136717, 0.1 }, { "cifar10_cnn", 136718, 0.01 }, { "cifar10_cnn", 273436, 0.001 },
     };
 
     (void)state;
@@ -77,7 +81,9 @@ static void test_schedules(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_every_model), cmocka_unit_test(test_seed_models), cmocka_unit_test(test_usual),
+        cmocka_unit_test(test_every_model),
+        cmocka_unit_test(test_seed_models),
+        cmocka_unit_test(test_usual),
         cmocka_unit_test(test_schedules),
     };
 

@@ -141,7 +141,10 @@ static void test_replicas_differ(void **state)
         uint32_t hashed;
         int64_t other;
     } rows[] = {
-        { { 5, 5, 5 }, 1, -1 }, { { 5, 6, 7 }, 1, 1 }, { { 5, 5, 6 }, 1, 2 }, { { 5, 6, 7 }, 0, -1 },
+        { { 5, 5, 5 }, 1, -1 },
+        { { 5, 6, 7 }, 1, 1 },
+        { { 5, 5, 6 }, 1, 2 },
+        { { 5, 6, 7 }, 0, -1 },
     };
 
     (void)state;
@@ -396,7 +399,8 @@ static void test_end(void **state)
 
 enum { SERVERS = 3, STEPS = 40 };
 
-struct run { /* asynchronous workers and servers; packets of a worker arrive in any order */
+/* asynchronous workers and servers; packets of a worker arrive in any order */
+struct run {
     struct server_core *cores[SERVERS];
     int64_t pushed[SERVERS][WORKERS][PACKETS], tallied[WORKERS]; /* taken */
     int64_t steps[WORKERS];                                      /* begun */
@@ -538,12 +542,14 @@ static void test_no_memory(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_together), cmocka_unit_test(test_alone), cmocka_unit_test(test_weight_first),
-        cmocka_unit_test(test_verdict_together), cmocka_unit_test(test_last_step), cmocka_unit_test(test_replicas_differ), cmocka_unit_test(test_staleness),
-        cmocka_unit_test(test_tickets), cmocka_unit_test(test_few_steps),
-        cmocka_unit_test(test_flags_alone), cmocka_unit_test(test_cut_alone), cmocka_unit_test(test_cut_back),
-        cmocka_unit_test(test_other_servers), cmocka_unit_test(test_end), cmocka_unit_test(test_any_order),
-        cmocka_unit_test(test_no_memory),
+        cmocka_unit_test(test_together),      cmocka_unit_test(test_alone),
+        cmocka_unit_test(test_weight_first),  cmocka_unit_test(test_verdict_together),
+        cmocka_unit_test(test_last_step),     cmocka_unit_test(test_replicas_differ),
+        cmocka_unit_test(test_staleness),     cmocka_unit_test(test_tickets),
+        cmocka_unit_test(test_few_steps),     cmocka_unit_test(test_flags_alone),
+        cmocka_unit_test(test_cut_alone),     cmocka_unit_test(test_cut_back),
+        cmocka_unit_test(test_other_servers), cmocka_unit_test(test_end),
+        cmocka_unit_test(test_any_order),     cmocka_unit_test(test_no_memory),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

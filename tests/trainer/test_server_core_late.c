@@ -118,10 +118,8 @@ static void test_late_at_end(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_late_together),
-        cmocka_unit_test(test_late_alone),
-        cmocka_unit_test(test_late_beside_others),
-        cmocka_unit_test(test_late_frozen),
+        cmocka_unit_test(test_late_together),      cmocka_unit_test(test_late_alone),
+        cmocka_unit_test(test_late_beside_others), cmocka_unit_test(test_late_frozen),
         cmocka_unit_test(test_late_at_end),
     };
 

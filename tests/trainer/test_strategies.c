@@ -35,9 +35,9 @@ struct actor {
     struct optimizer *optimizer;
     struct strategy *strategy;
     real *vector;
-    real *saved;            /* worker 0: the weights at save_at */
+    real *saved; /* worker 0: the weights at save_at */
     int64_t saved_step, last_step, steps;
-    uint32_t flags;         /* of all tallies together */
+    uint32_t flags; /* of all tallies together */
     struct strategy_report report;
     int rc;
     struct error error;
@@ -56,8 +56,9 @@ static void fill(real *vector, const struct network *n, int64_t step, int worker
 
 static void make_state(const struct scene *s, struct network **n, struct optimizer **o)
 {
-    const struct optimizer_options options = { .kind = s->optimizer, .learning_rate = 0.05, .momentum = 0.9,
-                                               .moving_average = 0.99 };
+    const struct optimizer_options options = {
+        .kind = s->optimizer, .learning_rate = 0.05, .momentum = 0.9, .moving_average = 0.99
+    };
 
     if (network_new(n, model_find(s->model), 0, NULL) < 0)
         abort();
@@ -78,8 +79,12 @@ static const struct strategy_kind *kind_of(const char *name)
 /* As the command line would have them. */
 static struct strategy_options options_of(const struct scene *s)
 {
-    struct strategy_options o = { .kind = kind_of(s->strategy), .synchronous = 1, .batch_size = BATCH,
-                                  .max_steps = STEPS, .bucket_bytes = s->bucket_bytes, .check_every = 2 };
+    struct strategy_options o = { .kind = kind_of(s->strategy),
+                                  .synchronous = 1,
+                                  .batch_size = BATCH,
+                                  .max_steps = STEPS,
+                                  .bucket_bytes = s->bucket_bytes,
+                                  .check_every = 2 };
     struct option rows[STRATEGY_ROWS];
     const size_t count = o.kind->options ? o.kind->options(rows, o.own.bytes) : 0;
 
@@ -237,8 +242,15 @@ static void assert_state(const struct scene *s, int workers, int64_t steps, stru
 }
 
 static const struct scene usual = {
-    .model = "resnet32", .strategy = "mpi", .transport = "auto", .optimizer = OPTIMIZER_MOMENTUM, .ranks = 3,
-    .save_at = 2, .leave_at = NEVER, .change_at = NEVER, .bucket_bytes = 61440,
+    .model = "resnet32",
+    .strategy = "mpi",
+    .transport = "auto",
+    .optimizer = OPTIMIZER_MOMENTUM,
+    .ranks = 3,
+    .save_at = 2,
+    .leave_at = NEVER,
+    .change_at = NEVER,
+    .bucket_bytes = 61440,
 };
 
 static void check_same_bits(const struct scene *s)
@@ -431,9 +443,13 @@ static void test_table(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_same_bits), cmocka_unit_test(test_left), cmocka_unit_test(test_replicas_differ),
-        cmocka_unit_test(test_asynchronous), cmocka_unit_test(test_asynchronous_left),
-        cmocka_unit_test(test_other_options), cmocka_unit_test(test_table),
+        cmocka_unit_test(test_same_bits),
+        cmocka_unit_test(test_left),
+        cmocka_unit_test(test_replicas_differ),
+        cmocka_unit_test(test_asynchronous),
+        cmocka_unit_test(test_asynchronous_left),
+        cmocka_unit_test(test_other_options),
+        cmocka_unit_test(test_table),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

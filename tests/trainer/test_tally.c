@@ -30,9 +30,17 @@ static void test_more(void **state)
         int64_t step, after;
         int more;
     } rows[] = {
-        { 0, 8, 9, 1 },          { 0, 9, 10, 0 },         { 0, 10, 11, 0 },          { TALLY_SAVE, 0, 1, 1 },
-        { TALLY_STOP, 0, 1, 0 }, { TALLY_BAD, 0, 1, 0 },  { TALLY_TERM, 0, 1, 0 },   { TALLY_INT, 0, 1, 0 },
-        { TALLY_LEFT, 0, 0, 0 }, { TALLY_LEFT, 9, 9, 0 }, { TALLY_SAVE | TALLY_STOP, 0, 1, 0 },
+        { 0, 8, 9, 1 },
+        { 0, 9, 10, 0 },
+        { 0, 10, 11, 0 },
+        { TALLY_SAVE, 0, 1, 1 },
+        { TALLY_STOP, 0, 1, 0 },
+        { TALLY_BAD, 0, 1, 0 },
+        { TALLY_TERM, 0, 1, 0 },
+        { TALLY_INT, 0, 1, 0 },
+        { TALLY_LEFT, 0, 0, 0 },
+        { TALLY_LEFT, 9, 9, 0 },
+        { TALLY_SAVE | TALLY_STOP, 0, 1, 0 },
     };
 
     (void)state;
@@ -49,7 +57,10 @@ static void test_more(void **state)
 static void test_differs(void **state)
 {
     const struct tally_part parts[] = {
-        { .hash = 1, .hashed = 1 }, { .hash = 2, .hashed = 1 }, { .hash = 1, .hashed = 1 }, { .hash = 3, .hashed = 1 },
+        { .hash = 1, .hashed = 1 },
+        { .hash = 2, .hashed = 1 },
+        { .hash = 1, .hashed = 1 },
+        { .hash = 3, .hashed = 1 },
     };
     const struct tally_part unhashed[] = { { .hash = 1 }, { .hash = 2 } };
     const struct tally_part half_hashed[] = { { .hash = 1, .hashed = 1 }, { .hash = 2 } };
@@ -75,7 +86,9 @@ static void test_signal(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_sum), cmocka_unit_test(test_more), cmocka_unit_test(test_differs),
+        cmocka_unit_test(test_sum),
+        cmocka_unit_test(test_more),
+        cmocka_unit_test(test_differs),
         cmocka_unit_test(test_signal),
     };
 

@@ -8,7 +8,8 @@
 
 enum { WORDS = 16 };
 
-struct parsed { /* options borrow from the words */
+/* options borrow from the words */
+struct parsed {
     struct train_options o;
     char words[WORDS][64];
 };
@@ -49,9 +50,20 @@ static void test_defaults(void **state)
 
 static void test_given(void **state)
 {
-    const char *const words[] = { "--model=cifar10_cnn", "--data=cifar10", "--run-option=ps", "--servers=2", "--async",
-                                  "--no-augment", "--optimizer=adam", "--learning-rate=0.5", "--no-moving-average",
-                                  "--resume=70", "--checkpoint-dir=c", "--keep=0", "--seed=0", NULL };
+    const char *const words[] = { "--model=cifar10_cnn",
+                                  "--data=cifar10",
+                                  "--run-option=ps",
+                                  "--servers=2",
+                                  "--async",
+                                  "--no-augment",
+                                  "--optimizer=adam",
+                                  "--learning-rate=0.5",
+                                  "--no-moving-average",
+                                  "--resume=70",
+                                  "--checkpoint-dir=c",
+                                  "--keep=0",
+                                  "--seed=0",
+                                  NULL };
     struct parsed p;
     const struct train_options *o = &p.o;
 
@@ -72,9 +84,12 @@ static void test_given(void **state)
 
 static void test_refused(void **state)
 {
-    static const struct { const char *words[WORDS], *sentence; } cases[] = {
+    static const struct {
+        const char *words[WORDS], *sentence;
+    } cases[] = {
         { { "--data", "cifar10" }, "--model is missing; use one of lenet|cifar10_cnn|resnet32" },
-        { { "--model", "resnet23", "--data", "cifar10" }, "'resnet23' is not one of lenet|cifar10_cnn|resnet32 (did you mean resnet32?)" },
+        { { "--model", "resnet23", "--data", "cifar10" },
+          "'resnet23' is not one of lenet|cifar10_cnn|resnet32 (did you mean resnet32?)" },
         { { "--model", "lenet" }, "--data is missing; use one of mnist|fashion-mnist|cifar10" },
         { { "--model", "lenet", "--data", "fashon-mnist" }, "did you mean fashion-mnist?" },
         { { GIVEN, "--save-checkpoint-steps", "5", "--save-checkpoint-seconds", "5" }, "use one" },

@@ -25,8 +25,9 @@ struct training {
 
 static struct training training_of(const char *model, enum optimizer_kind kind, double average, uint64_t seed)
 {
-    const struct optimizer_options options = { .kind = kind, .learning_rate = 0.01, .momentum = 0.9,
-                                               .moving_average = average };
+    const struct optimizer_options options = {
+        .kind = kind, .learning_rate = 0.01, .momentum = 0.9, .moving_average = average
+    };
     struct training t;
 
     assert_int_equal(network_new(&t.network, model_find(model), 0, NULL), OK);
@@ -90,9 +91,16 @@ static void save(struct training *t)
 
 static void test_round_trip(void **state)
 {
-    static const struct { const char *model; enum optimizer_kind kind; double average; } cases[] = {
-        { "lenet", OPTIMIZER_SGD, 0 },        { "lenet", OPTIMIZER_ADAM, 0.999 }, { "cifar10_cnn", OPTIMIZER_SGD, 0.9999 },
-        { "resnet32", OPTIMIZER_MOMENTUM, 0 }, { "resnet32", OPTIMIZER_ADAM, 0 },
+    static const struct {
+        const char *model;
+        enum optimizer_kind kind;
+        double average;
+    } cases[] = {
+        { "lenet", OPTIMIZER_SGD, 0 },
+        { "lenet", OPTIMIZER_ADAM, 0.999 },
+        { "cifar10_cnn", OPTIMIZER_SGD, 0.9999 },
+        { "resnet32", OPTIMIZER_MOMENTUM, 0 },
+        { "resnet32", OPTIMIZER_ADAM, 0 },
     };
 
     (void)state;
@@ -186,7 +194,8 @@ static void write_foreign(struct network *n, int slots, const char *integers)
             snprintf(name, sizeof name, "%s%s", v[i].name, slot ? "/Momentum" : "");
             assert_int_equal(tensor_bundle_writer_add(w, name, strcmp(name, integers) ? TENSOR_FLOAT : TENSOR_INT32,
                                                       v[i].rank, v[i].shape, values + v[i].offset,
-                                                      v[i].count * sizeof(float), NULL), OK);
+                                                      v[i].count * sizeof(float), NULL),
+                             OK);
         }
     assert_int_equal(tensor_bundle_writer_add(w, "global_step", TENSOR_INT64, 0, NULL, &step, sizeof step, NULL), OK);
     assert_int_equal(tensor_bundle_writer_finish(w, NULL), OK);
@@ -228,7 +237,8 @@ static void test_loss_averages(void **state)
 {
     static const char *const names[] = { "cross_entropy/avg", "local3/weight_loss/avg", "local4/weight_loss/avg",
                                          "total_loss/avg" };
-    struct training a = training_of("cifar10_cnn", OPTIMIZER_SGD, 0.9999, 1), b = training_of("lenet", OPTIMIZER_SGD, 0, 1);
+    struct training a = training_of("cifar10_cnn", OPTIMIZER_SGD, 0.9999, 1),
+                    b = training_of("lenet", OPTIMIZER_SGD, 0, 1);
     double wanted[4] = { 0 }, losses[4];
     struct tensor_bundle *bundle;
 
@@ -293,7 +303,8 @@ static void test_other_model(void **state)
 /* Integers are no weights, and the others are not loaded then; as slots they count as missing. */
 static void test_integers(void **state)
 {
-    struct training a = training_of("lenet", OPTIMIZER_MOMENTUM, 0, 1), b = training_of("lenet", OPTIMIZER_MOMENTUM, 0, 2);
+    struct training a = training_of("lenet", OPTIMIZER_MOMENTUM, 0, 1),
+                    b = training_of("lenet", OPTIMIZER_MOMENTUM, 0, 2);
     struct training c = training_of("lenet", OPTIMIZER_MOMENTUM, 0, 2);
     struct optimizer_array slot = optimizer_array(b.optimizer, ARRAY_SLOT_1);
     struct training_position p = { 0 };
@@ -330,8 +341,9 @@ static void test_failing_disk(void **state)
     assert_int_equal(training_checkpoint_save(&counted, directory, 2, a.optimizer, &a.losses, &p, NULL), OK);
     assert_true(counting.calls > 10);
     for (long n = 1; n <= counting.calls; n++) {
-        struct io_failing failing = { .fail_at = n, .error_number = ENOSPC, .stay_failed = (int)(n & 1),
-                                      .short_writes = 1 };
+        struct io_failing failing = {
+            .fail_at = n, .error_number = ENOSPC, .stay_failed = (int)(n & 1), .short_writes = 1
+        };
         struct io io = io_failing_table(&failing);
         struct training b = training_of("lenet", OPTIMIZER_MOMENTUM, 0, 2);
         struct training_position q = { 0 };

@@ -4,7 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct letter { /* sent or to be received; a handle is a pointer to one */
+/* sent or to be received; a handle is a pointer to one */
+struct letter {
     struct letter *next; /* of those sent and not yet received, in order */
     int from, to, tag, incoming, taken;
     const void *bytes;
@@ -117,7 +118,11 @@ static void thread_end(struct participants *p)
 }
 
 static const struct participants_operations operations = {
-    .send = thread_send, .receive = thread_receive, .done = thread_done, .cancel = thread_cancel, .abort = thread_abort,
+    .send = thread_send,
+    .receive = thread_receive,
+    .done = thread_done,
+    .cancel = thread_cancel,
+    .abort = thread_abort,
     .end = thread_end,
 };
 

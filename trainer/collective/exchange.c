@@ -73,8 +73,7 @@ uint64_t exchange_table_hash(const struct network *n)
     uint64_t h = EXCHANGE_HASH_SEED;
 
     for (size_t i = 0; i < count; i++) {
-        int64_t facts[5] = { (int64_t)v[i].kind, v[i].rank, (int64_t)v[i].offset, (int64_t)v[i].count,
-                             sizeof(real) };
+        int64_t facts[5] = { (int64_t)v[i].kind, v[i].rank, (int64_t)v[i].offset, (int64_t)v[i].count, sizeof(real) };
 
         h = exchange_hash(v[i].name, strlen(v[i].name), h);
         h = exchange_hash(v[i].shape, (size_t)v[i].rank * sizeof *v[i].shape, h);

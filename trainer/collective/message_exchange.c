@@ -21,7 +21,8 @@
 
 enum stage { WAITING, GATHERING, SPREADING, DONE };
 
-struct exchange { /* with one other rank, in one bucket */
+/* with one other rank, in one bucket */
+struct exchange {
     struct message slice_out, slice_in, sum_out, sum_in;
 };
 
@@ -36,14 +37,14 @@ struct message_exchange {
     struct exchange *exchanges; /* (buckets, ranks) */
     real *memory;               /* vector, result, then incoming */
     real *result;
-    real **incoming;            /* (ranks) vectors, of which only this rank's slices are filled */
-    char *tail_out, *tail_in;   /* (ranks, tail_bytes) the last bucket's first messages: slice, then tally */
+    real **incoming;          /* (ranks) vectors, of which only this rank's slices are filled */
+    char *tail_out, *tail_in; /* (ranks, tail_bytes) the last bucket's first messages: slice, then tally */
     size_t tail_bytes;
-    struct tally_part *parts;    /* (ranks) */
-    const real **all;           /* (ranks) the parts to add: incoming, and our own vector */
+    struct tally_part *parts; /* (ranks) */
+    const real **all;         /* (ranks) the parts to add: incoming, and our own vector */
     char *late;
     size_t final;
-    struct error error;         /* the first error in this step; kept for complete() */
+    struct error error; /* the first error in this step; kept for complete() */
 };
 
 static struct extent slice_of(const struct message_exchange *m, size_t q, int r)
@@ -249,8 +250,11 @@ static void message_exchange_release(struct transport *t)
 }
 
 static const struct transport_operations operations = {
-    .name = "messages", .begin = message_exchange_begin, .advance = message_exchange_advance,
-    .complete = message_exchange_complete, .free = message_exchange_release,
+    .name = "messages",
+    .begin = message_exchange_begin,
+    .advance = message_exchange_advance,
+    .complete = message_exchange_complete,
+    .free = message_exchange_release,
 };
 
 static real *vector_of(size_t n)

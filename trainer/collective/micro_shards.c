@@ -9,12 +9,12 @@ enum { LEVELS_MAX = 31 };
 struct micro_shards {
     struct network *network;
     int count;
-    real *work;               /* an exchange vector, of the current part. NULL: there is only one part */
-    real *nodes[LEVELS_MAX];  /* [k]: the sum of 2^k parts, where bit k of the number of parts done is set */
+    real *work;              /* an exchange vector, of the current part. NULL: there is only one part */
+    real *nodes[LEVELS_MAX]; /* [k]: the sum of 2^k parts, where bit k of the number of parts done is set */
     /* While the last part is trained: */
     const struct gradient_sink *sink;
     real *sum;
-    size_t added_from;        /* elements from here on hold the sums of all parts */
+    size_t added_from; /* elements from here on hold the sums of all parts */
 };
 
 static real *new_vector(size_t count)

@@ -27,7 +27,8 @@ struct participants_operations {
     void (*abort)(struct participants *p, int status); /* ends all immediately; does not return */
     void (*end)(struct participants *p);               /* ends normally; collective; frees p */
 };
-struct participants { /* begins the struct of each kind */
+/* begins the struct of each kind */
+struct participants {
     const struct participants_operations *operations;
     int rank, size;
 };

@@ -119,7 +119,11 @@ static void ranks_end(struct participants *p)
 }
 
 static const struct participants_operations operations = {
-    .send = ranks_send, .receive = ranks_receive, .done = ranks_done, .cancel = ranks_cancel, .abort = ranks_abort,
+    .send = ranks_send,
+    .receive = ranks_receive,
+    .done = ranks_done,
+    .cancel = ranks_cancel,
+    .abort = ranks_abort,
     .end = ranks_end,
 };
 

@@ -47,8 +47,8 @@ struct shared_window {
     real *result;
     void *mapping;
     size_t mapped;
-    uint32_t first;       /* counters' value before this step's first bucket */
-    size_t final, added;  /* of this step, this rank */
+    uint32_t first;      /* counters' value before this step's first bucket */
+    size_t final, added; /* of this step, this rank */
     char *late;
 };
 
@@ -203,8 +203,11 @@ static void shared_window_release(struct transport *t)
 }
 
 static const struct transport_operations operations = {
-    .name = "shared memory", .begin = shared_window_begin, .advance = shared_window_advance,
-    .complete = shared_window_complete, .free = shared_window_release,
+    .name = "shared memory",
+    .begin = shared_window_begin,
+    .advance = shared_window_advance,
+    .complete = shared_window_complete,
+    .free = shared_window_release,
 };
 
 /* Rank 0 makes the memory under a unique name, the others open it, and the name is removed at once. */

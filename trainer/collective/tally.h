@@ -24,12 +24,13 @@ uint32_t tally_signal(int number);
 /* In: this worker's part of a step. Out: all workers' together. */
 struct tally {
     struct score score;
-    uint32_t flags;         /* in: requests to this rank; out: to any rank */
-    int64_t global_step;    /* out: updates applied, this one included */
-    int more;               /* out: 1: train another step, 0: enough */
+    uint32_t flags;      /* in: requests to this rank; out: to any rank */
+    int64_t global_step; /* out: updates applied, this one included */
+    int more;            /* out: 1: train another step, 0: enough */
 };
 
-struct tally_part { /* one worker's, as it is sent */
+/* one worker's, as it is sent */
+struct tally_part {
     struct score score;
     uint64_t hash;   /* of weights and statistics before the update */
     uint32_t flags;  /* TALLY_* */

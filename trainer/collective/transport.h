@@ -37,7 +37,7 @@ struct transport {
     real *vector;       /* this rank's exchange vector: plan.total, aligned to 64 bytes */
     const real *result; /* the sums */
     int64_t step;
-    double waited;      /* seconds spent waiting */
+    double waited; /* seconds spent waiting */
 };
 
 /* Collective. plan is copied. */

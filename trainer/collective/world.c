@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 enum { PAUSE_SHORTEST = 20000, PAUSE_LONGEST = 500000 }; /* nanoseconds */
-enum { TAG_TOGETHER = PARTICIPANTS_TAG_MAX }; /* above the strategies' tags */
+enum { TAG_TOGETHER = PARTICIPANTS_TAG_MAX };            /* above the strategies' tags */
 
 struct world {
     struct participants *participants; /* NULL: a rank alone */

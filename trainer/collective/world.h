@@ -94,8 +94,8 @@ struct patience {
     long nanoseconds;
 };
 void patience_init(struct patience *p, struct world *w, double limit);
-void patience_calm(struct patience *p);  /* call on progress: shortens the pauses, and restarts the deadline */
-int patience_pause(struct patience *p);  /* sleeps; 0: the limit has passed, or world_hurry() */
+void patience_calm(struct patience *p); /* call on progress: shortens the pauses, and restarts the deadline */
+int patience_pause(struct patience *p); /* sleeps; 0: the limit has passed, or world_hurry() */
 int patience_spend(struct patience *p); /* the same for callers that sleep in another way */
 /* After the limit: 1 if this rank should report the ranks that are late (by rank). Ranks that miss one rank, or one
  * whole host, come first: of several late ones, some may themselves be waiting for another. Among those, the lowest

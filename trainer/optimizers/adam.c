@@ -6,8 +6,7 @@
 #define BETA2 0.999
 #define EPSILON 1e-8f /* outside the root and not corrected, as in TensorFlow 1 */
 
-static void adam_update(struct optimizer_step s, const real *sum, real *w, real *first, real *second,
-                        size_t count)
+static void adam_update(struct optimizer_step s, const real *sum, real *w, real *first, real *second, size_t count)
 {
     const real rate = (real)(s.rate * sqrt(1 - pow(BETA2, s.updates)) / (1 - pow(BETA1, s.updates)));
 
@@ -21,5 +20,8 @@ static void adam_update(struct optimizer_step s, const real *sum, real *w, real 
 }
 
 const struct optimizer_rule optimizer_rule_adam = {
-    .slots = { "Adam", "Adam_1" }, .beta1 = BETA1, .beta2 = BETA2, .update = adam_update,
+    .slots = { "Adam", "Adam_1" },
+    .beta1 = BETA1,
+    .beta2 = BETA2,
+    .update = adam_update,
 };

@@ -1,7 +1,6 @@
 #include "trainer/optimizers/optimizer_rule.h"
 
-static void momentum_update(struct optimizer_step s, const real *sum, real *w, real *first, real *second,
-                            size_t count)
+static void momentum_update(struct optimizer_step s, const real *sum, real *w, real *first, real *second, size_t count)
 {
     const real rate = (real)s.rate, momentum = (real)s.momentum;
 

@@ -11,7 +11,8 @@
 
 #include <stddef.h>
 
-struct optimizer_step { /* of one update, the same for all elements of a variable */
+/* of one update, the same for all elements of a variable */
+struct optimizer_step {
     real scale;      /* of sums: 1 / weight of the samples */
     float decay;     /* of the weights */
     double rate;     /* the learning rate */
@@ -34,8 +35,8 @@ static inline real optimizer_gradient(const struct optimizer_step *s, real sum, 
 
 /* The table: ROW(the end of its place in enum optimizer_kind, its name, and that of its file and its
  * optimizer_rule_NAME). Places are in checks between ranks. */
-#define OPTIMIZERS(ROW)     \
-    ROW(SGD, sgd)           \
+#define OPTIMIZERS(ROW) \
+    ROW(SGD, sgd) \
     ROW(MOMENTUM, momentum) \
     ROW(ADAM, adam)
 

@@ -12,7 +12,10 @@ static double cifar10_cnn_schedule(double base, int64_t step)
 const struct recipe recipe_cifar10_cnn = {
     .model = "cifar10_cnn",
     .transform = "cifar-tutorial-train",
-    .optimizer = "sgd", .learning_rate = 0.1, .momentum = 0.9, .schedule = cifar10_cnn_schedule,
+    .optimizer = "sgd",
+    .learning_rate = 0.1,
+    .momentum = 0.9,
+    .schedule = cifar10_cnn_schedule,
     .batch_size = 128,
     .moving_average = 0.9999,
     .loss_average = 0.9,

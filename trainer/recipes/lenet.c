@@ -4,6 +4,8 @@
 const struct recipe recipe_lenet = {
     .model = "lenet",
     .transform = "unit",
-    .optimizer = "momentum", .learning_rate = 0.05, .momentum = 0.9,
+    .optimizer = "momentum",
+    .learning_rate = 0.05,
+    .momentum = 0.9,
     .batch_size = 128,
 };

@@ -5,8 +5,9 @@
 #define RECIPE_ADDRESS(name) &recipe_##name,
 static const struct recipe *const recipes[] = { RECIPES(RECIPE_ADDRESS) };
 
-static const struct recipe usual = { .optimizer = "momentum", .learning_rate = 0.01, .momentum = 0.9,
-                                     .batch_size = 128 };
+static const struct recipe usual = {
+    .optimizer = "momentum", .learning_rate = 0.01, .momentum = 0.9, .batch_size = 128
+};
 
 const struct recipe *recipe_find(const char *model)
 {

@@ -9,18 +9,18 @@
 
 struct recipe {
     const char *model;
-    const char *transform;          /* of training, a name in dataset/transform.h; NULL: the model's own */
-    const char *optimizer;          /* a name in optimizers/optimizer_rule.h */
+    const char *transform; /* of training, a name in dataset/transform.h; NULL: the model's own */
+    const char *optimizer; /* a name in optimizers/optimizer_rule.h */
     double learning_rate, momentum;
     /* The learning rate of global step t (the number of updates applied before it) for a base rate; NULL: the base. */
     double (*schedule)(double base, int64_t step);
-    int batch_size;                 /* per worker */
-    double moving_average;          /* decay of moving averages of the variables (0: none); the tutorial's 0.9999 */
-    double loss_average;            /* decay of moving averages of the losses (0: none); the tutorial's 0.9 */
+    int batch_size;        /* per worker */
+    double moving_average; /* decay of moving averages of the variables (0: none); the tutorial's 0.9999 */
+    double loss_average;   /* decay of moving averages of the losses (0: none); the tutorial's 0.9 */
 };
 
 #define RECIPES(ROW) \
-    ROW(lenet)       \
+    ROW(lenet) \
     ROW(cifar10_cnn) \
     ROW(resnet32)
 

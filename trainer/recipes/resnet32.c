@@ -10,6 +10,9 @@ static double resnet32_schedule(double base, int64_t step)
 const struct recipe recipe_resnet32 = {
     .model = "resnet32",
     .transform = "cifar-resnet-train",
-    .optimizer = "momentum", .learning_rate = 0.1, .momentum = 0.9, .schedule = resnet32_schedule,
+    .optimizer = "momentum",
+    .learning_rate = 0.1,
+    .momentum = 0.9,
+    .schedule = resnet32_schedule,
     .batch_size = 128,
 };

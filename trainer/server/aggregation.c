@@ -7,13 +7,13 @@ struct aggregation {
     const struct optimizer *optimizer;
     struct packed_state layout;
     int workers, synchronous;
-    size_t row;          /* elements of one worker's packets, and one for flags */
-    real *state, *sent;  /* (layout.length) the current state; as last sent */
-    real *before;        /* (layout.length) each packet before its last update; synchronous */
-    real *incoming;      /* (workers, row) */
-    real *outgoing;      /* (workers, row); synchronous: (row), of which only the last packet and the flags are used */
-    real *sum;           /* (row) of the current packet, and the weight of packet 0 */
-    const real **rows;   /* (workers) into incoming */
+    size_t row;         /* elements of one worker's packets, and one for flags */
+    real *state, *sent; /* (layout.length) the current state; as last sent */
+    real *before;       /* (layout.length) each packet before its last update; synchronous */
+    real *incoming;     /* (workers, row) */
+    real *outgoing;     /* (workers, row); synchronous: (row), of which only the last packet and the flags are used */
+    real *sum;          /* (row) of the current packet, and the weight of packet 0 */
+    const real **rows;  /* (workers) into incoming */
 };
 
 int aggregation_new(struct aggregation **out, struct optimizer *o, const struct packing *p, int workers,

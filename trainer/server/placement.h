@@ -20,7 +20,7 @@ struct placed {
 struct placement {
     struct placed *items; /* ascending; together all variables; neighbours on one server are one item */
     size_t count;
-    size_t *held;         /* (servers) elements each one holds */
+    size_t *held; /* (servers) elements each one holds */
     int servers;
     struct extent shared; /* above the variables: sent to all servers; may be empty */
 };

@@ -6,12 +6,12 @@
 enum freeze { FREEZE_NONE, FREEZE_NOW, FREEZE_WHEN_DONE /* all workers are */ };
 
 struct worker_state {
-    int done;            /* its last message: no more pushes will come */
-    int tally_here;      /* arrived, not used yet */
-    int64_t tallies;     /* used */
-    int64_t pulled;      /* the global step of its last verdict */
-    int64_t limit;       /* use only this many pushes; INT64_MAX: not frozen */
-    double heard;        /* when its last message came, except while frozen */
+    int done;        /* its last message: no more pushes will come */
+    int tally_here;  /* arrived, not used yet */
+    int64_t tallies; /* used */
+    int64_t pulled;  /* the global step of its last verdict */
+    int64_t limit;   /* use only this many pushes; INT64_MAX: not frozen */
+    double heard;    /* when its last message came, except while frozen */
 };
 
 struct server_core {
@@ -23,13 +23,13 @@ struct server_core {
     int64_t *version;         /* (packets) updates */
     int64_t *counts;          /* (workers) as sent */
     enum freeze freeze;
-    int cut, back;            /* cut: the limits are a cut's; back: before the last push */
-    int leave, done;          /* done: workers */
+    int cut, back;   /* cut: the limits are a cut's; back: before the last push */
+    int leave, done; /* done: workers */
     double frozen_at;
-    int64_t step;             /* updates of the run, according to the tallies */
+    int64_t step; /* updates of the run, according to the tallies */
     int64_t granted, pushes, staleness_max;
     double staleness_sum;
-    uint32_t sticky;          /* flags for everybody, and for worker 0 (TALLY_SAVE) */
+    uint32_t sticky; /* flags for everybody, and for worker 0 (TALLY_SAVE) */
 };
 
 static size_t cell(const struct server_core *c, int worker, size_t packet)
@@ -167,8 +167,10 @@ static struct verdict verdict_together(struct server_core *c, uint32_t flags)
     c->parts[0].flags |= flags; /* a server's signal counts as a worker's */
     all = tally_sum(c->parts, c->plan.workers, c->step, c->plan.max_steps);
     c->step = all.global_step;
-    return (struct verdict){ .score = all.score, .global_step = all.global_step,
-                             .flags = all.flags, .more = all.more,
+    return (struct verdict){ .score = all.score,
+                             .global_step = all.global_step,
+                             .flags = all.flags,
+                             .more = all.more,
                              .other = tally_differs(c->parts, c->plan.workers, 1) };
 }
 
@@ -200,12 +202,8 @@ void server_core_control(struct server_core *c, int worker, const int64_t *words
 {
     c->workers[worker].heard = now;
     switch (words[0]) {
-    case CONTROL_FREEZE:
-        c->freeze = FREEZE_NOW;
-        break;
-    case CONTROL_FREEZE_LAST:
-        c->freeze = FREEZE_WHEN_DONE;
-        break;
+    case CONTROL_FREEZE: c->freeze = FREEZE_NOW; break;
+    case CONTROL_FREEZE_LAST: c->freeze = FREEZE_WHEN_DONE; break;
     case CONTROL_CUT:
     case CONTROL_CUT_BACK:
         for (int w = 0; w < c->plan.workers; w++)
@@ -218,9 +216,7 @@ void server_core_control(struct server_core *c, int worker, const int64_t *words
         c->sticky |= (uint32_t)words[1];
         c->done++;
         break;
-    default:
-        c->leave = 1;
-        break;
+    default: c->leave = 1; break;
     }
 }
 
@@ -338,8 +334,9 @@ int server_core_late(const struct server_core *c, double now, double calm, doubl
     int answering = c->plan.servers == 1;
 
     for (int w = 0; w < c->plan.workers; w++) {
-        const double silence = !c->plan.synchronous ? now - c->workers[w].heard
-                               : is_behind(c, w, half) ? now - calm : 0;
+        const double silence = !c->plan.synchronous    ? now - c->workers[w].heard
+                               : is_behind(c, w, half) ? now - calm
+                                                       : 0;
 
         late[w] = is_expected(c, w) && silence > limit;
         if (!is_expected(c, w))

@@ -18,9 +18,9 @@
 struct server_plan {
     int workers;
     int synchronous;
-    int tallies;      /* 1: this is server 0, which gets the workers' tallies */
-    int servers;      /* of the run */
-    size_t packets;   /* of a push to this server; may be 0 */
+    int tallies;    /* 1: this is server 0, which gets the workers' tallies */
+    int servers;    /* of the run */
+    size_t packets; /* of a push to this server; may be 0 */
     int64_t first_step, max_steps;
 };
 

@@ -7,7 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct tally_slot { /* one worker's, on server 0 */
+/* one worker's, on server 0 */
+struct tally_slot {
     struct message in, out;
     struct tally_part part;
     struct verdict verdict;
@@ -21,8 +22,8 @@ struct server_loop {
     struct message *in, *out;   /* (workers, packets) */
     struct tally_slot *tallies; /* (workers) */
     struct message control, counts_out, snapshot_out;
-    int64_t *words, *counts;    /* (1 + workers), (workers) */
-    char *late;                 /* (workers) */
+    int64_t *words, *counts; /* (1 + workers), (workers) */
+    char *late;              /* (workers) */
     const volatile int *signal;
 };
 
@@ -142,21 +143,14 @@ static int act(struct server_loop *l, const struct server_action *a, struct erro
     int rc = OK;
 
     switch (a->kind) {
-    case SERVER_NOTHING:
-        break;
-    case SERVER_UPDATE:
-        rc = act_update(l, a, first, last, e);
-        break;
+    case SERVER_NOTHING: break;
+    case SERVER_UPDATE: rc = act_update(l, a, first, last, e); break;
     case SERVER_VERDICT:
         for (int w = first; w < last && rc == OK; w++)
             rc = answer_tally(l, w, &a->verdict, e);
         break;
-    case SERVER_COUNTS:
-        rc = act_counts(l, a, e);
-        break;
-    case SERVER_SNAPSHOT:
-        rc = act_snapshot(l, a, e);
-        break;
+    case SERVER_COUNTS: rc = act_counts(l, a, e); break;
+    case SERVER_SNAPSHOT: rc = act_snapshot(l, a, e); break;
     }
     return rc;
 }
@@ -304,9 +298,12 @@ int server_loop_run(struct server_loop *l, const volatile int *signal, struct er
 
 int server_loop_new(struct server_loop **out, const struct server_setup *setup, struct error *e)
 {
-    const struct server_plan plan = { .workers = setup->workers, .synchronous = setup->synchronous,
-                                      .tallies = setup->server == 0, .servers = setup->servers,
-                                      .packets = setup->packing->packet_count, .first_step = setup->first_step,
+    const struct server_plan plan = { .workers = setup->workers,
+                                      .synchronous = setup->synchronous,
+                                      .tallies = setup->server == 0,
+                                      .servers = setup->servers,
+                                      .packets = setup->packing->packet_count,
+                                      .first_step = setup->first_step,
                                       .max_steps = setup->max_steps };
     const size_t workers = (size_t)setup->workers, cells = workers * plan.packets + 1;
     struct server_loop *l = calloc(1, sizeof *l);

@@ -15,10 +15,10 @@
 #include <stdint.h>
 
 struct server_setup {
-    struct world *world;             /* workers are its first ranks, server j is rank workers + j */
-    struct optimizer *optimizer;     /* its state at the start, and its rates */
-    const struct network *network;   /* to name tensors */
-    const struct packing *packing;   /* the part that this server holds */
+    struct world *world;           /* workers are its first ranks, server j is rank workers + j */
+    struct optimizer *optimizer;   /* its state at the start, and its rates */
+    const struct network *network; /* to name tensors */
+    const struct packing *packing; /* the part that this server holds */
     int workers, servers, server, synchronous;
     int64_t first_step, max_steps;
 };

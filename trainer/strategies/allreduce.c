@@ -15,7 +15,7 @@
 struct allreduce {
     struct strategy base;
     struct transport *transport; /* NULL: one rank alone */
-    struct tally_part *parts; /* (workers) */
+    struct tally_part *parts;    /* (workers) */
     size_t total, bucket;
 };
 
@@ -124,14 +124,19 @@ static void allreduce_release(struct strategy *s)
 }
 
 static const struct strategy_operations operations = {
-    .step_begin = allreduce_step_begin, .ready = allreduce_ready, .step_end = allreduce_step_end,
-    .collect = allreduce_collect, .finish = allreduce_finish, .report = allreduce_report, .free = allreduce_release,
+    .step_begin = allreduce_step_begin,
+    .ready = allreduce_ready,
+    .step_end = allreduce_step_end,
+    .collect = allreduce_collect,
+    .finish = allreduce_finish,
+    .report = allreduce_report,
+    .free = allreduce_release,
 };
 
 static int open_transport(struct allreduce *a, struct error *e)
 {
     const struct strategy *s = &a->base;
-    struct transport_plan plan = { s->world, s->network, a->total, a->bucket, bucket_count(a->total, a->bucket),
+    struct transport_plan plan = { s->world,   s->network, a->total, a->bucket, bucket_count(a->total, a->bucket),
                                    s->workers, s->worker };
     const struct allreduce_options *o = (const void *)s->options.own.bytes;
     const int shared = !strcmp(o->transport, "shared"), automatic = !strcmp(o->transport, "auto");
@@ -182,9 +187,14 @@ static size_t allreduce_rows(struct option *rows, void *own)
 
     o->transport = "auto";
     rows[0] = (struct option){
-        OPTION_CHOICE, .name = "transport", .value = &o->transport, .argument = "HOW", .choices = "auto|shared|mpi",
+        OPTION_CHOICE,
+        .name = "transport",
+        .value = &o->transport,
+        .argument = "HOW",
+        .choices = "auto|shared|mpi",
         .help = "Send gradients, with --run-option mpi, through shared memory (shared) or in MPI messages (mpi). "
-                "Default: auto, which is shared if all ranks are on one host." };
+                "Default: auto, which is shared if all ranks are on one host."
+    };
     return 1;
 }
 
@@ -202,6 +212,10 @@ static void allreduce_describe(const struct strategy_options *o, int ranks, char
 }
 
 const struct strategy_kind strategy_allreduce = {
-    .name = "mpi", .help = "on ranks that all hold the weights and all-reduce the gradients",
-    .options = allreduce_rows, .workers = allreduce_workers, .describe = allreduce_describe, .start = allreduce_start,
+    .name = "mpi",
+    .help = "on ranks that all hold the weights and all-reduce the gradients",
+    .options = allreduce_rows,
+    .workers = allreduce_workers,
+    .describe = allreduce_describe,
+    .start = allreduce_start,
 };

@@ -29,23 +29,25 @@ static const struct parameter_server_options *own_options(const struct strategy_
     return (const void *)o->own.bytes;
 }
 
-struct parameter_server { /* either side */
+/* either side */
+struct parameter_server {
     struct strategy base;
     int servers;
     struct placement placement;
-    struct packing *packings;    /* (servers) */
-    struct worker_side *worker;  /* NULL on a server */
-    struct server_loop *server;  /* NULL on a worker */
+    struct packing *packings;   /* (servers) */
+    struct worker_side *worker; /* NULL on a server */
+    struct server_loop *server; /* NULL on a worker */
 };
 
-struct connection { /* to one server */
+/* to one server */
+struct connection {
     const struct packing *packing;
     struct packed_state layout;
-    real *push, *pull;              /* packed; pull has one more element, for flags */
-    struct message *out, *in;       /* (packets) */
-    size_t sent;                    /* packets of this step */
+    real *push, *pull;        /* packed; pull has one more element, for flags */
+    struct message *out, *in; /* (packets) */
+    size_t sent;              /* packets of this step */
     struct message control;
-    int64_t *words;                 /* control: 1 + workers */
+    int64_t *words; /* control: 1 + workers */
 };
 
 struct worker_side {
@@ -53,10 +55,10 @@ struct worker_side {
     struct message tally_out, verdict_in;
     struct tally_part part;
     struct verdict verdict;
-    struct error error;             /* error of ready(), kept for step_end */
+    struct error error; /* error of ready(), kept for step_end */
     int64_t step, steps, bytes;
-    int done_said, left;            /* left: the last step was abandoned */
-    uint32_t flags;                 /* of servers' signals, sent to server 0 with the next tally; at the end, our own */
+    int done_said, left; /* left: the last step was abandoned */
+    uint32_t flags;      /* of servers' signals, sent to server 0 with the next tally; at the end, our own */
     double waited;
 };
 
@@ -238,8 +240,8 @@ static int parameter_server_step_end(struct strategy *s, struct tally *tally, st
     w->bytes += (int64_t)sizeof w->part;
     w->steps++;
     if (v->other >= 0)
-        return error_set(e, ERR_CORRUPT, "replicas differ before step %lld: the weights of worker %lld are not those "
-                         "of worker 0",
+        return error_set(e, ERR_CORRUPT,
+                         "replicas differ before step %lld: the weights of worker %lld are not those of worker 0",
                          (long long)s->global_step, (long long)v->other);
     w->left = (v->flags & TALLY_LEFT) != 0;
     if (!w->left)
@@ -250,8 +252,7 @@ static int parameter_server_step_end(struct strategy *s, struct tally *tally, st
 }
 
 /* Sends kind and its `count` arguments. */
-static int control(struct parameter_server *ps, enum control kind, const int64_t *words, size_t count,
-                   struct error *e)
+static int control(struct parameter_server *ps, enum control kind, const int64_t *words, size_t count, struct error *e)
 {
     int rc;
 
@@ -407,9 +408,14 @@ static void parameter_server_release(struct strategy *s)
 }
 
 static const struct strategy_operations operations = {
-    .step_begin = parameter_server_step_begin, .ready = parameter_server_ready,
-    .step_end = parameter_server_step_end, .collect = parameter_server_collect, .serve = parameter_server_serve,
-    .finish = parameter_server_finish, .report = parameter_server_report, .free = parameter_server_release,
+    .step_begin = parameter_server_step_begin,
+    .ready = parameter_server_ready,
+    .step_end = parameter_server_step_end,
+    .collect = parameter_server_collect,
+    .serve = parameter_server_serve,
+    .finish = parameter_server_finish,
+    .report = parameter_server_report,
+    .free = parameter_server_release,
 };
 
 static int worker_side_new(struct parameter_server *ps, struct error *e)
@@ -450,8 +456,9 @@ static int place(struct parameter_server *ps, struct error *e)
         rc = packing_make(&ps->packings[j], &ps->placement, j, limit ? limit : 1, e);
         if (rc == OK && (ps->packings[j].packet_count > PACKETS_MAX || limit > INT_MAX / sizeof(real) / 2 ||
                          packed_state_of(s->optimizer, &ps->packings[j]).length > INT_MAX / sizeof(real)))
-            rc = error_set(e, ERR_ARG, "--bucket-bytes %zu: a server would send %zu packets; use 1 to %d of at most "
-                           "1 GiB", s->options.bucket_bytes, ps->packings[j].packet_count, PACKETS_MAX);
+            rc = error_set(e, ERR_ARG,
+                           "--bucket-bytes %zu: a server would send %zu packets; use 1 to %d of at most 1 GiB",
+                           s->options.bucket_bytes, ps->packings[j].packet_count, PACKETS_MAX);
     }
     return rc;
 }
@@ -461,9 +468,16 @@ static int server_side_new(struct parameter_server *ps, struct error *e)
     const struct strategy *s = &ps->base;
     const int server = world_rank(s->world) - s->workers;
     const struct server_setup setup = {
-        .world = s->world, .optimizer = s->optimizer, .network = s->network, .packing = &ps->packings[server],
-        .workers = s->workers, .servers = ps->servers, .server = server, .synchronous = s->options.synchronous,
-        .first_step = s->options.first_step, .max_steps = s->options.max_steps,
+        .world = s->world,
+        .optimizer = s->optimizer,
+        .network = s->network,
+        .packing = &ps->packings[server],
+        .workers = s->workers,
+        .servers = ps->servers,
+        .server = server,
+        .synchronous = s->options.synchronous,
+        .first_step = s->options.first_step,
+        .max_steps = s->options.max_steps,
     };
 
     return server_loop_new(&ps->server, &setup, e);
@@ -533,8 +547,10 @@ static int parameter_server_workers(const struct strategy_options *options, int 
     const int servers = (int)own_options(options)->servers;
 
     if (ranks <= servers)
-        return error_set(e, ERR_ARG, "%d rank%s with --servers %d leaves zero ranks as workers; start at least %d "
-                         "ranks (mpirun -n %d)", ranks, ranks == 1 ? "" : "s", servers, servers + 1, servers + 1);
+        return error_set(
+            e, ERR_ARG,
+            "%d rank%s with --servers %d leaves zero ranks as workers; start at least %d ranks (mpirun -n %d)", ranks,
+            ranks == 1 ? "" : "s", servers, servers + 1, servers + 1);
     return ranks - servers;
 }
 
@@ -548,7 +564,12 @@ static void parameter_server_describe(const struct strategy_options *options, in
 }
 
 const struct strategy_kind strategy_parameter_server = {
-    .name = "ps", .help = "on workers, with the last ranks as parameter servers", .exclusive = "async",
-    .options = parameter_server_rows, .resolve = parameter_server_resolve, .workers = parameter_server_workers,
-    .describe = parameter_server_describe, .start = parameter_server_start,
+    .name = "ps",
+    .help = "on workers, with the last ranks as parameter servers",
+    .exclusive = "async",
+    .options = parameter_server_rows,
+    .resolve = parameter_server_resolve,
+    .workers = parameter_server_workers,
+    .describe = parameter_server_describe,
+    .start = parameter_server_start,
 };

@@ -29,8 +29,12 @@ int strategy_start(struct strategy **out, struct world *w, const struct strategy
                    uint64_t fingerprint, struct error *e)
 {
     struct strategy common = {
-        .world = w, .optimizer = o, .network = optimizer_network(o), .options = *options,
-        .workers = options->kind->workers(options, world_size(w), e), .global_step = options->first_step,
+        .world = w,
+        .optimizer = o,
+        .network = optimizer_network(o),
+        .options = *options,
+        .workers = options->kind->workers(options, world_size(w), e),
+        .global_step = options->first_step,
         .more = options->first_step < options->max_steps,
     };
     int rc;

@@ -45,11 +45,11 @@ struct strategy_options {
 };
 
 struct strategy_report {
-    double bytes_step;      /* bytes per step from this rank to others: sent, or read by them in shared memory */
-    double waited;          /* seconds that this rank waited for others */
-    double staleness_mean;  /* asynchronous: updates between a worker's pull and its push; else 0 */
+    double bytes_step;     /* bytes per step from this rank to others: sent, or read by them in shared memory */
+    double waited;         /* seconds that this rank waited for others */
+    double staleness_mean; /* asynchronous: updates between a worker's pull and its push; else 0 */
     int64_t staleness_max;
-    const char *transport;  /* "none", "shared memory", "messages"; static */
+    const char *transport; /* "none", "shared memory", "messages"; static */
 };
 
 struct strategy;
@@ -75,7 +75,8 @@ struct strategy_operations {
     void (*free)(struct strategy *s);
 };
 
-struct strategy { /* common part; the operations' own structs begin with it */
+/* common part; the operations' own structs begin with it */
+struct strategy {
     const struct strategy_operations *operations;
     struct world *world;
     struct optimizer *optimizer;
@@ -107,8 +108,8 @@ struct strategy_kind {
 
 /* The table: a row is the name of a file in this folder, and of its strategy_NAME. The first is the default. */
 #define STRATEGIES(ROW) \
-    ROW(single)         \
-    ROW(allreduce)      \
+    ROW(single) \
+    ROW(allreduce) \
     ROW(parameter_server)
 
 #define STRATEGY_DECLARATION(name) extern const struct strategy_kind strategy_##name;

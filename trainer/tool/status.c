@@ -103,7 +103,9 @@ static void put_number(struct buffer *b, const char *name, double value, int kno
 static void add_json(struct job *j, const char *directory, const struct training_status *s)
 {
     static const char *const alive[] = {
-        [PROCESS_LIVES] = "true", [PROCESS_GONE] = "false", [PROCESS_ELSEWHERE] = "null",
+        [PROCESS_LIVES] = "true",
+        [PROCESS_GONE] = "false",
+        [PROCESS_ELSEWHERE] = "null",
     };
     const struct training_state *t = &s->state;
     struct buffer *b = &j->runs;
@@ -183,7 +185,8 @@ int command_status(int argc, char **argv)
         { .kind = OPTION_FLAG, .name = "json", .value = &j.json, .help = "Print one JSON document." },
     };
     const struct options options = {
-        .program = "trainer status", .usage = "[--json] CKPT...",
+        .program = "trainer status",
+        .usage = "[--json] CKPT...",
         .summary = "Show, for each checkpoint directory or those below a directory, whether its training is running, "
                    "how far and how fast it is, and when it will be done. Only training.json is read, and nothing is "
                    "changed. State: running, finished, stopped (by a signal, everything saved), failed, died (its "
@@ -191,8 +194,10 @@ int command_status(int argc, char **argv)
                    "Saved: the step of the newest checkpoint. Exit status: 0 all is well, 1 a training failed, died or "
                    "is silent, 2 wrong usage or no training found.",
         .examples = "  trainer status ckpt\n  trainer status --json runs | jq '.runs[].seconds_left'\n",
-        .table = table, .count = sizeof table / sizeof *table,
-        .least = 1, .wanted = "which checkpoint directory?",
+        .table = table,
+        .count = sizeof table / sizeof *table,
+        .least = 1,
+        .wanted = "which checkpoint directory?",
     };
     struct error e = { 0 };
     int count = 0, rc, wrong = 0;

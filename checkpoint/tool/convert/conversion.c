@@ -6,8 +6,8 @@ void conversion_leave_out(struct conversion *c, const struct source_tensor *tens
 {
     struct error e = { 0 };
 
-    error_set(&e, ERR_ARG, "%s: tensor %s is left out: %s cannot store %s", c->source.path, tensor->name,
-              format, tensor->type_name);
+    error_set(&e, ERR_ARG, "%s: tensor %s is left out: %s cannot store %s", c->source.path, tensor->name, format,
+              tensor->type_name);
     output_fail(&c->out, &e);
     c->left_out++;
 }

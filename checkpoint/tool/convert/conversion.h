@@ -7,10 +7,10 @@
 #include "checkpoint/tool/source.h"
 
 struct conversion {
-    struct output out;       /* for the report; the tensors go to `to` */
+    struct output out; /* for the report; the tensors go to `to` */
     struct selection tensors;
     struct source source;
-    const char *to;          /* prefix, file or directory */
+    const char *to; /* prefix, file or directory */
     int force;
     uint64_t written, bytes; /* tensors, and their bytes */
     uint64_t left_out;       /* tensors that could not be written, each reported */

@@ -39,8 +39,10 @@ static void leave_out_slice(void *context, const struct tensor_entry *slice)
  * "model.ckpt-700" does. */
 static const char *format_of(const char *to, struct error *e)
 {
-    static const char *const others[] = { ".pt", ".pth", ".bin", ".pkl", ".h5", ".hdf5", ".keras", ".onnx", ".pb",
-                                          ".npy", ".npz", ".json", ".csv", ".txt", ".zip", ".gz", ".tar", ".index" };
+    static const char *const others[] = {
+        ".pt",  ".pth", ".bin",  ".pkl", ".h5",  ".hdf5", ".keras", ".onnx", ".pb",
+        ".npy", ".npz", ".json", ".csv", ".txt", ".zip",  ".gz",    ".tar",  ".index"
+    };
     const char *ending = strrchr(file_base_name(to), '.');
     struct stat st;
     int directory = stat(to, &st) == 0 && S_ISDIR(st.st_mode);
@@ -58,8 +60,10 @@ static const char *format_of(const char *to, struct error *e)
     }
     for (size_t i = 0; ending && i < sizeof others / sizeof *others; i++)
         if (strcasecmp(ending, others[i]) == 0) {
-            error_set(e, ERR_ARG, "%s: unknown extension '%s'; use NAME.safetensors, DIR/ for .npy files or the "
-                      "prefix of a TensorFlow checkpoint, or choose the format with --to", to, ending);
+            error_set(e, ERR_ARG,
+                      "%s: unknown extension '%s'; use NAME.safetensors, DIR/ for .npy files or the prefix of a "
+                      "TensorFlow checkpoint, or choose the format with --to",
+                      to, ending);
             return NULL;
         }
     return "bundle";
@@ -111,27 +115,31 @@ int command_convert(int argc, char **argv)
     struct conversion c = { .force = 0 };
     const char *format = NULL;
     struct option table[] = {
-        { OPTION_CHOICE, 0, "to", &format, .help = "Write this format (default: " CONVERT_FORMATS(FORMAT_WHEN)
-          "else bundle, a TensorFlow checkpoint)",
+        { OPTION_CHOICE, 0, "to", &format,
+          .help = "Write this format (default: " CONVERT_FORMATS(FORMAT_WHEN) "else bundle, a TensorFlow checkpoint)",
           .choices = &CONVERT_FORMATS(FORMAT_CHOICE)[1] },
         COMMAND_TENSOR_OPTION(c.tensors),
         { OPTION_FLAG, 'f', "force", &c.force, .help = "Overwrite existing files" },
         OUTPUT_JSON_OPTION(c.out),
     };
     const struct options options = {
-        .program = "checkpoint convert", .usage = "[OPTION...] SOURCE DESTINATION",
-        .summary = "Convert a checkpoint to another format: a TensorFlow checkpoint (DESTINATION is its prefix), a "
-                   "safetensors file, or a directory with a NumPy file for each tensor ('/' in a name becomes '.'). "
-                   "Slices of partitioned variables are joined. Types that safetensors lacks are stored as bytes and "
-                   "named in its metadata, so that converting back restores them; in .npy files, bfloat16 and float8 "
-                   "become float32. Status 1: some tensors were left out, some strings lost trailing zero bytes, or "
-                   "--tensor matched nothing; 2: usage, or an error while reading or writing: nothing was written, "
-                   "except perhaps some .npy files.",
+        .program = "checkpoint convert",
+        .usage = "[OPTION...] SOURCE DESTINATION",
+        .summary =
+            "Convert a checkpoint to another format: a TensorFlow checkpoint (DESTINATION is its prefix), a "
+            "safetensors file, or a directory with a NumPy file for each tensor ('/' in a name becomes '.'). Slices of "
+            "partitioned variables are joined. Types that safetensors lacks are stored as bytes and named in its "
+            "metadata, so that converting back restores them; in .npy files, bfloat16 and float8 become float32. "
+            "Status 1: some tensors were left out, some strings lost trailing zero bytes, or --tensor matched nothing; "
+            "2: usage, or an error while reading or writing: nothing was written, except perhaps some .npy files.",
         .examples = "  checkpoint convert ckpt/model.ckpt-700 model.safetensors\n"
                     "  checkpoint convert model.safetensors ckpt/model.ckpt-0\n"
                     "  checkpoint convert ckpt arrays/ --tensor '*/weights'\n",
-        .table = table, .count = sizeof table / sizeof *table,
-        .least = 2, .most = 2, .wanted = "name a source and a destination;",
+        .table = table,
+        .count = sizeof table / sizeof *table,
+        .least = 2,
+        .most = 2,
+        .wanted = "name a source and a destination;",
     };
     struct error e = { 0 };
     int count = 0, status, rc = options_parse(&options, argc, argv, &count, &e);

@@ -30,10 +30,10 @@ struct convert_npy_writing {
 static const char *description(int type, int *widen)
 {
     static const char *const names[] = {
-        [1] = "<f4", [2] = "<f8", [3] = "<i4", [4] = "|u1", [5] = "<i2", [6] = "|i1", [8] = "<c8", [9] = "<i8",
-        [10] = "|b1", [11] = "|i1", [12] = "|u1", [13] = "<i4", [14] = "<f4", [15] = "<i2", [16] = "<u2",
-        [17] = "<u2", [18] = "<c16", [19] = "<f2", [22] = "<u4", [23] = "<u8", [24] = "<f4", [25] = "<f4",
-        [26] = "<f4", [27] = "<f4", [28] = "<f4", [29] = "|i1", [30] = "|u1",
+        [1] = "<f4",  [2] = "<f8",  [3] = "<i4",   [4] = "|u1",  [5] = "<i2",  [6] = "|i1",  [8] = "<c8",
+        [9] = "<i8",  [10] = "|b1", [11] = "|i1",  [12] = "|u1", [13] = "<i4", [14] = "<f4", [15] = "<i2",
+        [16] = "<u2", [17] = "<u2", [18] = "<c16", [19] = "<f2", [22] = "<u4", [23] = "<u8", [24] = "<f4",
+        [25] = "<f4", [26] = "<f4", [27] = "<f4",  [28] = "<f4", [29] = "|i1", [30] = "|u1",
     };
 
     *widen = type == TENSOR_BFLOAT16 || (type >= 24 && type <= 30);
@@ -124,8 +124,10 @@ static void tell_shortened(struct conversion *c, const struct source_tensor *ten
         ending += strings[i].length && !strings[i].bytes[strings[i].length - 1];
     if (!ending)
         return;
-    error_set(&e, ERR_ARG, "%s: tensor %s: %zu of %llu strings end in zero bytes, which NumPy drops; convert to "
-              "safetensors to keep them", c->source.path, tensor->name, ending, (unsigned long long)tensor->elements);
+    error_set(
+        &e, ERR_ARG,
+        "%s: tensor %s: %zu of %llu strings end in zero bytes, which NumPy drops; convert to safetensors to keep them",
+        c->source.path, tensor->name, ending, (unsigned long long)tensor->elements);
     output_fail(&c->out, &e);
     c->shortened++;
 }
@@ -143,8 +145,10 @@ static int write_strings(struct conversion *c, struct convert_npy_writing *x, st
     for (size_t i = 0; i < count; i++)
         width = strings[i].length > width ? strings[i].length : width;
     if (count && width > STRINGS_MAX / count)
-        rc = error_set(e, ERR_ARG, "%s: tensor %s: %zu strings of up to %zu bytes are too large for one array; select "
-                       "other tensors with --tensor", c->source.path, x->tensor->name, count, width);
+        rc = error_set(e, ERR_ARG,
+                       "%s: tensor %s: %zu strings of up to %zu bytes are too large for one array; select other "
+                       "tensors with --tensor",
+                       c->source.path, x->tensor->name, count, width);
     else if (!(cell = malloc(width)))
         rc = error_memory(e, c->source.path, "for tensor %s", x->tensor->name);
     snprintf(descr, sizeof descr, "|S%zu", width);
@@ -162,8 +166,8 @@ static int write_strings(struct conversion *c, struct convert_npy_writing *x, st
     return rc;
 }
 
-static int write_tensor(struct conversion *c, const struct source_tensor *tensor, const char *name,
-                        const char *descr, int widen, struct error *e)
+static int write_tensor(struct conversion *c, const struct source_tensor *tensor, const char *name, const char *descr,
+                        int widen, struct error *e)
 {
     struct convert_npy_writing x = { .widen = widen, .tensor = tensor };
     char path[PATH_MAX], temporary[PATH_MAX];

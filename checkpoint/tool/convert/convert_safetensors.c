@@ -45,8 +45,9 @@ static int describe(struct convert_safetensors_writing *x, const struct source_t
     struct buffer hint = BUFFER_EMPTY;
     int rc = 1, as = source_kept_as(tensor->type);
 
-    *out = (struct safetensors_tensor){ .name = tensor->name, .name_length = tensor->name_length,
-                                        .rank = tensor->rank, .shape = tensor->shape };
+    *out = (struct safetensors_tensor){
+        .name = tensor->name, .name_length = tensor->name_length, .rank = tensor->rank, .shape = tensor->shape
+    };
     if (tensor->section && !tensor->type) {
         out->dtype = tensor->section->dtype; /* F4 and such, from one safetensors file to another */
         return 1;
@@ -73,8 +74,8 @@ static int describe(struct convert_safetensors_writing *x, const struct source_t
         out->shape = shape;
         rc = shape ? 1 : ERR_NOMEM;
     }
-    if (rc == 1 && (!buffer_ok(&hint) || add_pair(x, SOURCE_HINT, tensor->name, tensor->name_length,
-                                                  buffer_text(&hint), hint.length) != OK)) {
+    if (rc == 1 && (!buffer_ok(&hint) || add_pair(x, SOURCE_HINT, tensor->name, tensor->name_length, buffer_text(&hint),
+                                                  hint.length) != OK)) {
         free(out->memory);
         rc = ERR_NOMEM;
     }

@@ -76,16 +76,15 @@ static int write_table(const struct classification *c, const char *const *names,
     int rc;
 
     put_table(c, names, &b);
-    rc = buffer_ok(&b) ? eventlog_writer_text(writer, "confusion_matrix/table", step, wall_time, buffer_text(&b), NULL,
-                                              error)
-                       : metric_no_memory(error);
+    rc = buffer_ok(&b)
+             ? eventlog_writer_text(writer, "confusion_matrix/table", step, wall_time, buffer_text(&b), NULL, error)
+             : metric_no_memory(error);
     buffer_release(&b);
     return rc;
 }
 
 static int confusion_write(const struct classification *c, const int64_t *cells, const char *const *names,
-                           struct eventlog_writer *writer, int64_t step, double wall_time,
-                           struct eventlog_error *error)
+                           struct eventlog_writer *writer, int64_t step, double wall_time, struct eventlog_error *error)
 {
     int rc = write_image(c, names, writer, step, wall_time, error);
 

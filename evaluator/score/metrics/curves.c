@@ -17,7 +17,7 @@ static size_t curves_cells(int classes)
 
 static size_t row(int of_class, int classes, int class)
 {
-    return ((size_t)of_class * (size_t)classes + (size_t)class) * T;
+    return ((size_t)of_class * (size_t)classes + (size_t) class) * T;
 }
 
 static void curves_count(const struct metric_example *x, int64_t *cells)
@@ -54,7 +54,9 @@ static int curves_write(const struct classification *c, const int64_t *cells, co
 {
     double counts[4 * T];
     const struct eventlog_pr_counts curve = {
-        .true_positives = counts, .false_positives = counts + T, .true_negatives = counts + 2 * T,
+        .true_positives = counts,
+        .false_positives = counts + T,
+        .true_negatives = counts + 2 * T,
         .false_negatives = counts + 3 * T,
     };
     int rc = EVENTLOG_OK;
@@ -70,5 +72,8 @@ static int curves_write(const struct classification *c, const int64_t *cells, co
 }
 
 const struct metric metric_curves = {
-    .of_classes = 1, .cells = curves_cells, .count = curves_count, .write = curves_write,
+    .of_classes = 1,
+    .cells = curves_cells,
+    .count = curves_count,
+    .write = curves_write,
 };

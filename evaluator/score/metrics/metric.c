@@ -7,8 +7,12 @@
 const struct metric *const metric_table[METRIC_COUNT] = { METRICS(METRIC_ADDRESS) };
 
 #define METRIC_CHOICE(name) { #name, 1u << METRIC_##name },
-static const struct { const char *name; unsigned bits; } words[] = {
-    METRICS(METRIC_CHOICE) { "hparams", METRIC_SETTINGS }, { "all", METRIC_ALL },
+static const struct {
+    const char *name;
+    unsigned bits;
+} words[] = {
+    METRICS(METRIC_CHOICE){ "hparams", METRIC_SETTINGS },
+    { "all", METRIC_ALL },
 };
 
 unsigned metric_choice(const char *text)

@@ -22,14 +22,16 @@ struct metric_example {
     int32_t label, predicted;
 };
 
-struct metric_evaluation { /* the results of one evaluation; all borrowed */
+/* the results of one evaluation; all borrowed */
+struct metric_evaluation {
     const struct classification *counts;
     const char *const *names; /* (classes) names usable in tags */
     const struct runner_job *job;
-    double begin, scored;     /* monotonic seconds when the evaluation and the scoring began */
+    double begin, scored; /* monotonic seconds when the evaluation and the scoring began */
 };
 
-struct metric { /* all may be 0 and NULL */
+/* all may be 0 and NULL */
+struct metric {
     int of_classes; /* 1: has results per class, of which there may be too many */
     /* The number of integers counted, and the call that counts one example. Exact, so separate counts add up. */
     size_t (*cells)(int classes);
@@ -45,10 +47,10 @@ struct metric { /* all may be 0 and NULL */
 
 /* The table: a row is the word for --metrics, the name of a file in this folder, and of its metric_NAME. */
 #define METRICS(ROW) \
-    ROW(top5)        \
-    ROW(classes)     \
-    ROW(confusion)   \
-    ROW(curves)      \
+    ROW(top5) \
+    ROW(classes) \
+    ROW(confusion) \
+    ROW(curves) \
     ROW(speed)
 
 #define METRIC_DECLARATION(name) extern const struct metric metric_##name;

@@ -16,10 +16,11 @@ struct work {
     struct export x;
     const struct export_format *format;
     struct export_run run;
-    struct made { /* per series: its prefix and whether it is wanted */
+    /* per series: its prefix and whether it is wanted */
+    struct made {
         struct buffer prefix;
         int known, wanted;
-    } *made;
+    } * made;
     size_t made_count;
     int streaming;
 };
@@ -321,9 +322,7 @@ static int write_log(struct scan *s, const struct export_options *a, struct erro
     if (w.format->start)
         rc = w.format->start(&w.x, e);
     if (rc == OK)
-        rc = w.format->runs    ? export_runs(&w, e)
-             : w.format->point ? export_points(&w, e)
-                               : export_series(&w, e);
+        rc = w.format->runs ? export_runs(&w, e) : w.format->point ? export_points(&w, e) : export_series(&w, e);
     log_progress_end(&s->log);
     status = rc == OK ? scan_status(s, w.x.points > 0) : EXIT_USAGE;
     if (w.format->finish) {

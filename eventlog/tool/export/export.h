@@ -16,22 +16,23 @@ struct export_run {
     struct scalar_run scalars; /* only the series that are wanted have points */
 };
 
-struct export {
+struct export
+{
     const struct export_options *options;
-    struct output *out; /* NULL for a format that opens files itself */
-    const char *run;    /* the current run */
-    uint64_t points;    /* written so far */
-    uint64_t skipped;   /* values read that are not points */
-    int failed;         /* something could not be read, so the file of -o must not be committed */
-    uint64_t unread;    /* values that a format should have written but could not read */
-    const void *own;    /* the options that are this format's alone */
+    struct output *out;                  /* NULL for a format that opens files itself */
+    const char *run;                     /* the current run */
+    uint64_t points;                     /* written so far */
+    uint64_t skipped;                    /* values read that are not points */
+    int failed;                          /* something could not be read, so the file of -o must not be committed */
+    uint64_t unread;                     /* values that a format should have written but could not read */
+    const void *own;                     /* the options that are this format's alone */
     int float32_short, tsv, step_string; /* taken from the options */
-    char between;         /* two fields of a line, */
-    const char *line_end; /* and behind the last */
+    char between;                        /* two fields of a line, */
+    const char *line_end;                /* and behind the last */
     enum export_duplicate duplicate;
     enum export_nonfinite nonfinite;
     enum time_style time;
-    void *state;        /* the format's own, from its start to its finish */
+    void *state; /* the format's own, from its start to its finish */
 };
 
 /* Appends text with U+FFFD for each byte that is not UTF-8. */

@@ -67,17 +67,17 @@ struct export_format {
 
 /* The table: a row is the end of a format_NAME, in the order of --help. */
 #define EXPORT_FORMATS(ROW) \
-    ROW(csv)                \
-    ROW(wide)               \
-    ROW(json)               \
-    ROW(jsonl)              \
-    ROW(jsonl_series)       \
-    ROW(tb_csv)             \
-    ROW(tb_json)            \
-    ROW(reduce)             \
-    ROW(prom)               \
-    ROW(sqlite)             \
-    ROW(histograms)         \
+    ROW(csv) \
+    ROW(wide) \
+    ROW(json) \
+    ROW(jsonl) \
+    ROW(jsonl_series) \
+    ROW(tb_csv) \
+    ROW(tb_json) \
+    ROW(reduce) \
+    ROW(prom) \
+    ROW(sqlite) \
+    ROW(histograms) \
     ROW(media)
 
 #define EXPORT_FORMAT_ONE(name) +1

@@ -7,12 +7,11 @@
 #include <stdio.h>
 #include <string.h>
 
-static const char examples[] =
-    "  eventlog export logs -o points.csv\n"
-    "  eventlog export logs --format=wide --tag='loss*' --run='*/eval' --columns=first\n"
-    "  eventlog export logs --format=jsonl --order=file | jq -c 'select(.step > 100)'\n"
-    "  eventlog export logs --format=reduce --run='seed-*' --ops=mean,std -o mean.csv\n"
-    "  eventlog export logs --format=prom -f -o /var/lib/node_exporter/training.prom\n";
+static const char examples[] = "  eventlog export logs -o points.csv\n"
+                               "  eventlog export logs --format=wide --tag='loss*' --run='*/eval' --columns=first\n"
+                               "  eventlog export logs --format=jsonl --order=file | jq -c 'select(.step > 100)'\n"
+                               "  eventlog export logs --format=reduce --run='seed-*' --ops=mean,std -o mean.csv\n"
+                               "  eventlog export logs --format=prom -f -o /var/lib/node_exporter/training.prom\n";
 
 #define FORMAT_ADDRESS(name) &format_##name,
 static const struct export_format *const formats[] = { EXPORT_FORMATS(FORMAT_ADDRESS) };
@@ -141,48 +140,64 @@ static void make_table(struct table *t, const struct option *common, size_t coun
         }
 }
 
-int export_options_parse(struct export_options *a, struct scan *s, int argc, char **argv, int *paths,
-                         struct error *e)
+int export_options_parse(struct export_options *a, struct scan *s, int argc, char **argv, int *paths, struct error *e)
 {
     const struct option common[] = {
         OUTPUT_OPTIONS(a->to, NULL, "", ""), /* --format: made of the table of formats */
-        { OPTION_TEXT, 0, "media", &a->media, "DIR", .help = "Extract images, audio clips, texts and arrays as files "
-          "DIR/RUN/TAG/STEP/INDEX.EXT instead of exporting points, and print a list of them" },
-        { OPTION_TEXT, 0, "kinds", &a->kinds, "LIST", .help = "With --media: extract only these kinds, a list of "
-          "images, audio, text and tensors (default: all)" },
-        SCAN_RUN_OPTION(*s), SCAN_TAG_OPTION(*s),
+        { OPTION_TEXT, 0, "media", &a->media, "DIR",
+          .help = "Extract images, audio clips, texts and arrays as files DIR/RUN/TAG/STEP/INDEX.EXT instead of "
+                  "exporting points, and print a list of them" },
+        { OPTION_TEXT, 0, "kinds", &a->kinds, "LIST",
+          .help = "With --media: extract only these kinds, a list of images, audio, text and tensors (default: all)" },
+        SCAN_RUN_OPTION(*s),
+        SCAN_TAG_OPTION(*s),
         POINT_RANGE_OPTIONS(a->range),
         SCAN_VIEW_OPTION(a->view),
-        { OPTION_CHOICE, 0, "order", &a->order, .help = "Sort by run, tag and step, or keep the order of the files, "
-          "which needs little memory (default step)", .choices = "step|file" },
-        { OPTION_CHOICE, 0, "dup", &a->duplicate, .help = ": Choose which of several points at the same step to use "
-          "(default last; reduce: error)", .choices = "last|first|mean|error" },
-        { OPTION_CHOICE, 0, "float32", &a->float32, .help = "Write float32 values with all the digits of a double, or "
-          "with the few digits that a float32 needs (default exact)", .choices = "exact|short" },
-        { OPTION_CHOICE, 0, "nonfinite", &a->nonfinite, .help = "Write NaN and infinities as text or as null (JSON "
-          "only), or leave these points out (default string)", .choices = "string|null|drop" },
-        { OPTION_CHOICE, 0, "step", &a->step, .help = ": Write steps as text, for readers that round numbers "
-          "beyond 2^53 (default number)", .choices = "number|string" },
+        { OPTION_CHOICE, 0, "order", &a->order,
+          .help = "Sort by run, tag and step, or keep the order of the files, which needs little memory (default step)",
+          .choices = "step|file" },
+        { OPTION_CHOICE, 0, "dup", &a->duplicate,
+          .help = ": Choose which of several points at the same step to use (default last; reduce: error)",
+          .choices = "last|first|mean|error" },
+        { OPTION_CHOICE, 0, "float32", &a->float32,
+          .help = "Write float32 values with all the digits of a double, or with the few digits that a float32 needs "
+                  "(default exact)",
+          .choices = "exact|short" },
+        { OPTION_CHOICE, 0, "nonfinite", &a->nonfinite,
+          .help = "Write NaN and infinities as text or as null (JSON only), or leave these points out (default string)",
+          .choices = "string|null|drop" },
+        { OPTION_CHOICE, 0, "step", &a->step,
+          .help = ": Write steps as text, for readers that round numbers beyond 2^53 (default number)",
+          .choices = "number|string" },
         TIME_OPTION(a->time, "; with wide, add a column for them"),
-        { OPTION_FLAG, 0, "tsv", &a->tsv, .help = ": Separate fields with tabs and escape with backslashes "
-          "instead of quotes" },
+        { OPTION_FLAG, 0, "tsv", &a->tsv,
+          .help = ": Separate fields with tabs and escape with backslashes instead of quotes" },
         { OPTION_FLAG, 0, "crlf", &a->crlf, .help = ": End lines with CR LF" },
-        { OPTION_CHOICE, 0, "columns", &a->columns, .help = ": Order tags by name or by first appearance (default "
-          "name; reduce: first)", .choices = "name|first" },
+        { OPTION_CHOICE, 0, "columns", &a->columns,
+          .help = ": Order tags by name or by first appearance (default name; reduce: first)",
+          .choices = "name|first" },
     };
     struct table t;
     struct options options = {
-        .program = "eventlog export", .usage = "[OPTION...] PATH...",
+        .program = "eventlog export",
+        .usage = "[OPTION...] PATH...",
         .summary = "Write the scalar points of event files in another format, every number exactly. Damaged records "
                    "are skipped and reported. Exit status: 0 done; 1 nothing matched, or damage; 2 usage or I/O.",
-        .examples = examples, .table = t.rows,
-        .least = 1, .wanted = "no PATH given;",
+        .examples = examples,
+        .table = t.rows,
+        .least = 1,
+        .wanted = "no PATH given;",
     };
     int rc;
 
     *a = (struct export_options){
-        .view = "all", .order = "step", .float32 = "exact", .nonfinite = "string", .step = "number",
-        .kinds = "images,audio,text,tensors", .range = POINT_RANGE_ALL,
+        .view = "all",
+        .order = "step",
+        .float32 = "exact",
+        .nonfinite = "string",
+        .step = "number",
+        .kinds = "images,audio,text,tensors",
+        .range = POINT_RANGE_ALL,
     };
     make_table(&t, common, sizeof common / sizeof *common, a);
     options.count = t.count;

@@ -9,9 +9,9 @@
 #include "eventlog/tool/scan.h"
 
 struct export_options {
-    const char *log; /* the first path */
-    struct output_options to; /* its format may be "media", too */
-    const struct export_format *format; /* the same */
+    const char *log;                            /* the first path */
+    struct output_options to;                   /* its format may be "media", too */
+    const struct export_format *format;         /* the same */
     struct export_own own[EXPORT_FORMAT_COUNT]; /* by its row in the table */
     const void *format_own;                     /* of `format` */
     const char *view, *duplicate, *order, *float32, *columns, *nonfinite, *step, *media, *kinds, *time;
@@ -21,7 +21,6 @@ struct export_options {
 
 /* scan_begin() with argv into *a, and the globs into *s. OPTIONS_RUN with the paths in argv[1..*paths], OPTIONS_DONE,
  * or ERR_ARG: also for an option that the format does not know. */
-int export_options_parse(struct export_options *a, struct scan *s, int argc, char **argv, int *paths,
-                         struct error *e);
+int export_options_parse(struct export_options *a, struct scan *s, int argc, char **argv, int *paths, struct error *e);
 
 #endif

@@ -23,7 +23,7 @@ void export_utf8(struct buffer *out, const char *text, size_t n)
 static void tsv_field(struct buffer *out, const char *text, size_t n)
 {
     for (size_t i = 0, from = 0; i <= n; i++) {
-        const char *escape = i == n          ? ""
+        const char *escape = i == n            ? ""
                              : text[i] == '\t' ? "\\t"
                              : text[i] == '\n' ? "\\n"
                              : text[i] == '\r' ? "\\r"
@@ -119,7 +119,11 @@ static void csv_point(struct export *x, const struct buffer *prefix, const struc
 }
 
 const struct export_format format_csv = {
-    .name = "csv", .help = "a row or object for each point", .extensions = "csv tsv",
+    .name = "csv",
+    .help = "a row or object for each point",
+    .extensions = "csv tsv",
     .takes = "order=file view nonfinite time float32 tsv crlf",
-    .begin = csv_begin, .prefix = export_prefix, .point = csv_point,
+    .begin = csv_begin,
+    .prefix = export_prefix,
+    .point = csv_point,
 };

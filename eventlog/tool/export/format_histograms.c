@@ -12,8 +12,8 @@ static int histograms_start(struct export *x, struct error *e)
 {
     if (!(x->state = calloc(1, sizeof(struct value_list))))
         return error_memory(e, NULL, "for histograms");
-    output_text(x->out, x->tsv ? "run\ttag\tstep\tleft\tright\tcount\twall_time"
-                               : "run,tag,step,left,right,count,wall_time");
+    output_text(x->out,
+                x->tsv ? "run\ttag\tstep\tleft\tright\tcount\twall_time" : "run,tag,step,left,right,count,wall_time");
     output_text(x->out, x->line_end);
     return OK;
 }

@@ -70,12 +70,19 @@ static void json_end(struct export *x)
 }
 
 const struct export_format format_jsonl = {
-    .name = "jsonl", .help = "a row or object for each point", .extensions = "jsonl ndjson",
+    .name = "jsonl",
+    .help = "a row or object for each point",
+    .extensions = "jsonl ndjson",
     .takes = "order=file view nonfinite nonfinite=null time step float32",
-    .prefix = prefix, .point = jsonl_point,
+    .prefix = prefix,
+    .point = jsonl_point,
 };
 const struct export_format format_json = {
-    .name = "json", .help = "a row or object for each point", .extensions = "json",
+    .name = "json",
+    .help = "a row or object for each point",
+    .extensions = "json",
     .takes = "order=file view nonfinite nonfinite=null time step float32",
-    .prefix = prefix, .point = json_point, .end = json_end,
+    .prefix = prefix,
+    .point = json_point,
+    .end = json_end,
 };

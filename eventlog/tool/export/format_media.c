@@ -83,7 +83,7 @@ static int add_file(struct export *x, const struct scalar_series *s, const struc
 static int npy_header(const struct tensor_content *t, struct buffer *out)
 {
     static const char *const types[] = {
-        [1] = "<f4", [2] = "<f8", [3] = "<i4", [4] = "|u1", [5] = "<i2", [6] = "|i1", [8] = "<c8", [9] = "<i8",
+        [1] = "<f4",  [2] = "<f8",  [3] = "<i4",  [4] = "|u1",   [5] = "<i2",  [6] = "|i1",  [8] = "<c8",  [9] = "<i8",
         [10] = "|b1", [14] = "|V2", [17] = "<u2", [18] = "<c16", [19] = "<f2", [22] = "<u4", [23] = "<u8",
     };
     size_t length;
@@ -121,8 +121,8 @@ static int array(struct export *x, const struct scalar_series *s, const struct e
 }
 
 /* One string, which the page shows as Markdown; or the cells of a table, or a list. */
-static int text(struct export *x, const struct scalar_series *s, const struct event *event,
-                const struct event_value *v, const struct tensor_content *t, struct error *e)
+static int text(struct export *x, const struct scalar_series *s, const struct event *event, const struct event_value *v,
+                const struct tensor_content *t, struct error *e)
 {
     struct buffer all = BUFFER_EMPTY;
     int rc = OK;

@@ -78,7 +78,9 @@ static int number(const struct export *x, double v, unsigned from, char *out)
 
 static int metric(struct export *x, const struct samples *all, int which)
 {
-    static const struct { const char *name, *help; } metrics[] = {
+    static const struct {
+        const char *name, *help;
+    } metrics[] = {
         { "scalar", "Newest value of a series in an event log." },
         { "scalar_step", "Step of that value." },
         { "scalar_wall_time_seconds", "Unix time of that value." },
@@ -130,8 +132,8 @@ static size_t prom_rows(struct option *rows, void *own)
     struct prom_options *o = own;
 
     o->prefix = "tb";
-    rows[0] = (struct option){ OPTION_TEXT, 0, "prom-prefix", &o->prefix, "NAME",
-                               .help = ": Begin the names of metrics with NAME (default tb)" };
+    rows[0] = (struct option){ OPTION_TEXT, 0,      "prom-prefix",
+                               &o->prefix,  "NAME", .help = ": Begin the names of metrics with NAME (default tb)" };
     return 1;
 }
 
@@ -141,8 +143,9 @@ static int prom_check(struct export_options *o, const void *own, struct error *e
     size_t n = o->to.path ? strlen(o->to.path) : 0;
 
     if (n < 6 || strcmp(o->to.path + n - 5, ".prom") != 0)
-        return error_set(e, ERR_ARG, "--format=prom needs -o FILE.prom: Prometheus' textfile collector reads only "
-                         "files of that name, at any time");
+        return error_set(e, ERR_ARG,
+                         "--format=prom needs -o FILE.prom: Prometheus' textfile collector reads only files of that "
+                         "name, at any time");
     while (*p == '_' || (isascii((unsigned char)*p) && isalnum((unsigned char)*p)))
         p++;
     if (*p || p == prefix || isdigit((unsigned char)*prefix))
@@ -152,7 +155,15 @@ static int prom_check(struct export_options *o, const void *own, struct error *e
 }
 
 const struct export_format format_prom = {
-    .name = "prom", .help = "newest values for Prometheus", .extensions = "prom", .binary = 1,
-    .takes = "view nonfinite float32", .rows = prom_rows, .check = prom_check, .reading_order = 1,
-    .start = prom_start, .series = prom_series, .finish = prom_finish,
+    .name = "prom",
+    .help = "newest values for Prometheus",
+    .extensions = "prom",
+    .binary = 1,
+    .takes = "view nonfinite float32",
+    .rows = prom_rows,
+    .check = prom_check,
+    .reading_order = 1,
+    .start = prom_start,
+    .series = prom_series,
+    .finish = prom_finish,
 };

@@ -30,19 +30,22 @@ static const struct reduce_options *own(const struct export *x)
     return x->own;
 }
 
-struct result { /* of a tag at the current step */
+/* of a tag at the current step */
+struct result {
     size_t column;
     double wall_time; /* the latest of its points */
     unsigned present; /* 1 << operation for those that have a value */
     double values[OPERATIONS];
 };
 
-struct column { /* of a tag */
+/* of a tag */
+struct column {
     const char *tag;
     size_t length, runs; /* runs: that have it */
 };
 
-struct reduce_cursor { /* in a series with points */
+/* in a series with points */
+struct reduce_cursor {
     int64_t step; /* step of its next point: reading that from the points of 100,000 series would mean a cache miss for
                    * each */
     size_t column, run, next;
@@ -109,8 +112,9 @@ static int find_columns(struct table *t, const struct export *x, struct error *e
 
             if (!s->count)
                 continue;
-            *cursor = (struct reduce_cursor){ .series = s, .step = s->points[0].step, .run = i,
-                                              .column = export_columns_place(&all, s) };
+            *cursor = (struct reduce_cursor){
+                .series = s, .step = s->points[0].step, .run = i, .column = export_columns_place(&all, s)
+            };
             t->cursor_count++;
             t->columns[cursor->column].tag = s->tag;
             t->columns[cursor->column].length = s->tag_length;
@@ -445,13 +449,23 @@ static size_t reduce_rows(struct option *rows, void *memory)
     struct reduce_options *o = memory;
 
     o->ops = "mean,std";
-    rows[0] = (struct option){ OPTION_TEXT, 0, "ops", &o->ops, "LIST", .help = ": Compute these figures, a list of "
-                               "mean, std, min, max, median, sum, count and var (default mean,std)" };
-    rows[1] = (struct option){ OPTION_INT, 0, "min-runs", &o->min_runs, "N", .help = ": Write the steps that at least "
-                               "N runs have (default: all runs that have the tag)", .minimum = 1, .maximum = 1e9 };
+    rows[0] = (struct option){
+        OPTION_TEXT,
+        0,
+        "ops",
+        &o->ops,
+        "LIST",
+        .help = ": Compute these figures, a list of mean, std, min, max, median, sum, count and var (default mean,std)"
+    };
+    rows[1] = (struct option){
+        OPTION_INT,   0,
+        "min-runs",   &o->min_runs,
+        "N",          .help = ": Write the steps that at least N runs have (default: all runs that have the tag)",
+        .minimum = 1, .maximum = 1e9
+    };
     rows[2] = (struct option){ OPTION_FLAG, 0, "lax-tags", &o->lax_tags, .help = ": Accept tags that some runs lack" };
-    rows[3] = (struct option){ OPTION_FLAG, 0, "events", &o->events, .help = ": Write event files to DIR-mean/, "
-                               "DIR-std/ and so on; needs -o DIR/" };
+    rows[3] = (struct option){ OPTION_FLAG, 0, "events", &o->events,
+                               .help = ": Write event files to DIR-mean/, DIR-std/ and so on; needs -o DIR/" };
     return 4;
 }
 
@@ -465,6 +479,13 @@ static int reduce_check(struct export_options *o, const void *memory, struct err
 }
 
 const struct export_format format_reduce = {
-    .name = "reduce", .help = "mean and more over runs", .extensions = "csv", .takes = "view nonfinite columns dup",
-    .by_step = 1, .rows = reduce_rows, .check = reduce_check, .opens_files = 1, .runs = reduce_runs,
+    .name = "reduce",
+    .help = "mean and more over runs",
+    .extensions = "csv",
+    .takes = "view nonfinite columns dup",
+    .by_step = 1,
+    .rows = reduce_rows,
+    .check = reduce_check,
+    .opens_files = 1,
+    .runs = reduce_runs,
 };

@@ -68,7 +68,9 @@ static int series_series(struct export *x, const char *run, const struct scalar_
 }
 
 const struct export_format format_jsonl_series = {
-    .name = "jsonl-series", .help = "an object for each series", .extensions = "jsonl ndjson",
+    .name = "jsonl-series",
+    .help = "an object for each series",
+    .extensions = "jsonl ndjson",
     .takes = "order=file view nonfinite nonfinite=null float32",
     .series = series_series,
 };

@@ -87,8 +87,8 @@ static int sqlite_start(struct export *x, struct error *e)
 {
     /* The file is ours alone until it is renamed: a crash leaves nothing to recover, so there is no journal and no
      * sync. */
-    static const char begin[] = "PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; PRAGMA locking_mode = EXCLUSIVE; "
-                                "BEGIN";
+    static const char begin[] =
+        "PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; PRAGMA locking_mode = EXCLUSIVE; BEGIN";
     struct database *d = x->state = calloc(1, sizeof *d);
     int rc;
 
@@ -148,8 +148,8 @@ static int sqlite_value(struct export *x, const struct scalar_series *s, const s
     int rc = OK;
 
     if (!strcmp(s->plugin, "hparams") && !strcmp(s->tag, session) && v->metadata)
-        return value_list_add(&d->sessions, s->number, event->step, event->wall_time, v->metadata,
-                              v->metadata_length, e);
+        return value_list_add(&d->sessions, s->number, event->step, event->wall_time, v->metadata, v->metadata_length,
+                              e);
     if (strcmp(s->plugin, "text") != 0 || !export_value_text(v, &text))
         return OK;
     if (!buffer_ok(&text))

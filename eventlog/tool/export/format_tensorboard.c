@@ -134,8 +134,10 @@ static int single(struct export *x, struct output *out, struct export_run *runs,
                 series++;
             }
     if (series > 1)
-        return error_set(e, ERR_ARG, "--format=%s: %zu series are selected; select one with --run and --tag, or use "
-                         "-o DIR/ for a file each", x->options->to.format, series);
+        return error_set(
+            e, ERR_ARG,
+            "--format=%s: %zu series are selected; select one with --run and --tag, or use -o DIR/ for a file each",
+            x->options->to.format, series);
     body(x, out, one);
     x->points = one ? one->count : 0;
     return OK;
@@ -172,11 +174,19 @@ static size_t tensorboard_rows(struct option *rows, void *own)
 #define TENSORBOARD_HELP "what TensorBoard's own download of a series gives, with -o DIR/ a file for each series"
 
 const struct export_format format_tb_csv = {
-    .name = "tb-csv", .help = TENSORBOARD_HELP, .extensions = "csv", .takes = "order=file view nonfinite float32",
-    .opens_files = 1, .runs = tensorboard_runs,
+    .name = "tb-csv",
+    .help = TENSORBOARD_HELP,
+    .extensions = "csv",
+    .takes = "order=file view nonfinite float32",
+    .opens_files = 1,
+    .runs = tensorboard_runs,
 };
 const struct export_format format_tb_json = {
-    .name = "tb-json", .help = TENSORBOARD_HELP, .extensions = "json",
-    .takes = "order=file view nonfinite nonfinite=null float32", .rows = tensorboard_rows,
-    .opens_files = 1, .runs = tensorboard_runs,
+    .name = "tb-json",
+    .help = TENSORBOARD_HELP,
+    .extensions = "json",
+    .takes = "order=file view nonfinite nonfinite=null float32",
+    .rows = tensorboard_rows,
+    .opens_files = 1,
+    .runs = tensorboard_runs,
 };

@@ -6,7 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct wide_cursor { /* of one column within a run; series NULL: the run has no such tag */
+/* of one column within a run; series NULL: the run has no such tag */
+struct wide_cursor {
     const struct scalar_series *series;
     size_t next;
 };
@@ -190,6 +191,11 @@ static size_t wide_rows(struct option *rows, void *own)
 }
 
 const struct export_format format_wide = {
-    .name = "wide", .help = "a row for each step with a column for each tag", .extensions = "csv tsv",
-    .takes = "view nonfinite time float32 tsv crlf columns dup", .by_step = 1, .rows = wide_rows, .runs = wide_runs,
+    .name = "wide",
+    .help = "a row for each step with a column for each tag",
+    .extensions = "csv tsv",
+    .takes = "view nonfinite time float32 tsv crlf columns dup",
+    .by_step = 1,
+    .rows = wide_rows,
+    .runs = wide_runs,
 };

@@ -11,7 +11,7 @@ struct value_item {
     size_t series; /* scalar_series.number */
     int64_t step;
     double wall_time;
-    char *bytes;   /* length of them, a copy */
+    char *bytes; /* length of them, a copy */
     size_t length;
 };
 

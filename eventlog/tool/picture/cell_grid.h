@@ -22,10 +22,11 @@ enum { CELL_TEXT_MAX = 16 };
 struct grid_cell {
     char text[CELL_TEXT_MAX]; /* a character and what combines with it; "": a blank */
     struct cell_look look;
-    uint8_t covered;          /* by the wide character to the left */
+    uint8_t covered; /* by the wide character to the left */
 };
 
-struct cell_grid { /* all zero at first */
+/* all zero at first */
+struct cell_grid {
     struct grid_cell *cells;
     int columns, rows;
     int ascii; /* characters beyond 0x7e are put as '?' */

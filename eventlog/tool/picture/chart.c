@@ -18,11 +18,11 @@ static const char signs[] = "*+ox#@%&=$";
 static const char plain[] = "\033[0m";
 
 /* How marks look, and in ASCII. */
-static const struct { const char *sign, *ascii, *meaning; } marks[PICTURE_MARKS] = {
-    [PICTURE_NAN] = { "▲", "!", "not a number" },
-    [PICTURE_PLUS] = { "△", "^", "+inf" },
-    [PICTURE_MINUS] = { "▽", "v", "-inf" },
-    [PICTURE_ABOVE] = { "↑", "^", "above the axis" },
+static const struct {
+    const char *sign, *ascii, *meaning;
+} marks[PICTURE_MARKS] = {
+    [PICTURE_NAN] = { "▲", "!", "not a number" },     [PICTURE_PLUS] = { "△", "^", "+inf" },
+    [PICTURE_MINUS] = { "▽", "v", "-inf" },           [PICTURE_ABOVE] = { "↑", "^", "above the axis" },
     [PICTURE_BELOW] = { "↓", "v", "below the axis" },
 };
 
@@ -39,7 +39,7 @@ struct canvas {
     int label, wide, high, gutter; /* columns of the values beside the axis, of the plot, of letters beside it */
     int across, down;              /* dots */
     int lettered;
-    struct cell *cells;            /* high lines of wide + gutter */
+    struct cell *cells; /* high lines of wide + gutter */
     const struct picture_range *range;
 };
 
@@ -134,8 +134,8 @@ static void chart_draw_band(struct canvas *c, const struct picture_curve *curve)
     int last = -1;
 
     while (picture_walk_next(&below, &l, &l_mark) && picture_walk_next(&above, &h, &h_mark)) {
-        int x = chart_place_x(c, h.x), drawn = picture_draws_line(h_mark) && (picture_draws_line(l_mark) ||
-                                                                              l_mark == PICTURE_GAP);
+        int x = chart_place_x(c, h.x),
+            drawn = picture_draws_line(h_mark) && (picture_draws_line(l_mark) || l_mark == PICTURE_GAP);
 
         l.y = l_mark == PICTURE_GAP ? c->range->y0 : l.y; /* below 0 on a logarithmic scale */
         for (int at = drawn && last >= 0 ? last : x; drawn && at <= x; at++) {
@@ -189,7 +189,8 @@ static int draw_curve(struct canvas *c, const struct picture_curve *curve, int *
 
 /* ---- letters --------------------------------------------------------------------------------------------------- */
 
-struct chart_line_end { /* of a curve, in characters */
+/* of a curve, in characters */
+struct chart_line_end {
     size_t run;
     int column, row;
 };
@@ -398,7 +399,7 @@ static void print_meanings(struct buffer *b, const struct canvas *c)
         int there = i < PICTURE_MARKS && n && c->range->marks >> i & 1;
 
         if (items.length && (i == PICTURE_MARKS || (there && text_columns(buffer_text(&items), items.length) + 3 + n >
-                                                    (size_t)(c->wide + c->gutter)))) {
+                                                                 (size_t)(c->wide + c->gutter)))) {
             chart_print_text(b, c, buffer_text(&items), items.length);
             buffer_clear(&items);
         }
@@ -432,8 +433,10 @@ static void print_legend(struct buffer *b, const struct canvas *c, const struct 
 {
     static const char *const at_names[PICTURE_AXES] = { "at step", "after steps", "at", "after" };
     const struct table_column columns[] = {
-        { "run", 0, 1, 0 }, { "final", 1, 0, 0 },
-        { panel->better < 0 ? "best (min)" : "best (max)", 1, 0, 1 }, { at_names[panel->axis], 1, 0, 2 },
+        { "run", 0, 1, 0 },
+        { "final", 1, 0, 0 },
+        { panel->better < 0 ? "best (min)" : "best (max)", 1, 0, 1 },
+        { at_names[panel->axis], 1, 0, 2 },
     };
     int indent = c->label + 4;
     struct buffer lines = BUFFER_EMPTY;

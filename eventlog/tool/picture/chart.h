@@ -14,8 +14,13 @@ struct chart {
     int bare;          /* panels have only title, plot and axis labels: CHART_BARE_LINES more lines than rows */
 };
 
-enum { CHART_COLUMNS_LEAST = 30, CHART_COLUMNS_MOST = 1000, CHART_ROWS_LEAST = 3, CHART_ROWS_MOST = 500,
-       CHART_BARE_LINES = 3 };
+enum {
+    CHART_COLUMNS_LEAST = 30,
+    CHART_COLUMNS_MOST = 1000,
+    CHART_ROWS_LEAST = 3,
+    CHART_ROWS_MOST = 500,
+    CHART_BARE_LINES = 3
+};
 
 /* Appends the panels one below another, each with title, axes and a table of the last and best values of its curves. No
  * line is wider than the chart. With smoothing only the smoothed curve is drawn. Braille curves that share a colour end

@@ -23,7 +23,8 @@ size_t curve_group_name(const struct option_list *options, const char *run, stru
 
 enum curve_band { CURVE_BAND_DEVIATION, CURVE_BAND_RANGE };
 
-struct curve_means { /* each has room for as many points as the curves have together */
+/* each has room for as many points as the curves have together */
+struct curve_means {
     struct picture_point *mean, *low, *high;
     size_t count;
 };

@@ -17,8 +17,7 @@ int curves_settle(struct curves *w, struct error *e)
     if (w->y_range && !picture_range_parse(w->y_range, &w->low, &w->high))
         return error_set(e, ERR_ARG, "--y-range: '%s' is not LOW,HIGH with LOW below HIGH", w->y_range);
     if (w->log_y && (w->low <= 0 || w->high <= 0))
-        return error_set(e, ERR_ARG, "--y-range: --log-y cannot show '%s'; give numbers above 0",
-                         w->y_range);
+        return error_set(e, ERR_ARG, "--y-range: --log-y cannot show '%s'; give numbers above 0", w->y_range);
     if (curve_group_check(&w->groups, e) != OK)
         return ERR_ARG;
     return point_range_settle(&w->range, e);

@@ -15,14 +15,15 @@ struct curves_tag {
     int better; /* -1: lower is, 1: higher is, 0: neither; by --lower and --higher, else as tag_better() */
 };
 
-struct curves_start { /* of a run: the lowest wall time and the lowest step of its points; infinite if it has none */
+/* of a run: the lowest wall time and the lowest step of its points; infinite if it has none */
+struct curves_start {
     double wall_time, step;
 };
 
 struct curves {
     struct scan *scan;
-    const char *view, *x, *clip;      /* words of --view, --x and --clip-outliers */
-    const char *title;                /* as in struct picture (picture.h), like the next two */
+    const char *view, *x, *clip; /* words of --view, --x and --clip-outliers */
+    const char *title;           /* as in struct picture (picture.h), like the next two */
     double smoothing;
     int log_y;
     const char *y_range, *band;       /* as given; NULL: not */
@@ -41,6 +42,7 @@ struct curves {
 };
 
 /* Rows of a table: the options that say what is drawn, and how. */
+/* clang-format off */
 #define CURVES_OPTIONS(w) \
     { OPTION_CHOICES, 0, "x", &(w).x, .help = "Draw the curves over the step, the steps since the run's first point, " \
       "the time of day, or the time since the run's first point; several, as in 'step,relative', draw a panel each, " \
@@ -71,6 +73,7 @@ struct curves {
     { OPTION_LIST, 0, "higher", &(w).higher.patterns, .argument = "GLOB", .help = "Take the highest value as the " \
       "best for tags that match GLOB (default: tags with words such as accuracy, reward and images/sec; other tags " \
       "have no best value)" }
+/* clang-format on */
 /* The options before the command line is parsed. */
 #define CURVES_DEFAULTS .view = "all", .x = "step", .clip = "auto", .range = POINT_RANGE_ALL
 

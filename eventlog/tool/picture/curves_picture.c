@@ -249,9 +249,16 @@ int curves_picture_new(struct curves_picture *p, struct curves *w, size_t most, 
     *p = (struct curves_picture){ .band = w->band && !strcmp(w->band, "min-max") ? CURVE_BAND_RANGE : 0 };
     if ((rc = allocate(p, w, panels, columns, e)) != OK || (rc = find_lines(p, w, e)) != OK)
         return rc;
-    p->picture = (struct picture){ .runs = p->labels, .run_count = p->line_count, .panels = p->panels,
-                                   .panel_count = panels, .columns = columns > 1 ? columns : 0, .title = w->title,
-                                   .smoothing = w->smoothing, .log_y = w->log_y, .low = w->low, .high = w->high };
+    p->picture = (struct picture){ .runs = p->labels,
+                                   .run_count = p->line_count,
+                                   .panels = p->panels,
+                                   .panel_count = panels,
+                                   .columns = columns > 1 ? columns : 0,
+                                   .title = w->title,
+                                   .smoothing = w->smoothing,
+                                   .log_y = w->log_y,
+                                   .low = w->low,
+                                   .high = w->high };
     p->picture.clip = !strcmp(w->clip, "on") ? PICTURE_CLIP_ON : !strcmp(w->clip, "off") ? PICTURE_CLIP_OFF : 0;
     describe(p, w);
     for (size_t i = 0; i < panels; i++)

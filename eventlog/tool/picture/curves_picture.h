@@ -10,18 +10,19 @@
 
 enum { CURVES_PANELS_MOST = 60 };
 
-struct curves_line { /* what is drawn as one: a run, or the runs of a group */
-    struct buffer label;  /* what people read */
-    const char *name;     /* of the run, or of the group */
-    struct buffer group;  /* empty: a run by itself */
-    size_t option, runs;  /* option: 1 + which --group */
+/* what is drawn as one: a run, or the runs of a group */
+struct curves_line {
+    struct buffer label; /* what people read */
+    const char *name;    /* of the run, or of the group */
+    struct buffer group; /* empty: a run by itself */
+    size_t option, runs; /* option: 1 + which --group */
 };
 
 struct curves_picture {
     struct picture picture;
     struct curves_line *lines; /* indexed by picture_curve.run */
     size_t line_count;
-    size_t *line_of;           /* the line of each run of the curves */
+    size_t *line_of; /* the line of each run of the curves */
     enum curve_band band;
     /* private: what the picture points into */
     const char **labels;

@@ -47,7 +47,10 @@ static int digits_of(double v, double step)
  * others. */
 static void step_text(double v, double span, char *out, size_t size)
 {
-    static const struct { double least; const char *unit; } units[] = { { 1e9, "G" }, { 1e6, "M" }, { 1e4, "k" } };
+    static const struct {
+        double least;
+        const char *unit;
+    } units[] = { { 1e9, "G" }, { 1e6, "M" }, { 1e4, "k" } };
     double a = fabs(v);
 
     for (size_t i = 0; i < sizeof units / sizeof *units && digits_of(v, span / 50) <= 4; i++)
@@ -112,8 +115,8 @@ void picture_axis_name(enum picture_axis axis, double x0, double x1, char *out, 
 /* 1, 2 or 5 times a power of ten, so that at most `most` ticks fit in span; for time, whole minutes, hours, days. */
 static double tick_step(double span, int most, int is_time)
 {
-    static const double times[] = { 1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200,
-                                    86400 };
+    static const double times[] = { 1,   2,   5,    10,   15,   30,    60,    120,   300,
+                                    600, 900, 1800, 3600, 7200, 10800, 21600, 43200, 86400 };
     double raw = span / most, power;
 
     if (is_time && raw > 0.5)

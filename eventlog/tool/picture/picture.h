@@ -97,13 +97,13 @@ double picture_smooth(struct picture_average *a, double y);
 
 /* What to draw at a point. */
 enum picture_mark {
-    PICTURE_LINE,  /* a point of the line */
-    PICTURE_NAN,   /* NaN: a mark at the height of the finite value before it, or else of the first finite value */
-    PICTURE_PLUS,  /* infinite: a mark at the upper edge (PLUS) or the lower one (MINUS) */
+    PICTURE_LINE, /* a point of the line */
+    PICTURE_NAN,  /* NaN: a mark at the height of the finite value before it, or else of the first finite value */
+    PICTURE_PLUS, /* infinite: a mark at the upper edge (PLUS) or the lower one (MINUS) */
     PICTURE_MINUS,
     PICTURE_ABOVE, /* points of the line too, but outside the range of values: a mark at that edge */
     PICTURE_BELOW,
-    PICTURE_GAP,   /* cannot be placed: not above 0 on a logarithmic scale, or without a time */
+    PICTURE_GAP, /* cannot be placed: not above 0 on a logarithmic scale, or without a time */
     PICTURE_MARKS
 };
 static inline int picture_draws_line(enum picture_mark mark)
@@ -124,7 +124,7 @@ struct picture_walk {
     double y0, y1, height; /* height: of the last finite value */
     struct picture_average average;
     size_t next;
-    int plain;             /* neither smoothed nor on another scale */
+    int plain; /* neither smoothed nor on another scale */
 };
 struct picture_walk picture_walk_begin(const struct picture *p, const struct picture_curve *c, double smoothing,
                                        double y0, double y1);

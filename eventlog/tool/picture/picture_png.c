@@ -11,8 +11,14 @@ enum { PIXELS_MOST = 32767 /* of a line or column, in cairo */, ARGB32 = 0, SUCC
 
 /* The functions called in librsvg 2.46 and later and in cairo and GObject, which it uses, as their headers declare
  * them. The interface is stable: sonames and these functions have been the same since 2019. */
-struct rectangle { double x, y, width, height; };             /* RsvgRectangle */
-struct complaint { uint32_t domain; int code; char *text; }; /* GError */
+struct rectangle {
+    double x, y, width, height;
+}; /* RsvgRectangle */
+struct complaint {
+    uint32_t domain;
+    int code;
+    char *text;
+}; /* GError */
 struct library {
     void *(*new_from_data)(const uint8_t *data, size_t n, struct complaint **complaint);
     int (*render_document)(void *handle, void *cairo, const struct rectangle *viewport, struct complaint **complaint);
@@ -26,10 +32,18 @@ struct library {
     void (*cairo_free)(void *cairo);
 };
 
-static const char *const names[] = { /* in the order of struct library */
-    "rsvg_handle_new_from_data", "rsvg_handle_render_document", "g_object_unref", "g_error_free",
-    "cairo_image_surface_create", "cairo_surface_status", "cairo_surface_write_to_png_stream", "cairo_surface_destroy",
-    "cairo_create", "cairo_destroy",
+static const char *const names[] = {
+    /* in the order of struct library */
+    "rsvg_handle_new_from_data",
+    "rsvg_handle_render_document",
+    "g_object_unref",
+    "g_error_free",
+    "cairo_image_surface_create",
+    "cairo_surface_status",
+    "cairo_surface_write_to_png_stream",
+    "cairo_surface_destroy",
+    "cairo_create",
+    "cairo_destroy",
 };
 enum { FUNCTIONS = sizeof names / sizeof *names };
 _Static_assert(sizeof(struct library) == FUNCTIONS * sizeof(void *), "a name for each function");
@@ -40,8 +54,9 @@ static int load(struct library *l, struct error *e)
 
     if (late_library_load("librsvg-2.so.2", names, FUNCTIONS, l, &cause) == OK)
         return OK;
-    return error_set(e, ERR_IO, "drawing a PNG needs librsvg: %.300s; install it (on Debian: librsvg2-2), or write a "
-                     ".svg", cause.message);
+    return error_set(e, ERR_IO,
+                     "drawing a PNG needs librsvg: %.300s; install it (on Debian: librsvg2-2), or write a .svg",
+                     cause.message);
 }
 
 static int append(void *context, const uint8_t *data, unsigned n)

@@ -21,8 +21,8 @@ struct survey {
     struct extent best; /* of the values that must always be visible, one of each curve */
     size_t gaps;
     unsigned marks;
-    double *sample;     /* INNER_SAMPLE for each line */
-    size_t *counts;     /* of them, that are filled */
+    double *sample; /* INNER_SAMPLE for each line */
+    size_t *counts; /* of them, that are filled */
 };
 
 static void extend(struct extent *e, double v)

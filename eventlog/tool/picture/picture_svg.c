@@ -13,24 +13,30 @@
 #include <string.h>
 
 /* Sizes in the units of the picture. A panel is title, plot, axis, then a line of text for each run. */
+/* clang-format off */
 enum {
     PANEL_WIDTH = 560, PLOT_HEIGHT = 240, LEFT = 62, RIGHT = 20, TITLE = 38, AXIS = 46, ROW = 18, MARGIN = 24, GAP = 28,
     HEADING = 34, SETTINGS = 18, LEGEND = 30, LEGEND_ROW = 22, ROWS_MOST = 64, TICKS = 6, LETTER = 11,
     SAMPLE_WIDTH = 28, FIGURE = 74,
 };
+/* clang-format on */
 static const double AIR = 0.06, CHARACTER = 7.3 /* of the font, at most on average */;
 
 /* Okabe and Ito's colours for all kinds of colour vision, in an order that keeps neighbours distinct, darkened where
  * they were too pale for a white background; beside them lighter ones for a dark background. */
+/* clang-format off */
 static const struct { const char *light, *dark, *dash; } styles[PICTURE_SVG_COLOURS] = {
     { "#0072b2", "#56b4e9", "" },           { "#d55e00", "#ff8c42", "8 4" },
     { "#009e73", "#2fd0a2", "2.5 3.5" },    { "#b04a86", "#e79ac4", "10 3 2.5 3" },
     { "#a87400", "#f0b429", "14 4" },       { "#3a86b8", "#9ad5f5", "5 3" },
     { "#5b5bd6", "#a3a3ff", "10 3 2.5 3 2.5 3" }, { "#444444", "#dddddd", "1.5 2.5" },
 };
+/* clang-format on */
 
 /* The paths of the marks, relative to their place; class "f": filled. */
-static const struct { const char *class, *path, *meaning; } marks[PICTURE_MARKS] = {
+static const struct {
+    const char *class, *path, *meaning;
+} marks[PICTURE_MARKS] = {
     [PICTURE_NAN] = { "f nan", "m-5.5 4.5h11l-5.5 -9.5z", "not a number" },
     [PICTURE_PLUS] = { "plus", "m-5 10h10l-5 -8.5z", "+inf" },
     [PICTURE_MINUS] = { "minus", "m-5 -10h10l-5 8.5z", "-inf" },
@@ -109,15 +115,19 @@ static void draw_axes(struct buffer *b, const struct picture *p, enum picture_ax
     for (size_t i = 0; i < ticks.count; i++) {
         double y = picture_svg_y(f, ticks.at[i]);
 
-        buffer_format(b, "<path class=\"grid\" d=\"M%.1f %.1fH%.1f\"/><text class=\"tick e\" x=\"%.1f\" y=\"%.1f\">%s"
-                      "</text>\n", f->left, y, f->left + f->width, f->left - 8, y + 4, ticks.text[i]);
+        buffer_format(b,
+                      "<path class=\"grid\" d=\"M%.1f %.1fH%.1f\"/><text class=\"tick e\" x=\"%.1f\" y=\"%.1f\">%s"
+                      "</text>\n",
+                      f->left, y, f->left + f->width, f->left - 8, y + 4, ticks.text[i]);
     }
     picture_axis_ticks(axis, r->x0, r->x1, TICKS, &ticks);
     for (size_t i = 0; i < ticks.count; i++) {
         double x = picture_svg_x(f, ticks.at[i]);
 
-        buffer_format(b, "<path class=\"axis\" d=\"M%.1f %.1fv5\"/><text class=\"tick m\" x=\"%.1f\" y=\"%.1f\">%s"
-                      "</text>\n", x, bottom, x, bottom + 18, ticks.text[i]);
+        buffer_format(b,
+                      "<path class=\"axis\" d=\"M%.1f %.1fv5\"/><text class=\"tick m\" x=\"%.1f\" y=\"%.1f\">%s"
+                      "</text>\n",
+                      x, bottom, x, bottom + 18, ticks.text[i]);
     }
     buffer_format(b, "<path class=\"axis\" d=\"M%.1f %.1fV%.1fH%.1f\"/>\n", f->left, f->top, bottom,
                   f->left + f->width);
@@ -139,8 +149,9 @@ static int svg_lettered(const struct picture *p)
 /* The height of a point's mark: those of values outside are at the edge. */
 static double mark_y(const struct picture_svg_plot *f, enum picture_mark mark, double y)
 {
-    return mark == PICTURE_NAN ? picture_svg_y(f, y) : mark == PICTURE_PLUS || mark == PICTURE_ABOVE ? f->top
-                                                                                                : f->top + f->height;
+    return mark == PICTURE_NAN                             ? picture_svg_y(f, y)
+           : mark == PICTURE_PLUS || mark == PICTURE_ABOVE ? f->top
+                                                           : f->top + f->height;
 }
 
 /* Draws marks of what the line does not show; of overlapping ones, only the first. wanted: 1 << mark. */
@@ -255,9 +266,11 @@ static void draw_letters(struct buffer *b, const struct picture *p, const struct
         double x = f->left + f->width + 11 + (double)(i % columns) * LETTER;
         size_t colour = picture_svg_colour(ends[i].run);
 
-        buffer_format(b, "<path class=\"lead c%zu\" d=\"M%.1f %.1fL%.1f %.1f\"/><text class=\"f letter m c%zu\" "
-                      "x=\"%.1f\" y=\"%.1f\">%c</text>\n", colour,
-                      ends[i].x, ends[i].y, x - 5, places[i], colour, x, places[i] + 4, picture_letter(ends[i].run));
+        buffer_format(b,
+                      "<path class=\"lead c%zu\" d=\"M%.1f %.1fL%.1f %.1f\"/><text class=\"f letter m c%zu\" "
+                      "x=\"%.1f\" y=\"%.1f\">%c</text>\n",
+                      colour, ends[i].x, ends[i].y, x - 5, places[i], colour, x, places[i] + 4,
+                      picture_letter(ends[i].run));
     }
 out:
     free(ends);
@@ -366,19 +379,25 @@ static void draw_meanings(struct buffer *b, unsigned found, int best, double y)
 {
     double x = MARGIN + 8;
 
-    buffer_format(b, "<circle class=\"f last k\" cx=\"%.1f\" cy=\"%.1f\" r=\"3.2\"/><text class=\"tick\" x=\"%.1f\" "
-                  "y=\"%.1f\">final</text>", x, y - 4, x + 10, y);
+    buffer_format(b,
+                  "<circle class=\"f last k\" cx=\"%.1f\" cy=\"%.1f\" r=\"3.2\"/><text class=\"tick\" x=\"%.1f\" "
+                  "y=\"%.1f\">final</text>",
+                  x, y - 4, x + 10, y);
     x += 58;
     if (best)
-        buffer_format(b, "<circle class=\"best k\" cx=\"%.1f\" cy=\"%.1f\" r=\"5.5\"/><text class=\"tick\" x=\"%.1f\" "
-                      "y=\"%.1f\">best</text>", x, y - 4, x + 11, y);
+        buffer_format(b,
+                      "<circle class=\"best k\" cx=\"%.1f\" cy=\"%.1f\" r=\"5.5\"/><text class=\"tick\" x=\"%.1f\" "
+                      "y=\"%.1f\">best</text>",
+                      x, y - 4, x + 11, y);
     x += best ? 60 : 0;
     for (int i = 0; i < PICTURE_MARKS; i++)
         if (marks[i].meaning && found >> i & 1) {
             double shift = i == PICTURE_PLUS || i == PICTURE_ABOVE ? -9 : i == PICTURE_NAN ? -4 : 0;
 
-            buffer_format(b, "<path class=\"%s k\" d=\"M%.1f %.1f%s\"/><text class=\"tick\" x=\"%.1f\" y=\"%.1f\">%s"
-                          "</text>", marks[i].class, x, y + shift, marks[i].path, x + 11, y, marks[i].meaning);
+            buffer_format(b,
+                          "<path class=\"%s k\" d=\"M%.1f %.1f%s\"/><text class=\"tick\" x=\"%.1f\" y=\"%.1f\">%s"
+                          "</text>",
+                          marks[i].class, x, y + shift, marks[i].path, x + 11, y, marks[i].meaning);
             x += 28 + 6.2 * (double)strlen(marks[i].meaning);
         }
     buffer_append_text(b, "\n");
@@ -393,8 +412,9 @@ static unsigned svg_draw_panel(struct buffer *b, const struct picture *p, const 
     const unsigned outside = 1u << PICTURE_ABOVE | 1u << PICTURE_BELOW;
     const unsigned broken = 1u << PICTURE_NAN | 1u << PICTURE_PLUS | 1u << PICTURE_MINUS;
     double width = PANEL_WIDTH - LEFT - RIGHT - letter_columns(p) * LETTER;
-    struct picture_svg_plot f = { left + LEFT, top + TITLE, width, PLOT_HEIGHT,
-                                  picture_range_of(p, panel, p->smoothing > 0, AIR), 0, 0 };
+    struct picture_svg_plot f = {
+        left + LEFT, top + TITLE, width, PLOT_HEIGHT, picture_range_of(p, panel, p->smoothing > 0, AIR), 0, 0
+    };
     struct picture_summary *summaries = malloc((panel->count + 1) * sizeof *summaries);
 
     if (!summaries || f.range.failed) {
@@ -445,7 +465,8 @@ static void draw_colours(struct buffer *b, int dark)
 
 static void draw_style(struct buffer *b)
 {
-    buffer_append_text(b,
+    buffer_append_text(
+        b,
         "<style>\n"
         "svg{background:#fff}text{font:13px system-ui,-apple-system,'Segoe UI','DejaVu Sans',sans-serif;fill:#24292f}\n"
         ".ground{fill:#fff}.heading{font-size:19px;font-weight:600}.title{font-size:16px;font-weight:600}\n"
@@ -486,8 +507,10 @@ struct picture_size picture_svg_draw(struct buffer *b, const struct picture *p)
     legend_lines = draw_legend(NULL, p, legend, width);
     top += legend_lines ? LEGEND + LEGEND_ROW * (legend_lines - 1) : 0;
     height = top + (double)lines * panel_height + (double)(lines ? lines - 1 : 0) * GAP + 2 * MARGIN;
-    buffer_format(b, "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%.0f\" height=\"%.0f\" "
-                  "viewBox=\"0 0 %.0f %.0f\" role=\"img\">\n<title>", width, height, width, height);
+    buffer_format(b,
+                  "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%.0f\" height=\"%.0f\" viewBox=\"0 0 %.0f %.0f\" "
+                  "role=\"img\">\n<title>",
+                  width, height, width, height);
     for (size_t i = 0; i < p->run_count; i++) {
         buffer_append_text(b, i ? ", " : "");
         escape(b, p->runs[i], strlen(p->runs[i]));

@@ -9,7 +9,9 @@
 #include "base/buffer.h"
 #include "eventlog/tool/picture/picture.h"
 
-struct picture_size { double width, height; };
+struct picture_size {
+    double width, height;
+};
 
 /* Appends the document and returns its size; check buffer_ok() at the end. */
 struct picture_size picture_svg_draw(struct buffer *out, const struct picture *p);

@@ -12,7 +12,8 @@
 
 enum { PICTURE_SVG_COLOURS = 8 };
 
-struct picture_svg_plot { /* where a plot is and its range */
+/* where a plot is and its range */
+struct picture_svg_plot {
     double left, top, width, height; /* in units of the picture */
     struct picture_range range;
     double per_x, per_y; /* units of the picture per unit of the axis */

@@ -149,28 +149,33 @@ static int plot(struct plot *p, struct error *e)
 
 int command_plot(int argc, char **argv)
 {
-    static const struct output_format formats[] = { { "text", "txt", 0 }, { "json", "json", 0 }, { "svg", "svg", 0 },
-                                                    { "png", "png", 1 } };
+    static const struct output_format formats[] = {
+        { "text", "txt", 0 }, { "json", "json", 0 }, { "svg", "svg", 0 }, { "png", "png", 1 }
+    };
     struct plot p = { .curves = { CURVES_DEFAULTS }, .color = "auto", .height = ROWS };
     struct option table[] = {
-        { OPTION_LIST, 't', "tag", &p.scan.tags, "GLOB", .help = "Draw the tags that match GLOB, a chart each; may be "
-          "repeated (default: those that all runs have)" },
+        { OPTION_LIST, 't', "tag", &p.scan.tags, "GLOB",
+          .help = "Draw the tags that match GLOB, a chart each; may be repeated (default: those that all runs have)" },
         SCAN_RUN_OPTION(p.scan),
         CURVES_OPTIONS(p.curves),
-        { OPTION_INT, 0, "width", &p.width, .argument = "N", .help = "Make charts N characters wide (default: COLUMNS, "
-          "else as wide as the terminal, else 80)", .minimum = CHART_COLUMNS_LEAST, .maximum = CHART_COLUMNS_MOST },
-        { OPTION_INT, 0, "height", &p.height, .argument = "N", .help = "Make the plot of each chart N rows high "
-          "(default 16)",
-          .minimum = CHART_ROWS_LEAST, .maximum = CHART_ROWS_MOST },
-        { OPTION_FLAG, 0, "ascii", &p.ascii, .help = "Draw with ASCII characters only (default where the locale is not "
-          "UTF-8)" },
-        { OPTION_CHOICE, 0, "color", &p.color, .help = "Use colours; auto: on a terminal, unless NO_COLOR is set "
-          "(default auto)", .choices = "auto|always|never" },
-        OUTPUT_OPTIONS(p.to, "text|json|svg|png", "text", "Draw in the terminal, print the points of the curves, "
-                       "smoothed, as JSON, or draw a picture as 'eventlog compare' does"),
+        { OPTION_INT, 0, "width", &p.width, .argument = "N",
+          .help = "Make charts N characters wide (default: COLUMNS, else as wide as the terminal, else 80)",
+          .minimum = CHART_COLUMNS_LEAST, .maximum = CHART_COLUMNS_MOST },
+        { OPTION_INT, 0, "height", &p.height, .argument = "N",
+          .help = "Make the plot of each chart N rows high (default 16)", .minimum = CHART_ROWS_LEAST,
+          .maximum = CHART_ROWS_MOST },
+        { OPTION_FLAG, 0, "ascii", &p.ascii,
+          .help = "Draw with ASCII characters only (default where the locale is not UTF-8)" },
+        { OPTION_CHOICE, 0, "color", &p.color,
+          .help = "Use colours; auto: on a terminal, unless NO_COLOR is set (default auto)",
+          .choices = "auto|always|never" },
+        OUTPUT_OPTIONS(p.to, "text|json|svg|png", "text",
+                       "Draw in the terminal, print the points of the curves, smoothed, as JSON, or draw a picture as "
+                       "'eventlog compare' does"),
     };
     const struct options options = {
-        .program = "eventlog plot", .usage = "[OPTION...] PATH...",
+        .program = "eventlog plot",
+        .usage = "[OPTION...] PATH...",
         .summary = "Draw scalar series in the terminal or as a picture: a chart for each tag, a curve for each run, "
                    "and below it the final and the best values. Points that are NaN, infinite or off the axis are "
                    "marked. If several points share a step, the last one counts. Exit status: 0 done; 1 nothing to "
@@ -179,7 +184,10 @@ int command_plot(int argc, char **argv)
                     "  watch -c eventlog plot --color always logs/train\n"
                     "  eventlog plot logs --x relative --log-y -o loss.svg\n"
                     "  eventlog plot logs --tag loss --group 'seed-*' -o seeds.png\n",
-        .table = table, .count = sizeof table / sizeof *table, .least = 1, .wanted = "no PATH given;",
+        .table = table,
+        .count = sizeof table / sizeof *table,
+        .least = 1,
+        .wanted = "no PATH given;",
     };
     struct error e = { 0 };
     int count = 0, status, rc = scan_begin(&p.scan, &options, argc, argv, &count, &e);

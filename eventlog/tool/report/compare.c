@@ -32,14 +32,16 @@ static const struct report_column columns[] = {
 };
 
 static const struct report_layout layout = {
-    .type = "compare", .rows = "series", .columns = columns, .count = sizeof columns / sizeof *columns,
+    .type = "compare",
+    .rows = "series",
+    .columns = columns,
+    .count = sizeof columns / sizeof *columns,
     .people = "label points nan inf first last_step last best best_step wall_seconds steps_per_second",
 };
-static const char csv[] = "run tag points first_step last_step first last better best best_step wall_seconds "
-                          "steps_per_second nan inf label";
-static const char people_reach[] =
-    "label reached_step reached_seconds points nan inf first last_step last best best_step wall_seconds "
-    "steps_per_second";
+static const char csv[] =
+    "run tag points first_step last_step first last better best best_step wall_seconds steps_per_second nan inf label";
+static const char people_reach[] = "label reached_step reached_seconds points nan inf first last_step last best "
+                                   "best_step wall_seconds steps_per_second";
 
 struct comparison {
     struct curves curves;
@@ -51,7 +53,7 @@ struct compare_figures {
     const struct scalar_point *first, *last;
     const struct scalar_point *best, *reached; /* of the finite values; the first that is at least as good; NULL:
                                                 * none */
-    double span, speed; /* seconds; steps a second, NaN if unknown */
+    double span, speed;                        /* seconds; steps a second, NaN if unknown */
     size_t nan, infinite;
 };
 
@@ -132,9 +134,10 @@ static int check_directions(const struct comparison *c, struct error *e)
 {
     for (size_t i = 0; !isnan(c->reach) && i < c->curves.tag_count; i++)
         if (!c->curves.tags[i].better)
-            return error_set(e, ERR_ARG, "--reach: the name of %s does not tell whether higher or lower is better; add "
-                             "--higher '%s' or --lower '%s', or choose others with --tag", c->curves.tags[i].text,
-                             c->curves.tags[i].text, c->curves.tags[i].text);
+            return error_set(e, ERR_ARG,
+                             "--reach: the name of %s does not tell whether higher or lower is better; add --higher "
+                             "'%s' or --lower '%s', or choose others with --tag",
+                             c->curves.tags[i].text, c->curves.tags[i].text, c->curves.tags[i].text);
     return OK;
 }
 
@@ -218,8 +221,9 @@ static int compare_check(const struct comparison *c, struct error *e)
     if (curves_picture_is(o->to.format) && !isnan(c->reach))
         return error_set(e, ERR_ARG, "--reach is not for pictures; leave it out");
     if (curves_picture_is(o->to.format))
-        return o->sort || o->top ? error_set(e, ERR_ARG, "--%s does not apply to pictures; leave it out",
-                                             o->sort ? "sort" : "top") : OK;
+        return o->sort || o->top
+                   ? error_set(e, ERR_ARG, "--%s does not apply to pictures; leave it out", o->sort ? "sort" : "top")
+                   : OK;
     if (w->groups.count || w->band)
         return error_set(e, ERR_ARG, "--group and --band apply only to pictures; add -o FILE.svg or -o FILE.png");
     return OK;
@@ -231,18 +235,20 @@ int command_compare(int argc, char **argv)
     struct scan s = { .failed = 0 };
     struct comparison c = { .curves = { .scan = &s, CURVES_DEFAULTS }, .reach = NAN };
     struct option table[] = {
-        { OPTION_LIST, 0, "tag", &s.tags.patterns, .argument = "GLOB", .help = "Compare these tags; may be repeated "
-          "(default: those that all runs have)" },
+        { OPTION_LIST, 0, "tag", &s.tags.patterns, .argument = "GLOB",
+          .help = "Compare these tags; may be repeated (default: those that all runs have)" },
         SCAN_RUN_OPTION(s),
-        { OPTION_DOUBLE, 0, "reach", &c.reach, .argument = "VALUE", .help = "Show at which step, and how long after "
-          "its first point, each run first reached VALUE or better", .minimum = -DBL_MAX, .maximum = DBL_MAX },
+        { OPTION_DOUBLE, 0, "reach", &c.reach, .argument = "VALUE",
+          .help = "Show at which step, and how long after its first point, each run first reached VALUE or better",
+          .minimum = -DBL_MAX, .maximum = DBL_MAX },
         CURVES_OPTIONS(c.curves),
         REPORT_OPTIONS(c.options),
-        OUTPUT_OPTIONS(c.options.to, REPORT_WORDS "|svg|png", "text", "Print a table for each tag, rows or objects for "
-                       "programs, or a picture of the curves"),
+        OUTPUT_OPTIONS(c.options.to, REPORT_WORDS "|svg|png", "text",
+                       "Print a table for each tag, rows or objects for programs, or a picture of the curves"),
     };
     const struct options options = {
-        .program = "eventlog compare", .usage = "[OPTION...] RUN...",
+        .program = "eventlog compare",
+        .usage = "[OPTION...] RUN...",
         .summary = "Compare runs: for each tag the first, last and best value, when they occurred, and the speed. RUN "
                    "is the directory of a run, or a log directory with several. --sort and --top apply within a tag; "
                    "values are sorted best first. Exit status: 0 done; 1 nothing to compare, no run with the value of "
@@ -252,8 +258,10 @@ int command_compare(int argc, char **argv)
                     "  eventlog compare logs --tag accuracy --reach 0.97 --sort reached_seconds\n"
                     "  eventlog compare logs -o curves.svg --tag precision --x step,relative --smoothing 0.6\n"
                     "  eventlog compare logs -o seeds.png --tag loss --group 'seed-*' --band min-max\n",
-        .table = table, .count = sizeof table / sizeof *table,
-        .least = 1, .wanted = "no RUN given;",
+        .table = table,
+        .count = sizeof table / sizeof *table,
+        .least = 1,
+        .wanted = "no RUN given;",
     };
     struct error e = { 0 };
     int count = 0, status, rc = scan_begin(&s, &options, argc, argv, &count, &e);

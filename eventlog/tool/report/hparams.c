@@ -9,7 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct entry { /* a hyperparameter of a session */
+/* a hyperparameter of a session */
+struct entry {
     char *name, *text; /* NUL-terminated, for strings only */
     size_t name_length, text_length;
     enum hparam_type type;
@@ -34,7 +35,8 @@ struct metric {
     enum { METRIC_LAST, METRIC_MIN, METRIC_MAX } which;
 };
 
-struct outer { /* a run without hyperparameters, for sessions that are runs below it */
+/* a run without hyperparameters, for sessions that are runs below it */
+struct outer {
     const char *run;
     struct metric_value *metrics;
     size_t sessions; /* directly below it */
@@ -90,7 +92,7 @@ static int add_entry(void *context, const struct hparam *h)
     struct session *s = &((struct hparams_work *)context)->current;
     struct entry new = { copy(&h->name), copy(&h->text), h->name.length, h->text.length, h->type, h->number };
 
-    for (size_t i = 0; new.name && new.text && i < s->count; i++)
+    for (size_t i = 0; new.name &&new.text &&i < s->count; i++)
         if (!by_name(&s->entries[i], &new)) {
             free(s->entries[i].name);
             free(s->entries[i].text);
@@ -142,8 +144,8 @@ static int take_metric(const struct metric *m, const struct scalar_run *scalars,
     }
     *value = NAN;
     for (size_t i = 0; i < s->count; i++)
-        if (!isnan(s->points[i].value) && (!any || (m->which == METRIC_MIN ? s->points[i].value < *value
-                                                                            : s->points[i].value > *value))) {
+        if (!isnan(s->points[i].value) &&
+            (!any || (m->which == METRIC_MIN ? s->points[i].value < *value : s->points[i].value > *value))) {
             *value = s->points[i].value;
             any = 1;
         }
@@ -333,7 +335,9 @@ static struct report_column *wide_columns(const struct hparams_work *w, const st
     if (columns && !w->no_run)
         columns[(*n)++] = (struct report_column){ .key = "run", .cut = 10 };
     for (size_t k = 0; columns && k < count; k++)
-        columns[(*n)++] = (struct report_column){ .key = names[k].name, .cut = 8, .leave_out = (int)k + 2,
+        columns[(*n)++] = (struct report_column){ .key = names[k].name,
+                                                  .cut = 8,
+                                                  .leave_out = (int)k + 2,
                                                   .kind = is_numeric(w, &names[k]) ? REPORT_NUMBER : REPORT_TEXT };
     for (size_t m = 0; columns && m < w->metric_count; m++)
         columns[(*n)++] = (struct report_column){ .key = w->metrics[m].text, .kind = REPORT_NUMBER, .leave_out = 1 };
@@ -346,8 +350,9 @@ static int print_sessions(struct scan *s, struct hparams_work *w, int wide, cons
                           struct error *e)
 {
     static const struct report_column long_columns[] = { { .key = "run" }, { .key = "name" }, { .key = "value" } };
-    struct report_layout layout = { .type = "hparams", .rows = "rows", .columns = long_columns, .count = 3,
-                                    .tell_left_out = 1, .header_and_rows = 1 };
+    struct report_layout layout = {
+        .type = "hparams", .rows = "rows", .columns = long_columns, .count = 3, .tell_left_out = 1, .header_and_rows = 1
+    };
     struct report_column *columns = NULL;
     struct entry *names = NULL;
     struct report *report;
@@ -439,25 +444,29 @@ int command_hparams(int argc, char **argv)
     struct option_list metrics = { .count = 0 };
     int wide = 0;
     struct option table[] = {
-        { OPTION_FLAG, 0, "wide", &wide, .help = "Print a row for each run and a column for each hyperparameter in csv "
-          "and jsonl as well; the other formats always do" },
-        { OPTION_LIST, 0, "metric", &metrics, .argument = "TAG[:last|min|max]", .help = "Add a column with the last "
-          "(default), lowest or highest value of series TAG in the run, or in the run above it (as with PyTorch's "
-          "add_hparams); may be repeated. Not for rows of run,name,value" },
+        { OPTION_FLAG, 0, "wide", &wide,
+          .help = "Print a row for each run and a column for each hyperparameter in csv and jsonl as well; the other "
+                  "formats always do" },
+        { OPTION_LIST, 0, "metric", &metrics, .argument = "TAG[:last|min|max]",
+          .help = "Add a column with the last (default), lowest or highest value of series TAG in the run, or in the "
+                  "run above it (as with PyTorch's add_hparams); may be repeated. Not for rows of run,name,value" },
         { OPTION_FLAG, 0, "no-run", &w.no_run, .help = "Leave out the column 'run' of a wide table" },
         SCAN_RUN_OPTION(s),
         REPORT_OPTIONS(o),
-        OUTPUT_OPTIONS(o.to, REPORT_WORDS, "text on a terminal and csv elsewhere", "Print a table, or rows of "
-                       "run,name,value; json: an object with 'header' and 'rows'"),
+        OUTPUT_OPTIONS(o.to, REPORT_WORDS, "text on a terminal and csv elsewhere",
+                       "Print a table, or rows of run,name,value; json: an object with 'header' and 'rows'"),
     };
     const struct options options = {
-        .program = "eventlog hparams", .usage = "[OPTION...] PATH...",
+        .program = "eventlog hparams",
+        .usage = "[OPTION...] PATH...",
         .summary = "Print the hyperparameters that runs were started with, as a table or as rows of run,name,value. "
                    "Exit status: 0 done; 1 no run has any, or damage; 2 usage or I/O.",
         .examples = "  eventlog hparams logs\n"
                     "  eventlog hparams logs --wide --metric eval/acc:max --sort eval/acc:max:desc --top 5\n",
-        .table = table, .count = sizeof table / sizeof *table,
-        .least = 1, .wanted = "no PATH given;",
+        .table = table,
+        .count = sizeof table / sizeof *table,
+        .least = 1,
+        .wanted = "no PATH given;",
     };
     struct error e = { 0 };
     int count = 0, status, rc = scan_begin(&s, &options, argc, argv, &count, &e);

@@ -244,7 +244,7 @@ struct printing {
 static int print_run(struct printing *p, const struct inspect_run *run, struct error *e)
 {
     add_totals(&p->total, run);
-    return p->report                     ? inspect_report(p->report, run, p->ranked, e)
+    return p->report                    ? inspect_report(p->report, run, p->ranked, e)
            : !strcmp(p->format, "json") ? inspect_print_json(p->out, run, !p->matched, e)
            : !strcmp(p->format, "tree") ? inspect_tree_add(&p->tree, run, e)
                                         : inspect_print_tensorboard(p->out, run, e);
@@ -271,10 +271,11 @@ static void end_json(struct output *out, const struct inspect_totals *t)
 {
     char text[200];
 
-    snprintf(text, sizeof text, "],\"total\":{\"files\":%llu,\"records\":%llu,\"bytes\":%llu,\"series\":%llu,"
-             "\"points\":%llu,\"damage\":%llu}}\n", (unsigned long long)t->files, (unsigned long long)t->records,
-             (unsigned long long)t->bytes, (unsigned long long)t->series, (unsigned long long)t->points,
-             (unsigned long long)t->damage);
+    snprintf(text, sizeof text,
+             "],\"total\":{\"files\":%llu,\"records\":%llu,\"bytes\":%llu,\"series\":%llu,"
+             "\"points\":%llu,\"damage\":%llu}}\n",
+             (unsigned long long)t->files, (unsigned long long)t->records, (unsigned long long)t->bytes,
+             (unsigned long long)t->series, (unsigned long long)t->points, (unsigned long long)t->damage);
     output_text(out, text);
 }
 
@@ -319,23 +320,27 @@ int command_inspect(int argc, char **argv)
     struct scan s = { .failed = 0 };
     int tree = 0;
     struct option table[] = {
-        SCAN_RUN_OPTION(s), SCAN_TAG_OPTION(s),
+        SCAN_RUN_OPTION(s),
+        SCAN_TAG_OPTION(s),
         REPORT_OPTIONS(o),
-        OUTPUT_OPTIONS(o.to, REPORT_WORDS "|tb|tree", "text", "Print text; json: runs, files and series; csv, jsonl, "
-                       "md, html: a row or an object for each series; tb: what 'tensorboard --inspect' prints; tree: a "
-                       "line for each directory"),
+        OUTPUT_OPTIONS(o.to, REPORT_WORDS "|tb|tree", "text",
+                       "Print text; json: runs, files and series; csv, jsonl, md, html: a row or an object for each "
+                       "series; tb: what 'tensorboard --inspect' prints; tree: a line for each directory"),
         { OPTION_FLAG, 0, "tree", &tree, .help = "Same as --format=tree" },
     };
     const struct options options = {
-        .program = "eventlog inspect", .usage = "[OPTION...] PATH...",
+        .program = "eventlog inspect",
+        .usage = "[OPTION...] PATH...",
         .summary = "Show what a log holds: the files of each run and how they end, and the points and steps of each "
                    "series. --format=tb counts the steps of all tags of a run together, as TensorBoard does. Exit "
                    "status: 0 done; 1 no event files, nothing matched, or damage; 2 usage or I/O.",
         .examples = "  eventlog inspect logs\n"
                     "  eventlog inspect logs --sort points:desc --top 10    the longest series\n"
                     "  eventlog inspect logs --json | jq '.runs[].series[] | {tag, points}'\n",
-        .table = table, .count = sizeof table / sizeof *table,
-        .least = 1, .wanted = "no PATH given;",
+        .table = table,
+        .count = sizeof table / sizeof *table,
+        .least = 1,
+        .wanted = "no PATH given;",
     };
     struct error e = { 0 };
     int count = 0, status, rc = scan_begin(&s, &options, argc, argv, &count, &e);

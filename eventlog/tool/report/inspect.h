@@ -7,7 +7,8 @@
 #include "eventlog/read/step_list.h"
 #include "eventlog/tool/report/report.h"
 
-enum inspect_kind { /* in alphabetical order, as TensorBoard prints them */
+/* in alphabetical order, as TensorBoard prints them */
+enum inspect_kind {
     INSPECT_AUDIO,
     INSPECT_GRAPH,
     INSPECT_HISTOGRAMS,
@@ -35,7 +36,7 @@ struct inspect_file {
 };
 
 struct inspect_run {
-    const char *name, *directory;  /* borrowed */
+    const char *name, *directory; /* borrowed */
     struct inspect_file *files;
     size_t file_count;
     struct scalar_run all;         /* without points */
@@ -44,7 +45,8 @@ struct inspect_run {
     struct step_list kinds[INSPECT_KINDS]; /* all tags together */
 };
 
-struct inspect_totals { /* of all runs */
+/* of all runs */
+struct inspect_totals {
     uint64_t files, records, bytes, series, points, damage;
 };
 

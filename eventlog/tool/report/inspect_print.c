@@ -17,10 +17,10 @@
 
 static const char *dtype_name(int dtype)
 {
-    static const char *const names[] = { "INVALID", "FLOAT", "DOUBLE", "INT32", "UINT8", "INT16", "INT8", "STRING",
-                                         "COMPLEX64", "INT64", "BOOL", "QINT8", "QUINT8", "QINT32", "BFLOAT16",
-                                         "QINT16", "QUINT16", "UINT16", "COMPLEX128", "HALF", "RESOURCE",
-                                         "VARIANT", "UINT32", "UINT64" };
+    static const char *const names[] = { "INVALID",    "FLOAT",  "DOUBLE",    "INT32",   "UINT8",   "INT16",
+                                         "INT8",       "STRING", "COMPLEX64", "INT64",   "BOOL",    "QINT8",
+                                         "QUINT8",     "QINT32", "BFLOAT16",  "QINT16",  "QUINT16", "UINT16",
+                                         "COMPLEX128", "HALF",   "RESOURCE",  "VARIANT", "UINT32",  "UINT64" };
 
     return dtype >= 0 && (size_t)dtype < sizeof names / sizeof *names ? names[dtype] : NULL;
 }
@@ -29,9 +29,12 @@ static const char *dtype_name(int dtype)
 static void stored_as(const struct scalar_series *s, char *out, size_t size)
 {
     static const char *const kinds[] = {
-        [EVENT_VALUE_NONE] = "nothing", [EVENT_VALUE_SIMPLE] = "simple_value",
-        [EVENT_VALUE_OLD_HISTOGRAM] = "obsolete histogram", [EVENT_VALUE_IMAGE] = "image",
-        [EVENT_VALUE_HISTOGRAM] = "histo", [EVENT_VALUE_AUDIO] = "audio",
+        [EVENT_VALUE_NONE] = "nothing",
+        [EVENT_VALUE_SIMPLE] = "simple_value",
+        [EVENT_VALUE_OLD_HISTOGRAM] = "obsolete histogram",
+        [EVENT_VALUE_IMAGE] = "image",
+        [EVENT_VALUE_HISTOGRAM] = "histo",
+        [EVENT_VALUE_AUDIO] = "audio",
     };
 
     if (s->first_kind != EVENT_VALUE_TENSOR)
@@ -142,9 +145,11 @@ static int json_series(struct buffer *b, const struct inspect_run *run, const st
     json_span(b, s->tag, s->tag_length, 0);
     buffer_append_text(b, ",\"plugin\":");
     json_text(b, s->plugin);
-    buffer_format(b, ",\"stored\":\"%s\",\"points\":%llu,\"first_step\":%lld,\"last_step\":%lld,\"min_step\":%lld,"
-                  "\"max_step\":%lld,\"num_steps\":", stored, (unsigned long long)s->seen, (long long)t.first,
-                  (long long)t.last, (long long)t.least, (long long)t.most);
+    buffer_format(b,
+                  ",\"stored\":\"%s\",\"points\":%llu,\"first_step\":%lld,\"last_step\":%lld,\"min_step\":%lld,"
+                  "\"max_step\":%lld,\"num_steps\":",
+                  stored, (unsigned long long)s->seen, (long long)t.first, (long long)t.last, (long long)t.least,
+                  (long long)t.most);
     if (s->seen)
         buffer_format(b, "%llu,\"outoforder_steps\":[", (unsigned long long)t.distinct);
     else
@@ -241,8 +246,10 @@ static int tb_kind(struct buffer *b, const char *name, enum inspect_kind kind, c
 
 int inspect_print_tensorboard(struct output *out, const struct inspect_run *run, struct error *e)
 {
-    static const char *const names[] = { "audio", "graph", "histograms", "images", "scalars", "sessionlog:checkpoint",
-                                         "sessionlog:start", "sessionlog:stop", "tensor" };
+    static const char *const names[] = {
+        "audio",           "graph", "histograms", "images", "scalars", "sessionlog:checkpoint", "sessionlog:start",
+        "sessionlog:stop", "tensor"
+    };
     static const enum inspect_kind tagged[] = { INSPECT_AUDIO, INSPECT_HISTOGRAMS, INSPECT_IMAGES, INSPECT_SCALARS,
                                                 INSPECT_TENSOR };
     struct buffer b = BUFFER_EMPTY;
@@ -303,8 +310,12 @@ static const struct report_column columns[] = {
 struct report_layout inspect_layout(int ranked)
 {
     return (struct report_layout){
-        .type = "inspect", .rows = "series", .columns = columns, .count = sizeof columns / sizeof *columns,
-        .csv = CSV, .people = ranked ? "run " PEOPLE : PEOPLE,
+        .type = "inspect",
+        .rows = "series",
+        .columns = columns,
+        .count = sizeof columns / sizeof *columns,
+        .csv = CSV,
+        .people = ranked ? "run " PEOPLE : PEOPLE,
     };
 }
 
@@ -312,7 +323,10 @@ struct report_layout inspect_layout(int ranked)
 static void append_files(struct buffer *b, const struct inspect_run *run, const struct report *r)
 {
     static const struct table_column file_columns[] = {
-        { "file", 0, 16, 0 }, { "size", 1, 0, 0 }, { "records", 1, 0, 1 }, { "span", 1, 0, 2 },
+        { "file", 0, 16, 0 },
+        { "size", 1, 0, 0 },
+        { "records", 1, 0, 1 },
+        { "span", 1, 0, 2 },
     };
     char text[200], small[HUMAN_TEXT_MAX];
     struct table t;

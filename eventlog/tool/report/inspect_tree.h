@@ -5,7 +5,8 @@
 
 #include "eventlog/tool/report/inspect.h"
 
-struct inspect_leaf { /* a run */
+/* a run */
+struct inspect_leaf {
     const char *name; /* borrowed */
     size_t files, series, damage;
     uint64_t bytes, points, values; /* values: those that are not points */
@@ -18,7 +19,10 @@ struct inspect_tree {
     size_t count, capacity;
 };
 
-#define INSPECT_TREE_EMPTY { NULL, 0, 0 }
+#define INSPECT_TREE_EMPTY \
+    { \
+        NULL, 0, 0 \
+    }
 
 /* Copies the figures of a run, which may be freed afterwards. OK or ERR_NOMEM. */
 int inspect_tree_add(struct inspect_tree *t, const struct inspect_run *run, struct error *e);

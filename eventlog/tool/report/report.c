@@ -22,19 +22,19 @@ struct report {
     enum format format;
     int sorted, directed, descending; /* --sort: by `key`; directed: with :asc or :desc */
     size_t key;
-    uint64_t top, limit;        /* --top; how many rows the section may still print as they come */
-    int better;                 /* of the section */
+    uint64_t top, limit; /* --top; how many rows the section may still print as they come */
+    int better;          /* of the section */
     char *heading, *details;
     uint64_t sections, printed; /* so far; printed: rows */
     struct report_cell *cells;  /* of the current row; their texts are offsets in `texts` */
     size_t filled;
     struct buffer texts;
-    struct report_row **rows;   /* kept, of this section */
+    struct report_row **rows; /* kept, of this section */
     size_t count, capacity;
     uint64_t number;
     struct buffer line, members, total;
     size_t left_out;
-    int failed;                 /* out of memory */
+    int failed; /* out of memory */
     size_t shown[];
 };
 
@@ -161,8 +161,9 @@ int report_line_columns(const struct report *r)
 /* 0: a value, 1: not a number, 2: nothing. */
 static int emptiness(const struct report_cell *cell)
 {
-    return cell->type == REPORT_CELL_NONE || (cell->type == REPORT_CELL_TEXT && !cell->length) ? 2
-           : cell->type == REPORT_CELL_NUMBER && isnan(cell->as.number);
+    return cell->type == REPORT_CELL_NONE || (cell->type == REPORT_CELL_TEXT && !cell->length)
+               ? 2
+               : cell->type == REPORT_CELL_NUMBER && isnan(cell->as.number);
 }
 
 /* Of two values: numbers before texts. */
@@ -388,8 +389,8 @@ static void end_section(struct report *r)
     if (report_for_people(r) && (r->count || r->heading)) {
         buffer_append_text(&r->line, r->sections++ ? "\n" : "");
         if (r->format == FORMAT_TEXT) {
-            left_out = report_write_text(&r->view, r->heading, r->details, r->rows, r->count,
-                                         report_table_columns(r), !terminal_utf8(), &r->line);
+            left_out = report_write_text(&r->view, r->heading, r->details, r->rows, r->count, report_table_columns(r),
+                                         !terminal_utf8(), &r->line);
             r->left_out = left_out > r->left_out ? left_out : r->left_out;
         } else if (r->format == FORMAT_MARKDOWN) {
             report_write_markdown(&r->view, r->heading, r->rows, r->count, &r->line);

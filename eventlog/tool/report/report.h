@@ -16,7 +16,8 @@
 
 #include <stdint.h>
 
-enum report_kind { /* what the numbers of a column are, for people */
+/* what the numbers of a column are, for people */
+enum report_kind {
     REPORT_TEXT,
     REPORT_NUMBER,
     REPORT_BYTES,   /* "17.3 MiB" */
@@ -34,7 +35,7 @@ struct report_column {
 };
 
 struct report_layout {
-    const char *type, *rows; /* of the JSON document */
+    const char *type, *rows;             /* of the JSON document */
     const struct report_column *columns; /* count of them, in the order of a row's cells; JSON shows them all */
     size_t count;
     const char *csv, *people; /* keys, separated by blanks, in the order shown; NULL: all columns */
@@ -42,7 +43,8 @@ struct report_layout {
     int header_and_rows;      /* JSON is {"header": [...], "rows": [[...], ...]}, ASCII, as TensorBoard writes tables */
 };
 
-struct report_options { /* all zero before the command line is parsed */
+/* all zero before the command line is parsed */
+struct report_options {
     struct output_options to;
     const char *sort, *time; /* time: NULL means "unix", for people "2026-11-01 10:00:05" in local time */
     int64_t top;
@@ -51,17 +53,24 @@ struct report_options { /* all zero before the command line is parsed */
 /* The formats that every report has: members of an array of struct output_format, and words of OUTPUT_OPTIONS(). */
 #define REPORT_FORMATS \
     { "text", "txt", 0 }, { "csv", "csv", 0 }, { "json", "json", 0 }, { "jsonl", "jsonl ndjson", 0 }, \
-    { "md", "md markdown", 0 }, { "html", "html htm", 0 }
+        { "md", "md markdown", 0 }, \
+    { \
+        "html", "html htm", 0 \
+    }
 #define REPORT_WORDS "text|csv|json|jsonl|md|html"
 
 /* Rows of a table, in addition to OUTPUT_OPTIONS(). */
+/* clang-format off */
 #define REPORT_OPTIONS(o) \
     { OPTION_TEXT, 0, "sort", &(o).sort, .argument = "KEY[:asc|:desc]", .help = "Sort by column KEY, as named in CSV " \
       "and JSON, ascending unless :desc follows; rows without a value come last" }, \
     { OPTION_INT, 0, "top", &(o).top, .argument = "N", .help = "Print only the first N rows", .minimum = 1, \
       .maximum = 1e9 }
+/* clang-format on */
 #define REPORT_TIME_OPTION(time, text) \
-    { OPTION_CHOICE, 0, "time", &(time), .help = text, .choices = "unix|iso|local|relative" }
+    { \
+        OPTION_CHOICE, 0, "time", &(time), .help = text, .choices = "unix|iso|local|relative" \
+    }
 
 /* As output_format_settle(); on a terminal the usual format is "text". */
 int report_settle(struct report_options *o, const struct output_format *formats, size_t count, const char *usual,
@@ -85,9 +94,9 @@ void report_integer(struct report *r, int64_t v);
 void report_count(struct report *r, uint64_t v);
 void report_number(struct report *r, double v);
 void report_flag(struct report *r, int v);
-void report_none(struct report *r); /* empty in CSV, null in JSON */
-void report_word(struct report *r, const char *text);         /* a text to its NUL; NULL: none */
-void report_number_if(struct report *r, int there, double v); /* the number, or none */
+void report_none(struct report *r);                                /* empty in CSV, null in JSON */
+void report_word(struct report *r, const char *text);              /* a text to its NUL; NULL: none */
+void report_number_if(struct report *r, int there, double v);      /* the number, or none */
 void report_step(struct report *r, const struct scalar_point *p);  /* the point's step; NULL: none */
 void report_point(struct report *r, const struct scalar_point *p); /* two cells, its step and value; NULL: none */
 

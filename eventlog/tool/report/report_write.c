@@ -16,14 +16,15 @@
 
 enum { CELL_TEXT_MAX = 48 };
 _Static_assert((int)CELL_TEXT_MAX >= (int)TIME_TEXT_MAX && (int)CELL_TEXT_MAX >= (int)NUMBER_TEXT_MAX &&
-               (int)CELL_TEXT_MAX >= (int)HUMAN_TEXT_MAX, "a cell that is no text fits");
+                   (int)CELL_TEXT_MAX >= (int)HUMAN_TEXT_MAX,
+               "a cell that is no text fits");
 
 double report_cell_number(const struct report_cell *cell)
 {
-    return cell->type == REPORT_CELL_NUMBER  ? cell->as.number
-           : cell->type == REPORT_CELL_COUNT ? (double)cell->as.count
+    return cell->type == REPORT_CELL_NUMBER                                      ? cell->as.number
+           : cell->type == REPORT_CELL_COUNT                                     ? (double)cell->as.count
            : cell->type == REPORT_CELL_INTEGER || cell->type == REPORT_CELL_FLAG ? (double)cell->as.integer
-                                                                               : NAN;
+                                                                                 : NAN;
 }
 
 static const char *title_of(const struct report_column *column)
@@ -87,8 +88,7 @@ static void json_cell(const struct report_view *v, size_t column, const struct r
     case REPORT_CELL_INTEGER: buffer_format(out, "%lld", (long long)cell->as.integer); break;
     case REPORT_CELL_COUNT: buffer_format(out, "%llu", (unsigned long long)cell->as.count); break;
     case REPORT_CELL_FLAG: buffer_append_text(out, cell->as.integer ? "true" : "false"); break;
-    case REPORT_CELL_NUMBER:
-        time_option_json(out, is_date(v, column, cell) ? v->time : TIME_UNIX, cell->as.number);
+    case REPORT_CELL_NUMBER: time_option_json(out, is_date(v, column, cell) ? v->time : TIME_UNIX, cell->as.number);
     }
 }
 
@@ -339,8 +339,8 @@ static void html_cell(struct buffer *out, const struct report_column *column, co
         number_text(cell->as.number, exact);
         buffer_format(out, "<td class=n data-v=\"%s\" title=\"%s\">", exact, exact);
     } else if (cell->type == REPORT_CELL_COUNT || cell->type == REPORT_CELL_INTEGER) {
-        buffer_format(out, cell->type == REPORT_CELL_COUNT ? "<td class=n data-v=\"%llu\">"
-                                                           : "<td class=n data-v=\"%lld\">",
+        buffer_format(out,
+                      cell->type == REPORT_CELL_COUNT ? "<td class=n data-v=\"%llu\">" : "<td class=n data-v=\"%lld\">",
                       (unsigned long long)cell->as.count);
     } else {
         buffer_append_text(out, column->kind == REPORT_TEXT ? "<td>" : "<td class=n>");
@@ -392,18 +392,19 @@ void report_write_html(const struct report_view *v, const char *heading, struct 
 void report_write_html_end(struct buffer *out)
 {
     /* A click sorts, another one reverses the order; cells without a number stay last. */
-    buffer_append_text(out, "<script>\n"
-        "for (const th of document.querySelectorAll('th')) th.onclick = () => {\n"
-        "  const body = th.closest('table').tBodies[0], i = th.cellIndex;\n"
-        "  const up = th.dataset.up = th.dataset.up == 1 ? 0 : 1;\n"
-        "  const value = row => { const v = row.cells[i].dataset.v;\n"
-        "    return v === undefined ? NaN : Number(v.replace('inf', 'Infinity')); };\n"
-        "  const order = (a, b) => { const x = value(a), y = value(b);\n"
-        "    if (isNaN(x) != isNaN(y)) return isNaN(x) - isNaN(y);\n"
-        "    if (isNaN(x)) return (up ? 1 : -1) * a.cells[i].textContent.localeCompare(b.cells[i].textContent,\n"
-        "      undefined, { numeric: true });\n"
-        "    return x == y ? 0 : (up ? 1 : -1) * (x < y ? -1 : 1); };\n"
-        "  body.append(...[...body.rows].sort(order));\n"
-        "};\n"
-        "</script>\n</html>\n");
+    buffer_append_text(
+        out, "<script>\n"
+             "for (const th of document.querySelectorAll('th')) th.onclick = () => {\n"
+             "  const body = th.closest('table').tBodies[0], i = th.cellIndex;\n"
+             "  const up = th.dataset.up = th.dataset.up == 1 ? 0 : 1;\n"
+             "  const value = row => { const v = row.cells[i].dataset.v;\n"
+             "    return v === undefined ? NaN : Number(v.replace('inf', 'Infinity')); };\n"
+             "  const order = (a, b) => { const x = value(a), y = value(b);\n"
+             "    if (isNaN(x) != isNaN(y)) return isNaN(x) - isNaN(y);\n"
+             "    if (isNaN(x)) return (up ? 1 : -1) * a.cells[i].textContent.localeCompare(b.cells[i].textContent,\n"
+             "      undefined, { numeric: true });\n"
+             "    return x == y ? 0 : (up ? 1 : -1) * (x < y ? -1 : 1); };\n"
+             "  body.append(...[...body.rows].sort(order));\n"
+             "};\n"
+             "</script>\n</html>\n");
 }

@@ -9,8 +9,14 @@
 #include "eventlog/tool/report/report.h"
 
 struct report_cell {
-    enum { REPORT_CELL_NONE, REPORT_CELL_TEXT, REPORT_CELL_INTEGER, REPORT_CELL_COUNT, REPORT_CELL_NUMBER,
-           REPORT_CELL_FLAG } type;
+    enum {
+        REPORT_CELL_NONE,
+        REPORT_CELL_TEXT,
+        REPORT_CELL_INTEGER,
+        REPORT_CELL_COUNT,
+        REPORT_CELL_NUMBER,
+        REPORT_CELL_FLAG
+    } type;
     union {
         const char *text; /* length bytes, then a NUL */
         int64_t integer;  /* also a flag */
@@ -30,7 +36,7 @@ struct report_view {
     const size_t *shown; /* columns in the order in which they are written; shown_count of them */
     size_t shown_count;
     enum time_style time;
-    int relative;        /* times are seconds */
+    int relative; /* times are seconds */
 };
 
 /* The cell as a double; NaN if it is not a number. */

@@ -85,8 +85,12 @@ static const struct report_column columns[] = {
 static struct report_layout stats_layout(int times)
 {
     return (struct report_layout){
-        .type = "stats", .rows = "series", .columns = columns, .count = sizeof columns / sizeof *columns,
-        .csv = times ? CSV TIMES : CSV, .people = times ? PEOPLE TIMES : PEOPLE,
+        .type = "stats",
+        .rows = "series",
+        .columns = columns,
+        .count = sizeof columns / sizeof *columns,
+        .csv = times ? CSV TIMES : CSV,
+        .people = times ? PEOPLE TIMES : PEOPLE,
     };
 }
 
@@ -133,7 +137,9 @@ static const struct report_column divergence_columns[] = {
 };
 
 static const struct report_layout divergence = {
-    .type = "diverged", .rows = "series", .columns = divergence_columns,
+    .type = "diverged",
+    .rows = "series",
+    .columns = divergence_columns,
     .count = sizeof divergence_columns / sizeof *divergence_columns,
 };
 
@@ -212,31 +218,35 @@ int command_stats(int argc, char **argv)
     struct gather g = { .range = POINT_RANGE_ALL, .run = stats_of_run, .context = &w };
     const char *view = "all";
     struct option table[] = {
-        SCAN_RUN_OPTION(s), SCAN_TAG_OPTION(s),
+        SCAN_RUN_OPTION(s),
+        SCAN_TAG_OPTION(s),
         POINT_RANGE_OPTIONS(g.range),
         SCAN_VIEW_OPTION(view),
-        { OPTION_FLAG, 0, "diverged", &w.diverging, .help = "List only series with NaN or infinite values, and since "
-          "when: 'diverged' if the last value is one of these, else 'recovered'. Exit with status 1 if a series has "
-          "diverged" },
+        { OPTION_FLAG, 0, "diverged", &w.diverging,
+          .help = "List only series with NaN or infinite values, and since when: 'diverged' if the last value is one "
+                  "of these, else 'recovered'. Exit with status 1 if a series has diverged" },
         REPORT_OPTIONS(o),
         REPORT_TIME_OPTION(o.time, "Add the times of the first and the last point: seconds since 1970, ISO 8601, local "
-                           "time, or seconds since the run's first point"),
-        OUTPUT_OPTIONS(o.to, REPORT_WORDS, "text on a terminal and csv elsewhere", "Print a table, or a row or an "
-                       "object for each series"),
+                                   "time, or seconds since the run's first point"),
+        OUTPUT_OPTIONS(o.to, REPORT_WORDS, "text on a terminal and csv elsewhere",
+                       "Print a table, or a row or an object for each series"),
     };
     const struct options options = {
-        .program = "eventlog stats", .usage = "[OPTION...] PATH...",
-        .summary = "Print statistics of every scalar series: the number of points and of NaNs; the first and the last "
-                   "point in reading order; the minimum and the maximum with the step where each first occurs; mean "
-                   "and standard deviation (over n - 1) of the finite values. A table leaves out the columns that do "
-                   "not fit the terminal. Exit status: 0 done; 1 nothing matched, damage, or diverged series; 2 usage "
-                   "or I/O.",
+        .program = "eventlog stats",
+        .usage = "[OPTION...] PATH...",
+        .summary =
+            "Print statistics of every scalar series: the number of points and of NaNs; the first and the last point "
+            "in reading order; the minimum and the maximum with the step where each first occurs; mean and standard "
+            "deviation (over n - 1) of the finite values. A table leaves out the columns that do not fit the terminal. "
+            "Exit status: 0 done; 1 nothing matched, damage, or diverged series; 2 usage or I/O.",
         .examples = "  eventlog stats logs --tag accuracy --sort last:desc --top 5    the five best runs\n"
                     "  eventlog stats logs --diverged    which runs have diverged, and since when\n"
                     "  eventlog stats logs -o stats.html    a page to sort by a click\n"
                     "  eventlog stats logs --json | jq -r '.series[] | select(.nan > 0) | .run + \" \" + .tag'\n",
-        .table = table, .count = sizeof table / sizeof *table,
-        .least = 1, .wanted = "no PATH given;",
+        .table = table,
+        .count = sizeof table / sizeof *table,
+        .least = 1,
+        .wanted = "no PATH given;",
     };
     struct error e = { 0 };
     int count = 0, status, rc = scan_begin(&s, &options, argc, argv, &count, &e);

@@ -23,7 +23,10 @@ static const struct report_column columns[] = {
 };
 
 static const struct report_layout layout = {
-    .type = "tags", .rows = "series", .columns = columns, .count = sizeof columns / sizeof *columns,
+    .type = "tags",
+    .rows = "series",
+    .columns = columns,
+    .count = sizeof columns / sizeof *columns,
 };
 
 /* The answer of TensorBoard's scalars plugin to a request for its tags. */
@@ -124,21 +127,25 @@ int command_tags(int argc, char **argv)
     struct scan s = { .failed = 0 };
     struct tags_work w = { .series = 0 };
     struct option table[] = {
-        SCAN_RUN_OPTION(s), SCAN_TAG_OPTION(s),
-        { OPTION_LIST, 0, "plugin", &w.plugins.patterns, .argument = "GLOB", .help = "Take only series whose plugin "
-          "matches GLOB: scalars, images, text, ...; may be repeated" },
+        SCAN_RUN_OPTION(s),
+        SCAN_TAG_OPTION(s),
+        { OPTION_LIST, 0, "plugin", &w.plugins.patterns, .argument = "GLOB",
+          .help = "Take only series whose plugin matches GLOB: scalars, images, text, ...; may be repeated" },
         REPORT_OPTIONS(o),
-        OUTPUT_OPTIONS(o.to, REPORT_WORDS "|tb-json", "text on a terminal and csv elsewhere",
-                       "Print a table, or a row or an object for each series; tb-json: what TensorBoard's scalars "
-                       "plugin answers"),
+        OUTPUT_OPTIONS(
+            o.to, REPORT_WORDS "|tb-json", "text on a terminal and csv elsewhere",
+            "Print a table, or a row or an object for each series; tb-json: what TensorBoard's scalars plugin answers"),
     };
     const struct options options = {
-        .program = "eventlog tags", .usage = "[OPTION...] PATH...",
+        .program = "eventlog tags",
+        .usage = "[OPTION...] PATH...",
         .summary = "List the series of a log: run, tag, the plugin that shows it, and the name and description from "
                    "its metadata. Exit status: 0 done; 1 nothing matched, or damage; 2 usage or I/O.",
         .examples = "  eventlog tags logs\n  eventlog tags logs --plugin=images\n",
-        .table = table, .count = sizeof table / sizeof *table,
-        .least = 1, .wanted = "no PATH given;",
+        .table = table,
+        .count = sizeof table / sizeof *table,
+        .least = 1,
+        .wanted = "no PATH given;",
     };
     struct error e = { 0 };
     int count = 0, status, rc = scan_begin(&s, &options, argc, argv, &count, &e);

@@ -19,7 +19,7 @@ enum { DEPTH = 64 };
 
 struct verify {
     struct scan *scan;
-    struct output *out;    /* lines of text; NULL: */
+    struct output *out; /* lines of text; NULL: */
     struct report *report;
     struct buffer line, runs_json;
     struct log_check_totals totals;
@@ -34,8 +34,7 @@ static void describe(struct buffer *b, const struct log_finding *f)
 
     buffer_append_text(b, log_finding_text(f->kind)->what);
     if (f->kind == LOG_LENGTH_CRC || f->kind == LOG_DATA_CRC)
-        buffer_format(b, ": 0x%08llx, should be 0x%08llx", (unsigned long long)f->found,
-                      (unsigned long long)f->wanted);
+        buffer_format(b, ": 0x%08llx, should be 0x%08llx", (unsigned long long)f->found, (unsigned long long)f->wanted);
     else if (f->kind == LOG_TOO_LONG)
         buffer_format(b, ": %s", human_bytes(f->found, size));
     else if (f->kind >= LOG_PROTOBUF && f->kind <= LOG_UTF8)
@@ -45,13 +44,23 @@ static void describe(struct buffer *b, const struct log_finding *f)
 }
 
 static const struct report_column columns[] = {
-    { .key = "run" }, { .key = "file" }, { .key = "offset", .kind = REPORT_NUMBER }, { .key = "level" },
-    { .key = "kind" }, { .key = "tag" }, { .key = "count", .kind = REPORT_NUMBER },
-    { .key = "lost", .kind = REPORT_BYTES, .if_any = 1 }, { .key = "what" }, { .key = "default_loader" },
+    { .key = "run" },
+    { .key = "file" },
+    { .key = "offset", .kind = REPORT_NUMBER },
+    { .key = "level" },
+    { .key = "kind" },
+    { .key = "tag" },
+    { .key = "count", .kind = REPORT_NUMBER },
+    { .key = "lost", .kind = REPORT_BYTES, .if_any = 1 },
+    { .key = "what" },
+    { .key = "default_loader" },
     { .key = "python_loader" },
 };
 static const struct report_layout findings_layout = {
-    .type = "verify", .rows = "findings", .columns = columns, .count = sizeof columns / sizeof *columns,
+    .type = "verify",
+    .rows = "findings",
+    .columns = columns,
+    .count = sizeof columns / sizeof *columns,
 };
 
 /* Prints a line, wrapped if a terminal is narrower. */
@@ -120,9 +129,17 @@ static int print(struct verify *v, const char *run, const char *path, const stru
 /* The figures of a run, or of all, as members of a JSON object. */
 static void append_totals(struct buffer *b, uint64_t files, const struct log_check_totals *t)
 {
-    const struct { const char *key; uint64_t v; } members[] = {
-        { "files", files }, { "records", t->records }, { "bytes", t->bytes }, { "damage", t->by_level[LOG_DAMAGE] },
-        { "hidden", t->by_level[LOG_HIDDEN] }, { "notes", t->by_level[LOG_NOTE] }, { "lost", t->lost },
+    const struct {
+        const char *key;
+        uint64_t v;
+    } members[] = {
+        { "files", files },
+        { "records", t->records },
+        { "bytes", t->bytes },
+        { "damage", t->by_level[LOG_DAMAGE] },
+        { "hidden", t->by_level[LOG_HIDDEN] },
+        { "notes", t->by_level[LOG_NOTE] },
+        { "lost", t->lost },
     };
 
     for (size_t i = 0; i < sizeof members / sizeof *members; i++)
@@ -287,11 +304,12 @@ static int close_output(struct verify *v, int rc, int matched, struct error *e)
 static int list_kinds(struct verify *v, const struct report_options *o, struct error *e)
 {
     static const struct report_column kind_columns[] = {
-        { .key = "kind" }, { .key = "level" }, { .key = "what" }, { .key = "default_loader" },
-        { .key = "python_loader" },
+        { .key = "kind" },           { .key = "level" },         { .key = "what" },
+        { .key = "default_loader" }, { .key = "python_loader" },
     };
-    static const struct report_layout kinds_layout = { .type = "kinds", .rows = "kinds", .columns = kind_columns,
-                                                       .count = sizeof kind_columns / sizeof *kind_columns };
+    static const struct report_layout kinds_layout = {
+        .type = "kinds", .rows = "kinds", .columns = kind_columns, .count = sizeof kind_columns / sizeof *kind_columns
+    };
     int rc = open_output(v, &kinds_layout, o, e);
 
     if (rc != OK)
@@ -347,7 +365,8 @@ int command_verify(int argc, char **argv)
         OUTPUT_OPTIONS(o.to, REPORT_WORDS, "text", "Print a line, a row or an object for each finding"),
     };
     const struct options options = {
-        .program = "eventlog verify", .usage = "[OPTION...] PATH... | --kinds",
+        .program = "eventlog verify",
+        .usage = "[OPTION...] PATH... | --kinds",
         .summary = "Check both CRCs and the whole message of every record, the names of runs and files, wall times, "
                    "and every value against the rules of its plugin. Each finding is FILE:OFFSET: LEVEL, KIND: what is "
                    "wrong, and what TensorBoard's two loaders do about it. LEVEL is 'damage' for a record at which a "
@@ -357,14 +376,15 @@ int command_verify(int argc, char **argv)
                    "is reported for each record, other findings once for each file, kind and tag. Exit status: 0 "
                    "sound, apart from notes; 1 findings, or no event files; 2 usage, or something could not be read.",
         .examples = "  eventlog verify logs\n  eventlog verify --strict --json logs | jq '.findings[].kind'\n",
-        .table = table, .count = sizeof table / sizeof *table,
+        .table = table,
+        .count = sizeof table / sizeof *table,
     };
     struct error e = { 0 };
     int count = 0, status, rc = scan_begin(&s, &options, argc, argv, &count, &e);
 
     if (rc == OK && !count == !kinds)
-        rc = error_set(&e, ERR_ARG, kinds ? "--kinds takes no PATH"
-                                           : "no PATH given; run 'eventlog verify --help' for help");
+        rc = error_set(&e, ERR_ARG,
+                       kinds ? "--kinds takes no PATH" : "no PATH given; run 'eventlog verify --help' for help");
     if (rc == OK)
         rc = report_settle(&o, formats, sizeof formats / sizeof *formats, "text", &e);
     if (rc != OK)

@@ -53,8 +53,7 @@ static int archive_list(struct work *a, char *path, struct error *e)
             rc = error_set(e, ERR_IO, "%s: cannot be read: %s", entry->fts_path, strerror(entry->fts_errno));
             break;
         case FTS_D:
-        case FTS_DP:
-            break;
+        case FTS_DP: break;
         default: /* links, sockets, pipes */
             log_line(&a->log, "%s: not a regular file; left out", entry->fts_path);
             a->skipped++;
@@ -99,7 +98,8 @@ static void archive_print(const struct work *w)
     if (w->json) {
         buffer_append_text(&b, "{\"type\":\"archive\",\"version\":1,\"output\":");
         json_text(&b, a->output);
-        buffer_format(&b, ",\"deleted\":%s,\"total\":{\"files\":%zu,\"bytes\":%llu,\"packed\":%llu,"
+        buffer_format(&b,
+                      ",\"deleted\":%s,\"total\":{\"files\":%zu,\"bytes\":%llu,\"packed\":%llu,"
                       "\"skipped\":%zu}}",
                       w->delete ? "true" : "false", a->count, (unsigned long long)a->bytes,
                       (unsigned long long)a->packed, w->skipped);
@@ -117,18 +117,20 @@ int command_archive(int argc, char **argv)
 {
     struct work a = { .level = 6 };
     struct option table[] = {
-        { OPTION_TEXT, 'o', "output", &a.archive.output, "FILE", .help = "Write the archive to FILE, such as logs.tfz, "
-          "which appears once it is complete" },
-        { OPTION_FLAG, 0, "delete", &a.delete, .help = "Delete the files, and directories left empty, once the archive "
-          "is on disk and every member was read back and compared" },
-        { OPTION_INT, 0, "level", &a.level, "N", .help = "Compress from 1, fast, to 9, small (default "
-          "6)", .minimum = 1, .maximum = 9 },
-        { OPTION_FLAG, 'f', "force", &a.archive.force, .help = "Overwrite an existing FILE, and archive files that are "
-          "being written as they are now" },
+        { OPTION_TEXT, 'o', "output", &a.archive.output, "FILE",
+          .help = "Write the archive to FILE, such as logs.tfz, which appears once it is complete" },
+        { OPTION_FLAG, 0, "delete", &a.delete,
+          .help = "Delete the files, and directories left empty, once the archive is on disk and every member was read "
+                  "back and compared" },
+        { OPTION_INT, 0, "level", &a.level, "N", .help = "Compress from 1, fast, to 9, small (default 6)", .minimum = 1,
+          .maximum = 9 },
+        { OPTION_FLAG, 'f', "force", &a.archive.force,
+          .help = "Overwrite an existing FILE, and archive files that are being written as they are now" },
         { OPTION_FLAG, 0, "json", &a.json, .help = "Print what was done as a JSON object" },
     };
     const struct options options = {
-        .program = "eventlog archive", .usage = "[OPTION...] PATH... -o FILE",
+        .program = "eventlog archive",
+        .usage = "[OPTION...] PATH... -o FILE",
         .summary = "Pack all files of directories, or single files, into one archive. Each is compressed (zlib) by "
                    "itself, so it can be read alone, and has a CRC-32C, so damage is detected. 'eventlog cat' lists, "
                    "checks and extracts them. Names in the archive begin with the last part of PATH. Files that are "
@@ -136,7 +138,10 @@ int command_archive(int argc, char **argv)
                    "Exit status: 0 done; 1 no files; 2 usage or I/O.",
         .examples = "  eventlog archive logs/2024 -o logs-2024.tfz\n"
                     "  eventlog archive --delete logs/old -o /backup/old.tfz\n",
-        .table = table, .count = sizeof table / sizeof *table, .least = 1, .wanted = "no PATH given;",
+        .table = table,
+        .count = sizeof table / sizeof *table,
+        .least = 1,
+        .wanted = "no PATH given;",
     };
     struct error e = { 0 };
     int count = 0, status = EXIT_DONE, rc = options_parse(&options, argc, argv, &count, &e);
@@ -148,7 +153,7 @@ int command_archive(int argc, char **argv)
         return EXIT_DONE;
     if (rc == OK && !a.archive.output)
         rc = error_set(&e, ERR_ARG, "no output given; add -o FILE");
-    if (rc == OK && a.delete && a.archive.force)
+    if (rc == OK && a.delete &&a.archive.force)
         rc = error_set(&e, ERR_ARG, "--delete contradicts -f: files that are being written must not be deleted");
     if (rc == OK && output_stream_is(a.archive.output) && (a.delete || a.json))
         rc = error_set(&e, ERR_ARG, "--%s contradicts '-o -', which writes the archive to standard output",

@@ -61,8 +61,12 @@ static int archiving_unchanged(const struct archiving *a, int fd, const struct a
 {
     int rc = a->force ? OK : log_replace_unchanged(fd, f->path, &f->before, e);
 
-    return rc != ERR_ARG ? rc : error_set(e, rc, "%s: is being written; stop its writer first, or 'eventlog archive "
-                                          "-f' archives what is there now", f->path);
+    return rc != ERR_ARG
+               ? rc
+               : error_set(
+                     e, rc,
+                     "%s: is being written; stop its writer first, or 'eventlog archive -f' archives what is there now",
+                     f->path);
 }
 
 static void archiving_tell(struct archiving *a, const struct archiving_file *f)

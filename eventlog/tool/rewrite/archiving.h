@@ -17,14 +17,15 @@ struct archiving_file {
     struct stat before;
 };
 
-struct archiving { /* all zero at first, but: */
-    struct log *log;     /* gets the progress */
-    const char *output;  /* the archive's path, or "-" */
-    int level;           /* 1 fast to 9 small */
-    int force;           /* overwrite it; take files that are being written as they are now */
+/* all zero at first, but: */
+struct archiving {
+    struct log *log;              /* gets the progress */
+    const char *output;           /* the archive's path, or "-" */
+    int level;                    /* 1 fast to 9 small */
+    int force;                    /* overwrite it; take files that are being written as they are now */
     struct archiving_file *files; /* count of them, in order of names once it is written */
     size_t count;
-    uint64_t bytes, packed;       /* of the files; of the archive */
+    uint64_t bytes, packed; /* of the files; of the archive */
     /* private */
     size_t capacity;
     uint64_t done; /* packed, then checked */

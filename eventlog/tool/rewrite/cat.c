@@ -19,7 +19,7 @@
 #include <unistd.h>
 
 struct restoring {
-    struct scan scan; /* its log, damage and filters that matched nothing */
+    struct scan scan;                  /* its log, damage and filters that matched nothing */
     const struct log_archive *archive; /* the scan's input holds it */
     struct selection names;
     const char *output;
@@ -27,7 +27,7 @@ struct restoring {
     int list, check, force, json;
     uint64_t members, bytes, done, all;
     double began; /* monotonic */
-    int fd; /* where the contents go, -1: nowhere */
+    int fd;       /* where the contents go, -1: nowhere */
     const char *to;
     const struct log_archive_entry *entry;
 };
@@ -88,7 +88,10 @@ static const struct report_column columns[] = {
     { .key = "name", .cut = 20 },
 };
 static const struct report_layout layout = {
-    .type = "members", .rows = "members", .columns = columns, .count = sizeof columns / sizeof *columns,
+    .type = "members",
+    .rows = "members",
+    .columns = columns,
+    .count = sizeof columns / sizeof *columns,
     .people = "bytes packed mtime name",
 };
 
@@ -162,7 +165,9 @@ static void print_result(const struct restoring *r)
                members, bytes, damage);
     } else {
         buffer_format(&b, "%s: %llu members, %s%s", r->archive->path, members, human_bytes(r->bytes, size),
-                      damage ? ", damaged" : r->check ? ", all sound" : "");
+                      damage     ? ", damaged"
+                      : r->check ? ", all sound"
+                                 : "");
         terminal_put_line(stdout, buffer_text(&b));
         buffer_release(&b);
     }
@@ -204,16 +209,17 @@ int command_cat(int argc, char **argv)
 {
     struct restoring r = { .fd = -1, .scan.input.standard_input = 1 };
     struct option table[] = {
-        { OPTION_TEXT, 'o', "output", &r.output, "DIR", .help = "Extract into DIR, which is created if missing, with "
-          "permissions and times; each file appears once it is complete (default: write contents to standard output, "
-          "one after the other)" },
+        { OPTION_TEXT, 'o', "output", &r.output, "DIR",
+          .help = "Extract into DIR, which is created if missing, with permissions and times; each file appears once "
+                  "it is complete (default: write contents to standard output, one after the other)" },
         { OPTION_FLAG, 'l', "list", &r.list, .help = "List names, sizes and compressed sizes" },
         { OPTION_FLAG, 0, "check", &r.check, .help = "Only decompress and check the members" },
         { OPTION_FLAG, 'f', "force", &r.force, .help = "Overwrite existing files" },
         { OPTION_FLAG, 0, "json", &r.json, .help = "With --list, --check or -o: print a JSON object" },
     };
     const struct options options = {
-        .program = "eventlog cat", .usage = "[OPTION...] ARCHIVE [NAME...]",
+        .program = "eventlog cat",
+        .usage = "[OPTION...] ARCHIVE [NAME...]",
         .summary = "List, check or extract the files of an archive that 'eventlog archive' made: all of them, or those "
                    "whose name matches a pattern NAME ('*' also matches '/'). With -o, nothing is written outside DIR, "
                    "whatever the archive holds, and links in DIR are not followed. A damaged file is reported and not "
@@ -223,7 +229,10 @@ int command_cat(int argc, char **argv)
                     "  eventlog cat logs.tfz 'logs/train/*' > events.out.tfevents.1\n"
                     "  eventlog cat logs.tfz -o restored\n"
                     "  ssh host cat logs.tfz | eventlog cat - -o restored\n",
-        .table = table, .count = sizeof table / sizeof *table, .least = 1, .wanted = "no ARCHIVE given;",
+        .table = table,
+        .count = sizeof table / sizeof *table,
+        .least = 1,
+        .wanted = "no ARCHIVE given;",
     };
     struct error e = { 0 };
     int count = 0, status, rc = scan_begin(&r.scan, &options, argc, argv, &count, &e);

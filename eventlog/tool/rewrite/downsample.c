@@ -12,8 +12,8 @@
 #include <string.h>
 
 struct series {
-    int others;          /* not all values are numbers */
-    double *x, *y;       /* step and number of each value */
+    int others;    /* not all values are numbers */
+    double *x, *y; /* step and number of each value */
     uint8_t *keep;
     size_t count, x_capacity, y_capacity, next; /* next: of the second reading */
 };
@@ -131,17 +131,20 @@ int command_downsample(int argc, char **argv)
 {
     struct sampling s = { .rewrite = { .scan.passes = 2, .tags = TAG_INDEX_OF(struct series) } };
     struct option table[] = {
-        { OPTION_INT, 'n', "max-points", &s.most, "N", .help = "Keep at most N values of each series of a run: of "
-          "numbers, those that preserve the shape and the peaks of the curve (largest triangle three buckets); of "
-          "other kinds, evenly spaced ones", .minimum = 2, .maximum = 1e12 },
+        { OPTION_INT, 'n', "max-points", &s.most, "N",
+          .help = "Keep at most N values of each series of a run: of numbers, those that preserve the shape and the "
+                  "peaks of the curve (largest triangle three buckets); of other kinds, evenly spaced ones",
+          .minimum = 2, .maximum = 1e12 },
         { OPTION_INT, 0, "every", &s.every, "K", .help = "Keep every K-th value of each series, and the last one",
           .minimum = 1, .maximum = 1e12 },
-        { OPTION_LIST, 0, "tag", &s.rewrite.scan.tags, "GLOB", .help = "Thin only these series; may be repeated "
-          "(default: all)" },
-        REWRITE_OPTIONS(s.rewrite), REWRITE_IN_PLACE(s.rewrite),
+        { OPTION_LIST, 0, "tag", &s.rewrite.scan.tags, "GLOB",
+          .help = "Thin only these series; may be repeated (default: all)" },
+        REWRITE_OPTIONS(s.rewrite),
+        REWRITE_IN_PLACE(s.rewrite),
     };
     const struct options options = {
-        .program = "eventlog downsample", .usage = "--max-points N | --every K [OPTION...] PATH... -o DIR | --in-place",
+        .program = "eventlog downsample",
+        .usage = "--max-points N | --every K [OPTION...] PATH... -o DIR | --in-place",
         .summary = "Copy a log with fewer values of each series, or thin it in place. The first and the last value of "
                    "a series stay, and so do all files, graphs and other events; values are copied bit for bit, in the "
                    "same order. Values are counted over all files of a run in reading order; run 'eventlog merge' "
@@ -149,11 +152,19 @@ int command_downsample(int argc, char **argv)
                    "a run. Exit status: 0 done; 1 no series was long enough, or damage; 2 usage or I/O.",
         .examples = "  eventlog downsample --max-points 1000 logs -o small\n"
                     "  eventlog downsample --every 10 --tag 'batch_*' --in-place logs/train\n",
-        .table = table, .count = sizeof table / sizeof *table, .least = 1, .wanted = "no PATH given;",
+        .table = table,
+        .count = sizeof table / sizeof *table,
+        .least = 1,
+        .wanted = "no PATH given;",
     };
     const struct rewrite_command command = {
-        &options, &s, .check = downsample_check, .begin_run = downsample_begin_run,
-        .end_run = downsample_end_run, .choose = downsample_choose, .tell = downsample_tell,
+        &options,
+        &s,
+        .check = downsample_check,
+        .begin_run = downsample_begin_run,
+        .end_run = downsample_end_run,
+        .choose = downsample_choose,
+        .tell = downsample_tell,
     };
 
     return rewrite_command_run(&s.rewrite, &command, argc, argv);

@@ -61,13 +61,15 @@ int command_drop_tag(int argc, char **argv)
 {
     struct dropping d = { .invert = 0 };
     struct option table[] = {
-        { OPTION_LIST, 't', "tag", &d.globs.patterns, .argument = "GLOB", .help = "Drop series whose tag matches GLOB, "
-          "and take all arguments as paths; may be repeated" },
+        { OPTION_LIST, 't', "tag", &d.globs.patterns, .argument = "GLOB",
+          .help = "Drop series whose tag matches GLOB, and take all arguments as paths; may be repeated" },
         { OPTION_FLAG, 0, "keep", &d.invert, .help = "Keep the series that match and drop the others" },
-        REWRITE_OPTIONS(d.rewrite), REWRITE_IN_PLACE(d.rewrite),
+        REWRITE_OPTIONS(d.rewrite),
+        REWRITE_IN_PLACE(d.rewrite),
     };
     const struct options options = {
-        .program = "eventlog drop-tag", .usage = "[OPTION...] GLOB... PATH... -o DIR | --in-place",
+        .program = "eventlog drop-tag",
+        .usage = "[OPTION...] GLOB... PATH... -o DIR | --in-place",
         .summary = "Copy a log without the series whose tag matches GLOB, or drop them in place. GLOB matches as in "
                    "the shell, but * also matches '/'. What stays is copied bit for bit, in the same order; graphs and "
                    "session marks have no tag and stay. Arguments before the first one that is an existing PATH are "
@@ -75,7 +77,10 @@ int command_drop_tag(int argc, char **argv)
                    "0 done; 1 no tag matched, or damage; 2 usage or I/O.",
         .examples = "  eventlog drop-tag 'gradients/*' logs -o small\n"
                     "  eventlog drop-tag --keep --tag 'loss*' --tag accuracy --in-place logs/train\n",
-        .table = table, .count = sizeof table / sizeof *table, .least = 1, .wanted = "no GLOB or no PATH given;",
+        .table = table,
+        .count = sizeof table / sizeof *table,
+        .least = 1,
+        .wanted = "no GLOB or no PATH given;",
     };
     const struct rewrite_command command = {
         &options, &d, .arguments = drop_tag_arguments, .choose = drop_tag_choose, .tell = drop_tag_tell,

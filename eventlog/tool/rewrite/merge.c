@@ -27,11 +27,11 @@ struct merge {
     uint64_t planned;   /* bytes of its files */
     const char **paths; /* of the files by their number in the plan */
     size_t path_count;
-    struct buffer version; /* the first record of the new file, without framing */
-    double start;          /* its wall time; NaN: none yet */
-    double earliest;       /* finite wall time above 0 of all events; NaN: none */
-    const char *run;       /* being read */
-    struct buffer tag;     /* with the prefix */
+    struct buffer version;              /* the first record of the new file, without framing */
+    double start;                       /* its wall time; NaN: none yet */
+    double earliest;                    /* finite wall time above 0 of all events; NaN: none */
+    const char *run;                    /* being read */
+    struct buffer tag;                  /* with the prefix */
     const struct log_merge_item *items; /* that are being written: those of one record */
     size_t item_count, item_next;
 };
@@ -62,8 +62,9 @@ static int advise(int rc, struct error *e)
     if (rc == ERR_ARG) {
         size_t n = strlen(e->message);
 
-        snprintf(e->message + n, sizeof e->message - n, "; --prefix puts the names of runs before their tags, "
-                 "--keep-runs keeps runs apart, --join takes them as parts of one run");
+        snprintf(e->message + n, sizeof e->message - n,
+                 "; --prefix puts the names of runs before their tags, --keep-runs keeps runs apart, --join takes them "
+                 "as parts of one run");
     }
     return rc;
 }
@@ -89,8 +90,8 @@ static int plan_values(struct merge *m, uint64_t offset, const struct event *eve
     return rc;
 }
 
-static int plan_run_metadata(struct merge *m, uint64_t offset, const uint8_t *data, size_t n,
-                             const struct event *event, struct error *e)
+static int plan_run_metadata(struct merge *m, uint64_t offset, const uint8_t *data, size_t n, const struct event *event,
+                             struct error *e)
 {
     const uint8_t *end = data + n;
     struct wire_field f, inner;
@@ -135,8 +136,8 @@ static int plan_record(void *context, uint64_t offset, const uint8_t *data, size
     case EVENT_GRAPH: return log_merge_event(m->plan, offset, LOG_MERGE_GRAPH, event->step, e);
     case EVENT_META_GRAPH: return log_merge_event(m->plan, offset, LOG_MERGE_META_GRAPH, event->step, e);
     case EVENT_SESSION_LOG:
-        return log_merge_event(m->plan, offset, event->session == EVENT_SESSION_START ? LOG_MERGE_SESSION_START
-                                                                                      : LOG_MERGE_SESSION,
+        return log_merge_event(m->plan, offset,
+                               event->session == EVENT_SESSION_START ? LOG_MERGE_SESSION_START : LOG_MERGE_SESSION,
                                event->step, e);
     default: return log_merge_event(m->plan, offset, LOG_MERGE_OTHER, event->step, e);
     }
@@ -174,8 +175,8 @@ static int write_start(struct merge *m, struct rewrite_file *out, struct error *
 }
 
 /* The items in order; those of one record go together. */
-static int write_items(struct merge *m, struct record_source *source, const char *const *runs,
-                       struct rewrite_file *out, struct error *e)
+static int write_items(struct merge *m, struct record_source *source, const char *const *runs, struct rewrite_file *out,
+                       struct error *e)
 {
     size_t count, next;
     const struct log_merge_item *items = log_merge_items(m->plan, &count);
@@ -363,12 +364,13 @@ static int merge_tell(void *context)
         return 0;
     m->rewrite.dropped = t->restarted + t->doubled + t->repeated;
     if (m->rewrite.json)
-        snprintf(more, sizeof more, ",\"restarts\":%llu,\"restarted\":%llu,\"doubled\":%llu,\"repeated\":%llu,"
-                 "\"interleaved\":%llu", (unsigned long long)t->restarts, (unsigned long long)t->restarted,
-                 (unsigned long long)t->doubled, (unsigned long long)t->repeated, (unsigned long long)t->interleaved);
+        snprintf(more, sizeof more,
+                 ",\"restarts\":%llu,\"restarted\":%llu,\"doubled\":%llu,\"repeated\":%llu,"
+                 "\"interleaved\":%llu",
+                 (unsigned long long)t->restarts, (unsigned long long)t->restarted, (unsigned long long)t->doubled,
+                 (unsigned long long)t->repeated, (unsigned long long)t->interleaved);
     if (t->restarted)
-        log_line(log, "left out %llu values before a restart (%s)",
-                 (unsigned long long)t->restarted,
+        log_line(log, "left out %llu values before a restart (%s)", (unsigned long long)t->restarted,
                  m->overlap == LOG_MERGE_FIRST ? "--overlap=first keeps the earlier ones"
                                                : "--overlap=last, the default, keeps the later ones");
     if (t->doubled)
@@ -378,8 +380,10 @@ static int merge_tell(void *context)
         log_line(log, "left out %llu graphs, hyperparameters or layouts: a run has only one",
                  (unsigned long long)t->repeated);
     if (t->interleaved)
-        log_line(log, "%llu times two files have the same series at overlapping times, as from two writers at once: "
-                 "sorted by step", (unsigned long long)t->interleaved);
+        log_line(log,
+                 "%llu times two files have the same series at overlapping times, as from two writers at once: sorted "
+                 "by step",
+                 (unsigned long long)t->interleaved);
     rewrite_print(&m->rewrite, "merge", more);
     return 1;
 }
@@ -390,43 +394,52 @@ static int merge_check(void *context, struct error *e)
 
     m->overlap = !strcmp(m->overlap_word, "first")   ? LOG_MERGE_FIRST
                  : !strcmp(m->overlap_word, "keep")  ? LOG_MERGE_KEEP
-                 : !strcmp(m->overlap_word, "error") ? LOG_MERGE_ERROR : LOG_MERGE_LAST;
+                 : !strcmp(m->overlap_word, "error") ? LOG_MERGE_ERROR
+                                                     : LOG_MERGE_LAST;
     return m->keep_runs + m->prefix + m->join > 1
-           ? error_set(e, ERR_ARG, "--keep-runs, --prefix and --join contradict each other; give one of them") : OK;
+               ? error_set(e, ERR_ARG, "--keep-runs, --prefix and --join contradict each other; give one of them")
+               : OK;
 }
 
 int command_merge(int argc, char **argv)
 {
     struct merge m = { .rewrite.scan.passes = 2, .overlap_word = "last" };
     struct option table[] = {
-        { OPTION_FLAG, 0, "keep-runs", &m.keep_runs, .help = "Write a new run for each run, below DIR (default: one "
-          "run, in DIR itself)" },
-        { OPTION_FLAG, 0, "prefix", &m.prefix, .help = "Rename tags to RUN/TAG, for runs with the same tags; tags of "
-          "hyperparameters and layouts stay unchanged" },
-        { OPTION_FLAG, 0, "join", &m.join, .help = "Take the runs as parts of a single run that was resumed in new "
-          "directories, in the order in which they began" },
-        { OPTION_CHOICE, 0, "overlap", &m.overlap_word, .help = "Choose what to do where steps go back from one file "
-          "of a run to the next, as after a restart: keep the later points and leave out the earlier ones from that "
-          "step on; keep the earlier ones; keep both, sorted by step; or stop with an error (default last)",
+        { OPTION_FLAG, 0, "keep-runs", &m.keep_runs,
+          .help = "Write a new run for each run, below DIR (default: one run, in DIR itself)" },
+        { OPTION_FLAG, 0, "prefix", &m.prefix,
+          .help = "Rename tags to RUN/TAG, for runs with the same tags; tags of hyperparameters and layouts stay "
+                  "unchanged" },
+        { OPTION_FLAG, 0, "join", &m.join,
+          .help = "Take the runs as parts of a single run that was resumed in new directories, in the order in which "
+                  "they began" },
+        { OPTION_CHOICE, 0, "overlap", &m.overlap_word,
+          .help = "Choose what to do where steps go back from one file of a run to the next, as after a restart: keep "
+                  "the later points and leave out the earlier ones from that step on; keep the earlier ones; keep "
+                  "both, sorted by step; or stop with an error (default last)",
           .choices = "last|first|keep|error" },
         REWRITE_OPTIONS(m.rewrite),
     };
     const struct options options = {
-        .program = "eventlog merge", .usage = "[OPTION...] PATH... -o DIR",
-        .summary = "Merge event files into one, sorted by step, so that TensorBoard's default loader drops no points "
-                   "(when a step comes again, that loader forgets the points of the series from that step on). Two "
-                   "files whose times overlap are taken as those of two writers at once, not of a restart: of two "
-                   "points at the same step, the one in the later file stays. A session start (TensorFlow 1) is a "
-                   "restart of all series. Values are copied bit for bit; the metadata of each tag stays with its "
-                   "first value, and graph, layout and hyperparameters are kept once. The same input gives the same "
-                   "bytes. The number of values left out is printed on standard error. Needs 32 bytes of memory for "
-                   "each value. Exit status: 0 done; 1 nothing to merge, or damage; 2 usage, I/O, or the same tag in "
-                   "two runs.",
+        .program = "eventlog merge",
+        .usage = "[OPTION...] PATH... -o DIR",
+        .summary =
+            "Merge event files into one, sorted by step, so that TensorBoard's default loader drops no points (when a "
+            "step comes again, that loader forgets the points of the series from that step on). Two files whose times "
+            "overlap are taken as those of two writers at once, not of a restart: of two points at the same step, the "
+            "one in the later file stays. A session start (TensorFlow 1) is a restart of all series. Values are copied "
+            "bit for bit; the metadata of each tag stays with its first value, and graph, layout and hyperparameters "
+            "are kept once. The same input gives the same bytes. The number of values left out is printed on standard "
+            "error. Needs 32 bytes of memory for each value. Exit status: 0 done; 1 nothing to merge, or damage; 2 "
+            "usage, I/O, or the same tag in two runs.",
         .examples = "  eventlog merge logs/train -o merged/train            a run that was restarted\n"
                     "  eventlog merge --keep-runs logs -o merged            every run of a directory\n"
                     "  eventlog merge --join job-1 job-2 -o merged          one run in two directories\n"
                     "  eventlog merge --prefix logs/a logs/b -o both        two runs side by side in one\n",
-        .table = table, .count = sizeof table / sizeof *table, .least = 1, .wanted = "no PATH given;",
+        .table = table,
+        .count = sizeof table / sizeof *table,
+        .least = 1,
+        .wanted = "no PATH given;",
     };
     const struct rewrite_command command = {
         &options, &m, .group_files = 1, .check = merge_check, .all = merge_all, .tell = merge_tell,

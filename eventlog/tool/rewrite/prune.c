@@ -21,9 +21,9 @@ enum { BY_AGE = 1, BY_POINTS = 2, BY_BYTES = 4 };
 
 struct candidate {
     const struct removable_run *run;
-    int64_t points; /* of its longest series; -1: not read, or not to be judged by */
-    unsigned why;   /* BY_*: it goes */
-    int kept;       /* by --keep or --run */
+    int64_t points;     /* of its longest series; -1: not read, or not to be judged by */
+    unsigned why;       /* BY_*: it goes */
+    int kept;           /* by --keep or --run */
     struct error stays; /* code set: a rule selects it, but it stays, for this reason */
     int deleted;
 };
@@ -38,7 +38,7 @@ struct prune {
     uint64_t most;
     int64_t fewer;
     int delete, json, unknown;
-    uint64_t left_over; /* bytes over --max-bytes that nothing more can be selected for */
+    uint64_t left_over;        /* bytes over --max-bytes that nothing more can be selected for */
     size_t count, files, left; /* runs and files that go; runs that are selected, but have to stay */
     uint64_t bytes, all_bytes;
 };
@@ -209,8 +209,13 @@ static void prune_delete_all(struct prune *p)
 
 /* ---- what is told ------------------------------------------------------------------------------------------------ */
 
-static const struct { unsigned why; const char *word; } whys[] = {
-    { BY_AGE, "age" }, { BY_POINTS, "points" }, { BY_BYTES, "size" },
+static const struct {
+    unsigned why;
+    const char *word;
+} whys[] = {
+    { BY_AGE, "age" },
+    { BY_POINTS, "points" },
+    { BY_BYTES, "size" },
 };
 
 static void prune_print_json(const struct prune *p, struct buffer *b)
@@ -242,27 +247,27 @@ static void prune_print_json(const struct prune *p, struct buffer *b)
                 buffer_format(b, "%s\"%s\"", separator, whys[k].word);
                 separator = ",";
             }
-        buffer_format(b, "],\"state\":\"%s\",\"reason\":", c->stays.code ? "left"
-                                                           : c->deleted  ? "deleted" : "selected");
+        buffer_format(b, "],\"state\":\"%s\",\"reason\":",
+                      c->stays.code ? "left"
+                      : c->deleted  ? "deleted"
+                                    : "selected");
         json_text(b, c->stays.code ? c->stays.message : NULL);
         buffer_append_byte(b, '}');
         comma = ",";
     }
-    buffer_format(b, "%s],\"total\":{\"runs\":%zu,\"files\":%zu,\"bytes\":%llu,\"left\":%zu,\"kept_runs\":%zu,"
-                  "\"kept_bytes\":%llu,\"over_bytes\":%llu}}\n", *comma ? "\n" : "", p->count, p->files,
-                  (unsigned long long)p->bytes, p->left, p->list.count - p->count,
-                  (unsigned long long)(p->all_bytes - p->bytes), (unsigned long long)p->left_over);
+    buffer_format(b,
+                  "%s],\"total\":{\"runs\":%zu,\"files\":%zu,\"bytes\":%llu,\"left\":%zu,\"kept_runs\":%zu,"
+                  "\"kept_bytes\":%llu,\"over_bytes\":%llu}}\n",
+                  *comma ? "\n" : "", p->count, p->files, (unsigned long long)p->bytes, p->left,
+                  p->list.count - p->count, (unsigned long long)(p->all_bytes - p->bytes),
+                  (unsigned long long)p->left_over);
 }
 
 static void print_table(const struct prune *p, struct buffer *b)
 {
     static const struct table_column columns[] = {
-        { .title = "run", .cut = 16 },
-        { .title = "last written" },
-        { .title = "files", .right = 1, .leave_out = 2 },
-        { .title = "size", .right = 1 },
-        { .title = "why" },
-        { .title = "points", .right = 1, .leave_out = 1 },
+        { .title = "run", .cut = 16 },   { .title = "last written" }, { .title = "files", .right = 1, .leave_out = 2 },
+        { .title = "size", .right = 1 }, { .title = "why" },          { .title = "points", .right = 1, .leave_out = 1 },
     };
     char time[TIME_TEXT_MAX], size[HUMAN_TEXT_MAX];
     struct table t;
@@ -318,16 +323,16 @@ static void prune_tell(struct prune *p)
     char over[HUMAN_TEXT_MAX];
 
     if (p->left_over)
-        log_line(log, "--max-bytes: still %s too large; the remaining runs are kept, being written, or newer than "
-                 "--grace", human_bytes(p->left_over, over));
+        log_line(log,
+                 "--max-bytes: still %s too large; the remaining runs are kept, being written, or newer than --grace",
+                 human_bytes(p->left_over, over));
     if (p->list.links)
         log_line(log, "symbolic links that are not followed: %zu", p->list.links);
     if (p->list.others)
-        log_line(log, "files with 'tfevents' in their names that are not event files, and stay: %zu",
-                 p->list.others);
+        log_line(log, "files with 'tfevents' in their names that are not event files, and stay: %zu", p->list.others);
     if (p->unknown && p->count)
         log_line(log, "cannot tell whether some of these runs are being written, on a network file system or by "
-                 "another user; decided by the times of their files");
+                      "another user; decided by the times of their files");
 }
 
 /* ---- the command line ------------------------------------------------------------------------------------------ */
@@ -403,7 +408,7 @@ static int run(struct prune *p, char **paths, int count, struct error *e)
         return error_set(e, ERR_ARG, "--keep matches no run, so nothing is deleted");
     if ((rc = select_all(p, e)) != OK)
         return rc;
-    if (p->delete && p->archive && p->count && (rc = archive_all(p, e)) != OK)
+    if (p->delete &&p->archive && p->count && (rc = archive_all(p, e)) != OK)
         return rc;
     if (p->delete)
         prune_delete_all(p);
@@ -423,29 +428,32 @@ int command_prune(int argc, char **argv)
     struct prune p = { .grace_text = "1d", .scan = { .quiet_damage = 1 } };
     struct option table[] = {
         { OPTION_HEADING, .help = "Select runs" },
-        { OPTION_TEXT, 0, "older-than", &p.older_text, "AGE", .help = "Select runs last written more than AGE ago "
-          "(30d, 12h) or before a date (2026-01-31)" },
-        { OPTION_INT, 0, "fewer-than", &p.fewer, "N", .help = "Select runs whose longest series has fewer than N "
-          "values, such as aborted starts; damaged runs, and runs with only hyperparameters or layouts, are not "
-          "selected",
+        { OPTION_TEXT, 0, "older-than", &p.older_text, "AGE",
+          .help = "Select runs last written more than AGE ago (30d, 12h) or before a date (2026-01-31)" },
+        { OPTION_INT, 0, "fewer-than", &p.fewer, "N",
+          .help = "Select runs whose longest series has fewer than N values, such as aborted starts; damaged runs, and "
+                  "runs with only hyperparameters or layouts, are not selected",
           .minimum = 1, .maximum = 1e15 },
-        { OPTION_TEXT, 0, "max-bytes", &p.bytes_text, "SIZE", .help = "Also select the oldest of the other runs, until "
-          "the event files of the rest take at most SIZE (500M, 10G)" },
+        { OPTION_TEXT, 0, "max-bytes", &p.bytes_text, "SIZE",
+          .help = "Also select the oldest of the other runs, until the event files of the rest take at most SIZE "
+                  "(500M, 10G)" },
         { OPTION_HEADING, .help = "Keep runs" },
         { OPTION_LIST, 0, "keep", &p.keep.patterns, "GLOB", .help = "Keep runs whose name matches; may be repeated" },
-        { OPTION_LIST, 0, "run", &p.scan.runs.patterns, "GLOB", .help = "Consider only runs whose name matches; may be "
-          "repeated" },
-        { OPTION_TEXT, 0, "grace", &p.grace_text, "AGE", .help = "Keep runs written within the last AGE, even if a "
-          "rule selects them (default 1d)" },
+        { OPTION_LIST, 0, "run", &p.scan.runs.patterns, "GLOB",
+          .help = "Consider only runs whose name matches; may be repeated" },
+        { OPTION_TEXT, 0, "grace", &p.grace_text, "AGE",
+          .help = "Keep runs written within the last AGE, even if a rule selects them (default 1d)" },
         { OPTION_HEADING, .help = "Delete" },
-        { OPTION_FLAG, 0, "delete", &p.delete, .help = "Delete the selected runs; without this option they are only "
-          "listed" },
-        { OPTION_TEXT, 0, "archive", &p.archive, "FILE", .help = "With --delete: pack the runs into the new archive "
-          "FILE first and compare each member with its file; 'eventlog cat FILE -o DIR' restores them" },
+        { OPTION_FLAG, 0, "delete", &p.delete,
+          .help = "Delete the selected runs; without this option they are only listed" },
+        { OPTION_TEXT, 0, "archive", &p.archive, "FILE",
+          .help = "With --delete: pack the runs into the new archive FILE first and compare each member with its file; "
+                  "'eventlog cat FILE -o DIR' restores them" },
         { OPTION_FLAG, 0, "json", &p.json, .help = "Print one JSON object" },
     };
     const struct options options = {
-        .program = "eventlog prune", .usage = "[OPTION...] LOGDIR...",
+        .program = "eventlog prune",
+        .usage = "[OPTION...] LOGDIR...",
         .summary = "Delete old, short or surplus runs of a log directory; without --delete, only list them. A run is "
                    "selected if any rule selects it, and its event files are deleted together, with its directory if "
                    "nothing else is in it. The age of a run is that of its newest event file. Runs that a process on "
@@ -456,7 +464,10 @@ int command_prune(int argc, char **argv)
         .examples = "  eventlog prune --older-than 30d --fewer-than 10 logs             only list\n"
                     "  eventlog prune --older-than 30d --keep 'best/*' --delete logs\n"
                     "  eventlog prune --max-bytes 10G --archive /backup/logs-45.tfz --delete logs\n",
-        .table = table, .count = sizeof table / sizeof *table, .least = 1, .wanted = "no LOGDIR given;",
+        .table = table,
+        .count = sizeof table / sizeof *table,
+        .least = 1,
+        .wanted = "no LOGDIR given;",
     };
     struct error e = { 0 };
     int count = 0, status, rc = scan_begin(&p.scan, &options, argc, argv, &count, &e);

@@ -40,7 +40,8 @@ static struct removable_run *add_run(struct removable *r, const FTSENT *director
         return NULL;
     run = &r->runs[r->count];
     *run = (struct removable_run){
-        .directory = strndup(directory->fts_path, directory->fts_pathlen), .root = root,
+        .directory = strndup(directory->fts_path, directory->fts_pathlen),
+        .root = root,
         .before = *directory->fts_statp,
     };
     if (!run->directory || !(run->name = run_name(run->directory, root, several))) {

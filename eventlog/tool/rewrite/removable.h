@@ -19,22 +19,22 @@ struct removable_file {
 };
 
 struct removable_run {
-    char *name;           /* relative to the directory that was listed; "." for that itself */
-    char *directory;      /* its path */
-    size_t root;          /* how many bytes of that are the listed directory, which stays */
-    struct stat before;   /* of the directory */
+    char *name;                   /* relative to the directory that was listed; "." for that itself */
+    char *directory;              /* its path */
+    size_t root;                  /* how many bytes of that are the listed directory, which stays */
+    struct stat before;           /* of the directory */
     struct removable_file *files; /* count of them, ascending by name */
     size_t count;
     uint64_t bytes;
-    double changed;       /* the newest time of change of its files, seconds since 1970 */
+    double changed; /* the newest time of change of its files, seconds since 1970 */
 };
 
 struct removable {
     struct removable_run *runs; /* in no order */
     size_t count, capacity;
-    size_t links;                  /* symbolic links that might have led to event files */
-    size_t others;                 /* files that are named like event files but are not */
-    int failed;                    /* a directory could not be read, which was reported */
+    size_t links;  /* symbolic links that might have led to event files */
+    size_t others; /* files that are named like event files but are not */
+    int failed;    /* a directory could not be read, which was reported */
 };
 
 /* Adds the runs of a directory; several: with its path in their names. ERR_ARG: it is not a directory. */

@@ -22,11 +22,11 @@ struct rule {
 struct renaming {
     struct rewrite rewrite; /* its tags are those of the run at hand; values: their new names' numbers */
     struct rule rules[RULES_MOST];
-    size_t count, matched; /* matched: series that got another name */
-    struct selection asked; /* the old names, or regular expressions, by rule */
+    size_t count, matched;    /* matched: series that got another name */
+    struct selection asked;   /* the old names, or regular expressions, by rule */
     struct option_list given; /* --rename */
-    int regex, named; /* named: something in the log names tags itself */
-    struct tag_index taken; /* of the run at hand: the new names; values: the old ones' numbers */
+    int regex, named;         /* named: something in the log names tags itself */
+    struct tag_index taken;   /* of the run at hand: the new names; values: the old ones' numbers */
 };
 
 /* OLD=NEW; "\=" stands for a '=' that is part of a name. */
@@ -202,7 +202,7 @@ static int rename_tag_tell(void *context)
 
     if (r->named && r->matched)
         log_line(log, "layouts of custom scalars and experiments of hyperparameters in it stay as they are, even if "
-                 "they name renamed tags");
+                      "they name renamed tags");
     if (r->rewrite.json)
         snprintf(more, sizeof more, ",\"series\":%zu,\"renamed\":%llu", r->matched,
                  (unsigned long long)r->rewrite.renamed);
@@ -228,28 +228,38 @@ int command_rename_tag(int argc, char **argv)
 {
     struct renaming r = { .regex = 0 };
     struct option table[] = {
-        { OPTION_LIST, 'e', "rename", &r.given, "OLD=NEW", .help = "Rename tag OLD to NEW, and take all arguments as "
-          "paths; may be repeated. Every OLD is a tag of the old log, so two tags can swap names; the first OLD that "
-          "matches counts" },
-        { OPTION_FLAG, 0, "regex", &r.regex, .help = "Take OLD as a POSIX extended regular expression and replace its "
-          "first match in a tag with NEW, in which \\1 to \\9 stand for its groups" },
-        REWRITE_OPTIONS(r.rewrite), REWRITE_IN_PLACE(r.rewrite),
+        { OPTION_LIST, 'e', "rename", &r.given, "OLD=NEW",
+          .help = "Rename tag OLD to NEW, and take all arguments as paths; may be repeated. Every OLD is a tag of the "
+                  "old log, so two tags can swap names; the first OLD that matches counts" },
+        { OPTION_FLAG, 0, "regex", &r.regex,
+          .help = "Take OLD as a POSIX extended regular expression and replace its first match in a tag with NEW, in "
+                  "which \\1 to \\9 stand for its groups" },
+        REWRITE_OPTIONS(r.rewrite),
+        REWRITE_IN_PLACE(r.rewrite),
     };
     const struct options options = {
-        .program = "eventlog rename-tag", .usage = "[OPTION...] OLD=NEW... PATH... -o DIR | --in-place",
+        .program = "eventlog rename-tag",
+        .usage = "[OPTION...] OLD=NEW... PATH... -o DIR | --in-place",
         .summary = "Copy a log with its tags renamed, or rename them in place. Values of all kinds, steps and wall "
-            "times are copied bit for bit. Graphs have no tag; a mesh keeps the name in its metadata, under which "
-            "TensorBoard lists it. Write \\= for a '=' in OLD. If two series of a run would get the same name, that is "
-            "an error and nothing is written. Damaged records are left out and reported. Exit status: 0 done; 1 no tag "
-            "matched, or damage; 2 usage or I/O.",
+                   "times are copied bit for bit. Graphs have no tag; a mesh keeps the name in its metadata, under "
+                   "which TensorBoard lists it. Write \\= for a '=' in OLD. If two series of a run would get the same "
+                   "name, that is an error and nothing is written. Damaged records are left out and reported. Exit "
+                   "status: 0 done; 1 no tag matched, or damage; 2 usage or I/O.",
         .examples = "  eventlog rename-tag train_loss=loss/train logs -o renamed\n"
                     "  eventlog rename-tag --regex '^(.*)_[0-9]+$=\\1' --in-place logs/train\n",
-        .table = table, .count = sizeof table / sizeof *table, .least = 1,
+        .table = table,
+        .count = sizeof table / sizeof *table,
+        .least = 1,
         .wanted = "no OLD=NEW or no PATH given;",
     };
     const struct rewrite_command command = {
-        &options, &r, .arguments = rename_tag_arguments, .check = rename_tag_check, .end_run = rename_tag_end_run,
-        .choose = rename_tag_choose, .tell = rename_tag_tell,
+        &options,
+        &r,
+        .arguments = rename_tag_arguments,
+        .check = rename_tag_check,
+        .end_run = rename_tag_end_run,
+        .choose = rename_tag_choose,
+        .tell = rename_tag_tell,
     };
     int status = rewrite_command_run(&r.rewrite, &command, argc, argv);
 

@@ -46,8 +46,10 @@ static void repair_print(FILE *out, int json, const char *path, const char *to, 
         json_text(&b, to);
         buffer_append_text(&b, ",\"backup\":");
         json_text(&b, backup);
-        buffer_format(&b, ",\"records\":%llu,\"bytes\":%llu,\"lost\":%llu,\"places\":%llu,\"refused\":%llu,"
-                      "\"cut\":%llu}", kept, bytes, lost, places, refused, cut);
+        buffer_format(&b,
+                      ",\"records\":%llu,\"bytes\":%llu,\"lost\":%llu,\"places\":%llu,\"refused\":%llu,"
+                      "\"cut\":%llu}",
+                      kept, bytes, lost, places, refused, cut);
         fprintf(out, "%s\n", buffer_text(&b));
     } else {
         buffer_format(&b, "%s: %s kept (%s), %s lost", path, human_count(kept, "record", records),
@@ -105,26 +107,30 @@ int command_repair(int argc, char **argv)
     const char *to = NULL;
     int in_place = 0, force = 0, json = 0;
     struct option table[] = {
-        { OPTION_TEXT, 'o', "output", &to, "NEW", .help = "Write the repaired file to NEW, which appears once it is "
-          "complete" },
-        { OPTION_FLAG, 0, "in-place", &in_place, .help = "Replace each FILE and keep the old one beside it as "
-          "NAME.bak, with every 'tfevents' in NAME changed to 'tf-events', so that TensorBoard does not read it" },
+        { OPTION_TEXT, 'o', "output", &to, "NEW",
+          .help = "Write the repaired file to NEW, which appears once it is complete" },
+        { OPTION_FLAG, 0, "in-place", &in_place,
+          .help = "Replace each FILE and keep the old one beside it as NAME.bak, with every 'tfevents' in NAME changed "
+                  "to 'tf-events', so that TensorBoard does not read it" },
         { OPTION_FLAG, 'f', "force", &force, .help = "Overwrite an existing NEW" },
         { OPTION_FLAG, 0, "json", &json, .help = "Print a JSON object for each file" },
     };
     const struct options options = {
-        .program = "eventlog repair", .usage = "[OPTION...] FILE -o NEW | --in-place FILE...",
-        .summary = "Repair a damaged event file: keep every sound record, byte for byte and in order, and leave out "
-                   "the rest: records with a wrong CRC, bytes that are not a record, records at which one of "
-                   "TensorBoard's loaders gives up (what 'eventlog verify' calls damage), and an incomplete last "
-                   "record. --in-place leaves sound files alone and refuses a file that is open for writing on this "
-                   "machine or changes meanwhile; -o copies what is there now. A running TensorBoard reads a replaced "
-                   "file only after a restart. Exit status: 0 done, or nothing to repair; 2 usage or I/O, not an event "
-                   "file, or nothing in it can be kept.",
+        .program = "eventlog repair",
+        .usage = "[OPTION...] FILE -o NEW | --in-place FILE...",
+        .summary =
+            "Repair a damaged event file: keep every sound record, byte for byte and in order, and leave out the rest: "
+            "records with a wrong CRC, bytes that are not a record, records at which one of TensorBoard's loaders "
+            "gives up (what 'eventlog verify' calls damage), and an incomplete last record. --in-place leaves sound "
+            "files alone and refuses a file that is open for writing on this machine or changes meanwhile; -o copies "
+            "what is there now. A running TensorBoard reads a replaced file only after a restart. Exit status: 0 done, "
+            "or nothing to repair; 2 usage or I/O, not an event file, or nothing in it can be kept.",
         .examples = "  eventlog repair events.out.tfevents.1700000000.host.1.0 -o sound/events.out.tfevents.1\n"
                     "  eventlog repair --in-place logs/train/events.out.tfevents.*\n",
-        .table = table, .count = sizeof table / sizeof *table,
-        .least = 1, .wanted = "no FILE given;",
+        .table = table,
+        .count = sizeof table / sizeof *table,
+        .least = 1,
+        .wanted = "no FILE given;",
     };
     struct error e = { 0 };
     int count = 0, status = EXIT_DONE, rc = scan_begin(&s, &options, argc, argv, &count, &e);

@@ -44,8 +44,8 @@ int rewrite_open(struct rewrite *w, char *const *paths, size_t count)
         return scan_fail(&w->scan, &e);
     }
     if (!w->output == !w->in_place) {
-        error_set(&e, ERR_ARG, w->output ? "-o DIR contradicts --in-place; give one of them"
-                                          : "no output given; add -o DIR");
+        error_set(&e, ERR_ARG,
+                  w->output ? "-o DIR contradicts --in-place; give one of them" : "no output given; add -o DIR");
         return scan_fail(&w->scan, &e);
     }
     if ((status = scan_open(&w->scan, paths, count)) != EXIT_DONE || !w->in_place)
@@ -66,7 +66,9 @@ static int same_file(const char *a, const char *b)
 /* Whether the run of that number has the file already: 1, 0 and now it has, or -1 without memory. */
 static int is_known(struct tag_index *files, size_t run, const char *path)
 {
-    struct { uint64_t run, device, inode; } key = { run, 0, 0 };
+    struct {
+        uint64_t run, device, inode;
+    } key = { run, 0, 0 };
     struct stat st;
     size_t before = files->count;
 
@@ -185,8 +187,10 @@ static int visit_all(struct rewrite *w, const char *run, struct record_file *f, 
     if (w->looking_ahead)
         return rc == RECORD_MORE ? OK : rc;
     if (refused)
-        log_line(&w->scan.log, "%s: left out %llu records with correct CRCs at which a TensorBoard loader gives up; "
-            "run 'eventlog verify' to see why", path, (unsigned long long)refused);
+        log_line(&w->scan.log,
+                 "%s: left out %llu records with correct CRCs at which a TensorBoard loader gives up; run 'eventlog "
+                 "verify' to see why",
+                 path, (unsigned long long)refused);
     w->scan.damaged += refused;
     if (rc == RECORD_MORE && f->parser.offset < f->size) {
         log_line(&w->scan.log, "%s: left out an incomplete last record of %s", path,
@@ -308,8 +312,8 @@ int rewrite_create(struct rewrite *w, const char *run, const char *name, struct 
         (rc = file_join(path, sizeof path, directory, name, e)) != OK)
         return rc;
     if (!w->force && holds_event_files(directory))
-        return error_set(e, ERR_ARG, "%s: already holds event files; choose another DIR, or use -f to write beside "
-                         "them", directory);
+        return error_set(
+            e, ERR_ARG, "%s: already holds event files; choose another DIR, or use -f to write beside them", directory);
     if (lstat(path, &st) == 0 && is_input(w, path))
         return error_set(e, ERR_ARG, "%s: is one of the input files; choose another DIR", path);
     made = stat(directory, &st) < 0;
@@ -487,14 +491,18 @@ void rewrite_print(const struct rewrite *w, const char *word, const char *more)
         json_text(&b, w->output);
         buffer_append_text(&b, ",\"runs\":");
         append_runs(&b, w);
-        buffer_format(&b, ",\"total\":{\"files\":%zu,\"records\":%llu,\"values\":%llu,\"bytes\":%llu,"
-                      "\"dropped\":%llu,\"damage\":%llu,\"lost\":%llu%s}}", files, (unsigned long long)w->records,
-                      (unsigned long long)w->values, (unsigned long long)w->bytes_out, (unsigned long long)w->dropped,
+        buffer_format(&b,
+                      ",\"total\":{\"files\":%zu,\"records\":%llu,\"values\":%llu,\"bytes\":%llu,"
+                      "\"dropped\":%llu,\"damage\":%llu,\"lost\":%llu%s}}",
+                      files, (unsigned long long)w->records, (unsigned long long)w->values,
+                      (unsigned long long)w->bytes_out, (unsigned long long)w->dropped,
                       (unsigned long long)w->scan.damaged, (unsigned long long)w->torn, more);
         fprintf(out, "%s\n", buffer_text(&b));
     } else {
         buffer_format(&b, "%s: %s, %s with %s, %s%s",
-                      output_stream_is(w->output) ? "standard output" : w->output ? w->output : "in place",
+                      output_stream_is(w->output) ? "standard output"
+                      : w->output                 ? w->output
+                                                  : "in place",
                       human_count(files, "file", counted[0]), human_count(w->records, "record", counted[1]),
                       human_count(w->values, "value", counted[2]), human_bytes(w->bytes_out, size), more);
         terminal_put_line(out, buffer_text(&b));

@@ -14,7 +14,8 @@
 #include <stdint.h>
 #include <sys/stat.h>
 
-struct rewrite_file { /* being written */
+/* being written */
+struct rewrite_file {
     char *path, *temporary, *run; /* temporary: NULL with -o -, where fd has no name */
     struct unfinished *unfinished;
     int fd;
@@ -33,12 +34,13 @@ struct rewrite {
     struct rewrite_file **files; /* all, to be put in place together */
     size_t count;
     uint64_t bytes_in, bytes_out, records, values, dropped, renamed; /* read; written; not */
-    uint64_t torn; /* bytes of incomplete last records */
-    struct sync_group sync; /* new files, then their directories */
+    uint64_t torn;                                                   /* bytes of incomplete last records */
+    struct sync_group sync;                                          /* new files, then their directories */
     int looking_ahead; /* the files are read again later: damage is counted and reported then */
 };
 
 /* The options that all have: rows of a table. */
+/* clang-format off */
 #define REWRITE_OPTIONS(w) \
     { OPTION_TEXT, 'o', "output", &(w).output, "DIR", .help = "Write the new log to DIR, one directory for each run; " \
       "DIR is created if missing" }, \
@@ -46,10 +48,16 @@ struct rewrite {
       "files of the same name" }, \
     SCAN_RUN_OPTION((w).scan), \
     { OPTION_FLAG, 0, "json", &(w).json, .help = "Print what was done as a JSON object" }
+/* clang-format on */
 #define REWRITE_IN_PLACE(w) \
-    { OPTION_FLAG, 0, "in-place", &(w).in_place, .help = "Replace each file that changes and keep the old one beside " \
-      "it as NAME.bak, with every 'tfevents' in NAME changed to 'tf-events', so that TensorBoard does not read it. " \
-      "Files that are being written are refused. A running TensorBoard reads a new file only after a restart" }
+    { \
+        OPTION_FLAG, 0, "in-place", &(w).in_place, \
+            .help = "Replace each file that changes and keep the old one beside " \
+                    "it as NAME.bak, with every 'tfevents' in NAME changed to 'tf-events', so that TensorBoard does " \
+                    "not read it. " \
+                    "Files that are being written are refused. A running TensorBoard reads a new file only after a " \
+                    "restart" \
+    }
 
 /* Checks the destination and lists the runs. EXIT_DONE, or another status whose reason has been printed. */
 int rewrite_open(struct rewrite *w, char *const *paths, size_t count);

@@ -12,9 +12,10 @@
 #include "eventlog/rewrite/log_rewrite.h"
 #include "eventlog/tool/rewrite/rewrite.h"
 
-struct rewrite_part { /* a log that values go to */
-    char *name;      /* its directory below DIR; NULL: it is DIR, or in place */
-    uint64_t values; /* of the runs that have been read */
+/* a log that values go to */
+struct rewrite_part {
+    char *name;                  /* its directory below DIR; NULL: it is DIR, or in place */
+    uint64_t values;             /* of the runs that have been read */
     struct log_rewrite *records; /* of the file at hand if it has no name, else of the run */
     struct rewrite_file *out;    /* the file at hand */
     uint64_t before;             /* values when it began */
@@ -28,10 +29,11 @@ struct rewrite_value {
     size_t part;                 /* for which it is asked */
 };
 
-struct rewrite_command { /* context is handed to all functions */
+/* context is handed to all functions */
+struct rewrite_command {
     const struct options *options;
     void *context;
-    int group_files; /* as rewrite_group_files() */
+    int group_files;            /* as rewrite_group_files() */
     struct rewrite_part *parts; /* NULL: one, without a name */
     size_t part_count;
 
@@ -39,7 +41,7 @@ struct rewrite_command { /* context is handed to all functions */
     int (*arguments)(void *context, int count, char **argv, int *first, struct error *e);
     int (*check)(void *context, struct error *e); /* looks at the options, and may fill in the command; */
     int (*begin_run)(void *context, const struct log_run *run, struct error *e);
-    void (*end_run)(void *context);               /* also after an error. */
+    void (*end_run)(void *context); /* also after an error. */
     /* What becomes of a value: as log_rewrite_choose. */
     int (*choose)(void *context, const struct rewrite_value *value, struct log_rewrite_choice *choice, struct error *e);
     /* 1 if the part gets an event that is no summary; NULL: all do. */

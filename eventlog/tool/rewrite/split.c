@@ -20,18 +20,18 @@ struct splitting {
     struct rewrite_command command;
     struct rewrite_part parts[PARTS_MOST];
     struct range {
-        const char *glob;   /* of tags, or NULL: */
-        int64_t from, to;   /* steps, from <= step < to */
-    } ranges[PARTS_MOST];   /* of the parts */
+        const char *glob; /* of tags, or NULL: */
+        int64_t from, to; /* steps, from <= step < to */
+    } ranges[PARTS_MOST]; /* of the parts */
     size_t count;
     struct option_list tags, steps; /* as given */
     const char *rest, *by, *size_text;
     uint64_t size;
     struct selection globs; /* of --tags, by part */
-    struct buffer version; /* the first record of the file at hand, framed */
+    struct buffer version;  /* the first record of the file at hand, framed */
     const struct log_run *run;
     const char *path;
-    unsigned number;       /* of files or sessions of this file or run */
+    unsigned number; /* of files or sessions of this file or run */
     struct split_session *sessions;
     int sessions_wanted;
     uint64_t homeless;
@@ -293,20 +293,25 @@ int command_split(int argc, char **argv)
 {
     struct splitting s = { .count = 0 };
     struct option table[] = {
-        { OPTION_LIST, 't', "tags", &s.tags, "NAME=GLOB", .help = "Write series whose tag matches GLOB to DIR/NAME; "
-          "may be repeated, the first that matches counts" },
-        { OPTION_TEXT, 0, "rest", &s.rest, "NAME", .help = "Write series that match no --tags to DIR/NAME (default: "
-          "leave them out and count them)" },
-        { OPTION_LIST, 0, "steps", &s.steps, "NAME=FROM:TO", .help = "Write values at steps from FROM up to but not "
-          "including TO to DIR/NAME; either number may be left out; may be repeated" },
-        { OPTION_CHOICE, 0, "by", &s.by, .help = "Write each restart of a run to DIR/RUN/session-1, session-2 and so "
-          "on, or each run to DIR/RUN, with - in place of / in its name", .choices = "session|run" },
-        { OPTION_TEXT, 0, "size", &s.size_text, "BYTES", .help = "Write files of at most BYTES (k, M and G: 1024 and "
-          "its powers), with .00001, .00002 and so on added to their names; a longer record gets a file of its own" },
+        { OPTION_LIST, 't', "tags", &s.tags, "NAME=GLOB",
+          .help = "Write series whose tag matches GLOB to DIR/NAME; may be repeated, the first that matches counts" },
+        { OPTION_TEXT, 0, "rest", &s.rest, "NAME",
+          .help = "Write series that match no --tags to DIR/NAME (default: leave them out and count them)" },
+        { OPTION_LIST, 0, "steps", &s.steps, "NAME=FROM:TO",
+          .help = "Write values at steps from FROM up to but not including TO to DIR/NAME; either number may be left "
+                  "out; may be repeated" },
+        { OPTION_CHOICE, 0, "by", &s.by,
+          .help = "Write each restart of a run to DIR/RUN/session-1, session-2 and so on, or each run to DIR/RUN, with "
+                  "- in place of / in its name",
+          .choices = "session|run" },
+        { OPTION_TEXT, 0, "size", &s.size_text, "BYTES",
+          .help = "Write files of at most BYTES (k, M and G: 1024 and its powers), with .00001, .00002 and so on added "
+                  "to their names; a longer record gets a file of its own" },
         REWRITE_OPTIONS(s.rewrite),
     };
     const struct options options = {
-        .program = "eventlog split", .usage = "--tags | --steps | --by | --size ... [OPTION...] PATH... -o DIR",
+        .program = "eventlog split",
+        .usage = "--tags | --steps | --by | --size ... [OPTION...] PATH... -o DIR",
         .summary = "Split a log into several by tags, steps, sessions, runs or size. Values are copied bit for bit, in "
                    "the same order. Each new file gets a first record and the metadata of its series; graphs and the "
                    "like go to all parts. A session begins with a session start (TensorFlow 1), or with a file in "
@@ -316,13 +321,24 @@ int command_split(int argc, char **argv)
                     "  eventlog split --steps warmup=:1000 --steps rest=1000: logs/train -o parts\n"
                     "  eventlog split --by session logs/train -o attempts      a curve for each attempt\n"
                     "  eventlog split --size 100M logs -o small\n",
-        .table = table, .count = sizeof table / sizeof *table, .least = 1, .wanted = "no PATH given;",
+        .table = table,
+        .count = sizeof table / sizeof *table,
+        .least = 1,
+        .wanted = "no PATH given;",
     };
     int status;
 
     s.command = (struct rewrite_command){
-        &options, &s, .group_files = 1, .parts = s.parts, .check = split_check, .begin_run = split_begin_run,
-        .end_run = split_end_run, .choose = split_choose, .keeps = split_keeps, .tell = split_tell,
+        &options,
+        &s,
+        .group_files = 1,
+        .parts = s.parts,
+        .check = split_check,
+        .begin_run = split_begin_run,
+        .end_run = split_end_run,
+        .choose = split_choose,
+        .keeps = split_keeps,
+        .tell = split_tell,
     };
     status = rewrite_command_run(&s.rewrite, &s.command, argc, argv);
     for (size_t i = 0; i < s.count; i++)

@@ -7,7 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct span { /* of a series: in the session before this file, and in this file */
+/* of a series: in the session before this file, and in this file */
+struct span {
     int64_t high, low;
     double last, first, last_here;
     int64_t high_here;
@@ -22,10 +23,10 @@ struct start {
 struct split_session {
     struct tag_index tags; /* items: struct span */
     size_t file;
-    char *begins;          /* one a file: a session begins with it */
-    struct start *starts;  /* session starts within files */
+    char *begins;         /* one a file: a session begins with it */
+    struct start *starts; /* session starts within files */
     size_t start_count, start_capacity, next;
-    int values;            /* the session at hand has some */
+    int values; /* the session at hand has some */
 };
 
 static int split_session_no_memory(struct error *e)

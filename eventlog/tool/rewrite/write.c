@@ -32,7 +32,7 @@ struct write {
     struct scan scan; /* its log only */
     const char *directory;
     int fresh, doubles, keep_going, json;
-    struct tag_index runs; /* items: struct run_writer */
+    struct tag_index runs;                            /* items: struct run_writer */
     size_t *waiting, waiting_count, waiting_capacity; /* runs written to since the last flush */
     uint64_t points, texts, images, charts, bad_lines, passed_over;
     /* of the command line's values */
@@ -159,8 +159,9 @@ static int write_close_all(struct write *w, struct error *e)
 static int write_double(struct eventlog_writer *writer, const struct point_input_point *p, double wall_time,
                         struct eventlog_error *error)
 {
-    const struct event_writer_value value = { .tag = p->tag, .step = p->step, .wall_time = wall_time,
-                                              .plugin = "scalars" };
+    const struct event_writer_value value = {
+        .tag = p->tag, .step = p->step, .wall_time = wall_time, .plugin = "scalars"
+    };
     struct wire member = WIRE_EMPTY;
     struct error e = { 0 };
     size_t tensor = event_writer_value_tensor(&member, EVENTLOG_DTYPE_DOUBLE, NULL, 0);
@@ -186,8 +187,10 @@ static int write_visit(void *context, const struct point_input_point *p, struct 
         return error_set(e, ERR_ARG, "tag '%.80s' at step %lld: the wall time is not a finite number", p->tag,
                          (long long)p->step);
     if (!w->doubles && isfinite(p->value) && isinf((float)p->value))
-        return error_set(e, ERR_ARG, "tag '%.80s' at step %lld: %g is beyond a float32, which is what TensorBoard "
-                         "shows; use --double to write it", p->tag, (long long)p->step, p->value);
+        return error_set(e, ERR_ARG,
+                         "tag '%.80s' at step %lld: %g is beyond a float32, which is what TensorBoard shows; use "
+                         "--double to write it",
+                         p->tag, (long long)p->step, p->value);
     rc = w->doubles ? write_double(writer, p, wall_time, &error)
                     : eventlog_writer_scalar(writer, p->tag, p->step, wall_time, (float)p->value, &error);
     w->points += rc == EVENTLOG_OK;
@@ -279,8 +282,9 @@ static int read_stream(struct write *w, struct stream *s, int fd, struct error *
 static int write_stream(struct write *w, const char *path, const char *format, const char *tag, struct error *e)
 {
     struct stream s = { .name = strcmp(path, "-") != 0 ? path : "standard input" };
-    enum point_input_format f = !strcmp(format, "csv") ? POINT_INPUT_CSV : !strcmp(format, "jsonl") ? POINT_INPUT_JSONL
-                                                                                                 : POINT_INPUT_AUTO;
+    enum point_input_format f = !strcmp(format, "csv")     ? POINT_INPUT_CSV
+                                : !strcmp(format, "jsonl") ? POINT_INPUT_JSONL
+                                                           : POINT_INPUT_AUTO;
     int fd = strcmp(path, "-") != 0 ? open(path, O_RDONLY | O_CLOEXEC) : 0;
     int rc = fd < 0 ? error_system(e, "%s: cannot be opened", path) : point_input_new(&s.input, f, tag, e);
 
@@ -421,10 +425,11 @@ static void write_print_json(const struct write *w)
         buffer_append_text(&b, i ? "," : "");
         json_text(&b, w->runs.entries[i].text);
     }
-    buffer_format(&b, "],\"total\":{\"points\":%llu,\"texts\":%llu,\"images\":%llu,\"charts\":%llu,\"bad_lines\":%llu,"
-                  "\"passed_over\":%llu}}\n", (unsigned long long)w->points, (unsigned long long)w->texts,
-                  (unsigned long long)w->images, (unsigned long long)w->charts, (unsigned long long)w->bad_lines,
-                  (unsigned long long)w->passed_over);
+    buffer_format(&b,
+                  "],\"total\":{\"points\":%llu,\"texts\":%llu,\"images\":%llu,\"charts\":%llu,\"bad_lines\":%llu,"
+                  "\"passed_over\":%llu}}\n",
+                  (unsigned long long)w->points, (unsigned long long)w->texts, (unsigned long long)w->images,
+                  (unsigned long long)w->charts, (unsigned long long)w->bad_lines, (unsigned long long)w->passed_over);
     fputs(buffer_text(&b), stdout);
     buffer_release(&b);
 }
@@ -442,8 +447,8 @@ static int check(const struct write *w, struct arguments *a, int stepped, struct
     }
     values = a->count + a->texts.count + a->images.count;
     if (!values && !a->charts.count && !a->input)
-        return error_set(e, ERR_ARG, "nothing to write; give TAG=NUMBER, --text, --image, --chart, or '-' to read "
-                         "standard input");
+        return error_set(e, ERR_ARG,
+                         "nothing to write; give TAG=NUMBER, --text, --image, --chart, or '-' to read standard input");
     if (values && !stepped)
         return error_set(e, ERR_ARG, "no step given; add --step N");
     return OK;
@@ -454,50 +459,55 @@ int command_write(int argc, char **argv)
     struct write w = { .runs = TAG_INDEX_OF(struct run_writer) };
     struct arguments a = { .format = "auto" };
     struct option table[] = {
-        { OPTION_TEXT, 'd', "dir", &w.directory, "DIR", .help = "Write to the log directory DIR or, if the input names "
-          "runs, to their directories below it; missing directories are created" },
+        { OPTION_TEXT, 'd', "dir", &w.directory, "DIR",
+          .help = "Write to the log directory DIR or, if the input names runs, to their directories below it; missing "
+                  "directories are created" },
         { OPTION_INT, 's', "step", &w.step, "N", .help = "Use step N for the values on the command line" },
-        { OPTION_DOUBLE, 0, "wall-time", &w.wall_time, "SECONDS", .help = "Use this wall time, in seconds since 1970, "
-          "for the values on the command line (default: now)",
+        { OPTION_DOUBLE, 0, "wall-time", &w.wall_time, "SECONDS",
+          .help = "Use this wall time, in seconds since 1970, for the values on the command line (default: now)",
           .minimum = 0, .maximum = 1e11 },
-        { OPTION_LIST, 0, "text", &a.texts, "TAG=TEXT", .help = "Write a text, which TensorBoard shows as Markdown; "
-          "may be repeated" },
-        { OPTION_LIST, 0, "image", &a.images, "TAG=FILE", .help = "Write a picture: PNG, JPEG, GIF or BMP; may be "
-          "repeated" },
-        { OPTION_LIST, 0, "chart", &a.charts, .argument = "[CATEGORY/]TITLE=TAGS", .help = "Add a chart to "
-          "TensorBoard's Custom Scalars page, with the series of all runs whose tags begin with a match of the regular "
-          "expression TAGS. May be repeated; the same TITLE again adds curves to its chart" },
-        { OPTION_TEXT, 'i', "input", &a.input, "FILE", .help = "Read points from FILE, or from standard input if it is "
-          "'-'; a '-' as the last argument does the same" },
-        { OPTION_CHOICE, 0, "format", &a.format, .help = "Choose the format of the input (default auto: by its first "
-          "line)",
-          .choices = "auto|csv|jsonl" },
-        { OPTION_TEXT, 0, "tag", &a.tag, "TAG", .help = "Use TAG for points without a tag, as in TensorBoard's own "
-          "CSV" },
-        { OPTION_FLAG, 0, "keep-going", &w.keep_going, .help = "Report bad lines and skip them, and exit with status "
-          "1" },
-        { OPTION_FLAG, 0, "new", &w.fresh, .help = "Begin a new event file (default: append to the run's newest, "
-          "unless another process is writing it)" },
-        { OPTION_FLAG, 0, "double", &w.doubles, .help = "Write 64-bit numbers, which TensorBoard's Python loader shows "
-          "but its default loader does not (default: 32 bits, as other writers do)" },
+        { OPTION_LIST, 0, "text", &a.texts, "TAG=TEXT",
+          .help = "Write a text, which TensorBoard shows as Markdown; may be repeated" },
+        { OPTION_LIST, 0, "image", &a.images, "TAG=FILE",
+          .help = "Write a picture: PNG, JPEG, GIF or BMP; may be repeated" },
+        { OPTION_LIST, 0, "chart", &a.charts, .argument = "[CATEGORY/]TITLE=TAGS",
+          .help =
+              "Add a chart to TensorBoard's Custom Scalars page, with the series of all runs whose tags begin with a "
+              "match of the regular expression TAGS. May be repeated; the same TITLE again adds curves to its chart" },
+        { OPTION_TEXT, 'i', "input", &a.input, "FILE",
+          .help =
+              "Read points from FILE, or from standard input if it is '-'; a '-' as the last argument does the same" },
+        { OPTION_CHOICE, 0, "format", &a.format,
+          .help = "Choose the format of the input (default auto: by its first line)", .choices = "auto|csv|jsonl" },
+        { OPTION_TEXT, 0, "tag", &a.tag, "TAG",
+          .help = "Use TAG for points without a tag, as in TensorBoard's own CSV" },
+        { OPTION_FLAG, 0, "keep-going", &w.keep_going,
+          .help = "Report bad lines and skip them, and exit with status 1" },
+        { OPTION_FLAG, 0, "new", &w.fresh,
+          .help =
+              "Begin a new event file (default: append to the run's newest, unless another process is writing it)" },
+        { OPTION_FLAG, 0, "double", &w.doubles,
+          .help = "Write 64-bit numbers, which TensorBoard's Python loader shows but its default loader does not "
+                  "(default: 32 bits, as other writers do)" },
         { OPTION_FLAG, 0, "json", &w.json, .help = "Print what was written as a JSON object" },
     };
     const struct options options = {
-        .program = "eventlog write", .usage = "--dir DIR [OPTION...] [TAG=NUMBER...] [-]",
-        .summary = "Write points to a log that TensorBoard can show, from the command line, CSV or JSON lines. CSV "
-                   "needs a header: tag,step,value with a point in each row, or step and a column for each tag "
-                   "('eventlog export' writes both); columns run and wall_time are optional. A line of JSON is "
-                   "{\"tag\":\"loss\",\"step\":1,\"value\":0.5} or {\"step\":1,\"loss\":0.5,\"acc\":0.9}. Readers see "
-                   "each line as soon as the command waits for the next one. The command stops at a bad line and "
-                   "reports its number; points before it stay written. Exit status: 0 done; 1 bad lines skipped; 2 "
-                   "usage, input or I/O.",
+        .program = "eventlog write",
+        .usage = "--dir DIR [OPTION...] [TAG=NUMBER...] [-]",
+        .summary =
+            "Write points to a log that TensorBoard can show, from the command line, CSV or JSON lines. CSV needs a "
+            "header: tag,step,value with a point in each row, or step and a column for each tag ('eventlog export' "
+            "writes both); columns run and wall_time are optional. A line of JSON is "
+            "{\"tag\":\"loss\",\"step\":1,\"value\":0.5} or {\"step\":1,\"loss\":0.5,\"acc\":0.9}. Readers see each "
+            "line as soon as the command waits for the next one. The command stops at a bad line and reports its "
+            "number; points before it stay written. Exit status: 0 done; 1 bad lines skipped; 2 usage, input or I/O.",
         .examples = "  eventlog write --dir logs/shell --step 10 loss=0.5 acc=0.9\n"
-                    "  eventlog write --dir logs/shell --step 10 --text 'note=**best** so far' --image "
-                    "plot=plot.png\n"
+                    "  eventlog write --dir logs/shell --step 10 --text 'note=**best** so far' --image plot=plot.png\n"
                     "  eventlog write --dir logs/shell --chart 'speed/images a second=images/sec$'\n"
                     "  eventlog export old -o - | eventlog write --dir new -\n"
                     "  tail -f train.jsonl | eventlog write --dir logs --keep-going -\n",
-        .table = table, .count = sizeof table / sizeof *table,
+        .table = table,
+        .count = sizeof table / sizeof *table,
     };
     struct error e = { 0 }, closing = { 0 };
     int count = 0, rc = scan_begin(&w.scan, &options, argc, argv, &count, &e);

@@ -71,8 +71,7 @@ static int follow_take(struct follow *f, int found, const struct event *event, c
     const struct follow_sink *sink = &f->sink;
 
     switch (found) {
-    case EVENT_READER_EVENT:
-        return sink->event(sink->context, run, event, e);
+    case EVENT_READER_EVENT: return sink->event(sink->context, run, event, e);
     case EVENT_READER_DAMAGE:
         scan_damage(f->scan, file->path, damage, event_reader_state(file->reader).damaged);
         return OK;
@@ -81,14 +80,9 @@ static int follow_take(struct follow *f, int found, const struct event *event, c
         if (sink->restart)
             sink->restart(sink->context, run);
         return OK;
-    case LOG_FOLLOW_FILE_END:
-        file->told = file->gone = 0;
-        break;
-    case ERR_IO:
-        tell_unread(f, file, e);
-        break;
-    default:
-        return found;
+    case LOG_FOLLOW_FILE_END: file->told = file->gone = 0; break;
+    case ERR_IO: tell_unread(f, file, e); break;
+    default: return found;
     }
     return sink->end && log_follow_last_file(&f->log) ? sink->end(sink->context, run, e) : OK;
 }

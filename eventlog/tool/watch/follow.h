@@ -18,7 +18,8 @@ struct follow_sink { /* what a command does with what is found; runs are numbere
                                                  * again; NULL: only that file is */
 };
 
-struct follow { /* the members up to sink are set by the caller; the rest is zero at first */
+/* the members up to sink are set by the caller; the rest is zero at first */
+struct follow {
     struct scan *scan;
     char *const *paths;
     size_t path_count;
@@ -27,9 +28,9 @@ struct follow { /* the members up to sink are set by the caller; the rest is zer
     struct follow_sink sink;
     struct log_follow log; /* its runs are in the order in which they were found, those of the first look by name */
     /* private */
-    size_t known;          /* how many of those runs the sink knows */
+    size_t known; /* how many of those runs the sink knows */
     int listing_told;
-    const char *missing;   /* the path last reported as missing; NULL: none is */
+    const char *missing; /* the path last reported as missing; NULL: none is */
 };
 
 /* Lists the paths and adds what is new. first: a path that cannot be read is an error; so is a missing one, unless

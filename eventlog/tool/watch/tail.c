@@ -18,13 +18,14 @@
 #include <time.h>
 #include <unistd.h>
 
-struct last { /* a point whose line is not printed yet; the tag of its series stays valid */
+/* a point whose line is not printed yet; the tag of its series stays valid */
+struct last {
     const char *tag;
     size_t tag_length;
     struct scalar_point point;
     unsigned from;
-    const char *word;    /* of a value that is not a point, else NULL; */
-    char *details;       /* and its details, owned by the line */
+    const char *word; /* of a value that is not a point, else NULL; */
+    char *details;    /* and its details, owned by the line */
 };
 
 struct tail_run {
@@ -368,25 +369,31 @@ int command_tail(int argc, char **argv)
     const char *time = NULL;
     int following = 0;
     struct option table[] = {
-        { OPTION_FLAG, 'f', "follow", &following, .help = "Keep printing points as they are written, also from new "
-          "files and runs, until interrupted; wait for a PATH that does not exist yet" },
-        { OPTION_INT, 'n', "points", &t.keep, "N", .help = "Begin with the last N points of each run, in reading "
-          "order; -1: all (default 10; with --since, --from-step or --to-step: all)",
+        { OPTION_FLAG, 'f', "follow", &following,
+          .help = "Keep printing points as they are written, also from new files and runs, until interrupted; wait for "
+                  "a PATH that does not exist yet" },
+        { OPTION_INT, 'n', "points", &t.keep, "N",
+          .help = "Begin with the last N points of each run, in reading order; -1: all (default 10; with --since, "
+                  "--from-step or --to-step: all)",
           .minimum = -1, .maximum = 1e9 },
-        { OPTION_FLAG, 'a', "all", &t.everything, .help = "Also print, in a few words, values that are not scalar "
-          "points: images, histograms, audio, texts, graphs, session marks and so on. They count for -n" },
-        { OPTION_FLAG, 0, "json", &t.json, .help = "Print a JSON object for each point, as 'export --format=jsonl' "
-          "does; a value that is not a point has a member \"type\"" },
-        SCAN_RUN_OPTION(s), SCAN_TAG_OPTION(s), POINT_RANGE_OPTIONS(t.range),
+        { OPTION_FLAG, 'a', "all", &t.everything,
+          .help = "Also print, in a few words, values that are not scalar points: images, histograms, audio, texts, "
+                  "graphs, session marks and so on. They count for -n" },
+        { OPTION_FLAG, 0, "json", &t.json,
+          .help = "Print a JSON object for each point, as 'export --format=jsonl' does; a value that is not a point "
+                  "has a member \"type\"" },
+        SCAN_RUN_OPTION(s),
+        SCAN_TAG_OPTION(s),
+        POINT_RANGE_OPTIONS(t.range),
         TIME_OPTION(time, ""),
-        { OPTION_DOUBLE, 0, "interval", &interval, "SECONDS", .help = "Look for new points every SECONDS with -f "
-          "(default 0.5)",
-          .minimum = 0.01, .maximum = 3600 },
-        { OPTION_DOUBLE, 0, "idle-timeout", &idle, "SECONDS", .help = "With -f, exit after SECONDS without a new point "
-          "(default: never)", .minimum = 0, .maximum = 1e9 },
+        { OPTION_DOUBLE, 0, "interval", &interval, "SECONDS",
+          .help = "Look for new points every SECONDS with -f (default 0.5)", .minimum = 0.01, .maximum = 3600 },
+        { OPTION_DOUBLE, 0, "idle-timeout", &idle, "SECONDS",
+          .help = "With -f, exit after SECONDS without a new point (default: never)", .minimum = 0, .maximum = 1e9 },
     };
     const struct options options = {
-        .program = "eventlog tail", .usage = "[OPTION...] PATH...",
+        .program = "eventlog tail",
+        .usage = "[OPTION...] PATH...",
         .summary = "Print the newest points, one per line: run, tag, step, value and wall time, separated by tabs. "
                    "Control characters and backslashes in names are written as \\xNN and \\\\, float32 values with the "
                    "fewest digits that identify them; with --all a value may be <image: 3x2, 170 B> and the like. On a "
@@ -397,23 +404,28 @@ int command_tail(int argc, char **argv)
                    "no points, or damage; 2 usage or I/O.",
         .examples = "  eventlog tail -f logs\n  eventlog tail -f -n 0 --tag 'loss*' --json logs | jq .value\n"
                     "  eventlog tail --all -n -1 logs | grep '<text'\n",
-        .table = table, .count = sizeof table / sizeof *table,
-        .least = 1, .wanted = "no PATH given;",
+        .table = table,
+        .count = sizeof table / sizeof *table,
+        .least = 1,
+        .wanted = "no PATH given;",
     };
     struct error e = { 0 };
     int count = 0, rc = scan_begin(&s, &options, argc, argv, &count, &e);
 
     if (rc == OK)
         rc = point_range_settle(&t.range, &e);
-    if (!options_given(&options, "points") && (t.range.since_text || options_given(&options, "from-step") ||
-                                               options_given(&options, "to-step")))
+    if (!options_given(&options, "points") &&
+        (t.range.since_text || options_given(&options, "from-step") || options_given(&options, "to-step")))
         t.keep = -1;
     if (rc != OK)
         return scan_leave(&s, rc, &e);
     t.time = time_option_style(time);
     t.terminal = isatty(STDOUT_FILENO);
-    t.follow = (struct follow){ .scan = &s, .paths = argv + 1, .path_count = (size_t)count,
-                                .waits = following, .natural_order = !t.json,
+    t.follow = (struct follow){ .scan = &s,
+                                .paths = argv + 1,
+                                .path_count = (size_t)count,
+                                .waits = following,
+                                .natural_order = !t.json,
                                 .sink = { &t, tail_new_run, tail_take, end_of_run } };
     s.input.standard_input = 1;
     if (!following || (rc = refuse_packed(&t, &e)) == OK)

@@ -26,8 +26,8 @@ struct watch {
     const char *axis, *color;
     double interval;
     int ascii;
-    int said[2];              /* a pipe: what is logged while the page is up */
-    struct buffer all_said;   /* printed when the page is closed */
+    int said[2];            /* a pipe: what is logged while the page is up */
+    struct buffer all_said; /* printed when the page is closed */
     struct buffer title;
     sigset_t signals, before; /* the signals that end it or wake it; the mask before */
     int signal_fd, signal;    /* signal: the one that ended it, 0: none */
@@ -238,31 +238,41 @@ int command_watch(int argc, char **argv)
 {
     struct watch w = { .axis = "step", .color = "auto", .interval = 1, .said = { -1, -1 }, .signal_fd = -1 };
     struct option table[] = {
-        SCAN_RUN_OPTION(w.scan), SCAN_TAG_OPTION(w.scan),
-        { OPTION_CHOICE, 0, "x", &w.axis, .help = "Draw curves over the step, the time since the run's first point, or "
-          "the time of day (default step)", .choices = "step|relative|wall" },
-        { OPTION_DOUBLE, 0, "smoothing", &w.model.smoothing, "W", .help = "Draw a moving average that gives the past "
-          "the weight W, 0 to 0.999 (default 0: none)", .minimum = 0, .maximum = 0.999 },
+        SCAN_RUN_OPTION(w.scan),
+        SCAN_TAG_OPTION(w.scan),
+        { OPTION_CHOICE, 0, "x", &w.axis,
+          .help = "Draw curves over the step, the time since the run's first point, or the time of day (default step)",
+          .choices = "step|relative|wall" },
+        { OPTION_DOUBLE, 0, "smoothing", &w.model.smoothing, "W",
+          .help = "Draw a moving average that gives the past the weight W, 0 to 0.999 (default 0: none)", .minimum = 0,
+          .maximum = 0.999 },
         { OPTION_FLAG, 0, "log-y", &w.model.log_y, .help = "Draw values on a logarithmic scale" },
-        { OPTION_DOUBLE, 0, "stalled-after", &w.model.stalled_after, "SECONDS", .help = "Mark a run as stalled after "
-          "SECONDS without a new point (default: ten times the interval between its last points, at least 60)",
+        { OPTION_DOUBLE, 0, "stalled-after", &w.model.stalled_after, "SECONDS",
+          .help = "Mark a run as stalled after SECONDS without a new point (default: ten times the interval between "
+                  "its last points, at least 60)",
           .minimum = 0, .maximum = 1e9 },
-        { OPTION_DOUBLE, 0, "interval", &w.interval, "SECONDS", .help = "Look for new points every SECONDS (default "
-          "1); less often if that would take more than 1/20 of the time", .minimum = 0.01, .maximum = 3600 },
+        { OPTION_DOUBLE, 0, "interval", &w.interval, "SECONDS",
+          .help =
+              "Look for new points every SECONDS (default 1); less often if that would take more than 1/20 of the time",
+          .minimum = 0.01, .maximum = 3600 },
         { OPTION_FLAG, 0, "ascii", &w.ascii, .help = "Draw without braille (default where the locale is not UTF-8)" },
         { OPTION_CHOICE, 0, "color", &w.color, .help = "Use colours (default auto: unless NO_COLOR is set)",
           .choices = "auto|always|never" },
     };
     const struct options options = {
-        .program = "eventlog watch", .usage = "[OPTION...] PATH...",
-        .summary = "Show a live page in the terminal: runs with their newest step, age and state, the newest values, "
-                   "and charts of the chosen tags. Runs that are stalled, whose newest value is NaN or infinite, or "
-                   "whose files are gone are marked; runs that appear are added; a PATH may not exist yet. Press ? for "
-                   "the keys, q to quit. Exit status: 0 done; 1 no points, or damage; 2 usage or I/O, or not a "
-                   "terminal.",
+        .program = "eventlog watch",
+        .usage = "[OPTION...] PATH...",
+        .summary =
+            "Show a live page in the terminal: runs with their newest step, age and state, the newest values, and "
+            "charts of the chosen tags. Runs that are stalled, whose newest value is NaN or infinite, or whose files "
+            "are gone are marked; runs that appear are added; a PATH may not exist yet. Press ? for the keys, q to "
+            "quit. Exit status: 0 done; 1 no points, or damage; 2 usage or I/O, or not a terminal.",
         .examples = "  eventlog watch runs\n  eventlog watch runs --tag 'loss*' --x relative --smoothing 0.6\n"
                     "  ssh -t gpu1 eventlog watch /data/runs\n",
-        .table = table, .count = sizeof table / sizeof *table, .least = 1, .wanted = "no PATH given;",
+        .table = table,
+        .count = sizeof table / sizeof *table,
+        .least = 1,
+        .wanted = "no PATH given;",
     };
     struct error e = { 0 };
     int count = 0, status, rc = scan_begin(&w.scan, &options, argc, argv, &count, &e);
@@ -272,8 +282,11 @@ int command_watch(int argc, char **argv)
     buffer_format(&w.title, count > 1 ? "%s %s and %d more" : "%s %s", options.program, argv[1], count - 1);
     w.model.title = buffer_text(&w.title);
     picture_axis_next(&w.axis, &w.model.axis);
-    w.follow = (struct follow){ .scan = &w.scan, .paths = argv + 1, .path_count = (size_t)count,
-                                .waits = 1, .sink = { &w, watch_new_run, watch_take, NULL, restart } };
+    w.follow = (struct follow){ .scan = &w.scan,
+                                .paths = argv + 1,
+                                .path_count = (size_t)count,
+                                .waits = 1,
+                                .sink = { &w, watch_new_run, watch_take, NULL, restart } };
     rc = watch(&w, &e);
     if (rc == OK && !w.model.run_count && !w.scan.runs.names && !w.scan.empty)
         scan_tell_empty(&w.scan, argv[1], "");

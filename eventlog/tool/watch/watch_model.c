@@ -84,9 +84,7 @@ struct watch_status watch_status_of(const struct watch_run *r, double now, doubl
         double limit = stalled_after > 0 ? stalled_after : limit_of(newest);
 
         status.age = now > status.newest->wall_time ? now - status.newest->wall_time : 0;
-        status.state = status.age <= limit             ? WATCH_LIVE
-                       : status.age < WATCH_OLD_SECONDS ? WATCH_STALLED
-                                                        : WATCH_OLD;
+        status.state = status.age <= limit ? WATCH_LIVE : status.age < WATCH_OLD_SECONDS ? WATCH_STALLED : WATCH_OLD;
     }
     if (r->gone)
         status.state = WATCH_GONE;
@@ -209,8 +207,8 @@ static void lay_out_charts(struct watch_model *m, struct watch_layout *l)
         int width = l->area.columns / across, height = l->area.rows / down;
 
         l->charts[l->chart_count++] = (struct watch_rectangle){ l->area.column + i % across * width,
-                                                               l->area.row + i / across * height,
-                                                               width - (across > 1), height };
+                                                                l->area.row + i / across * height, width - (across > 1),
+                                                                height };
     }
 }
 
@@ -275,7 +273,8 @@ static void show_or_hide(struct watch_model *m)
 static void next_axis(struct watch_model *m)
 {
     static const enum picture_axis next[PICTURE_AXES] = {
-        [PICTURE_STEP] = PICTURE_RELATIVE, [PICTURE_RELATIVE] = PICTURE_WALL,
+        [PICTURE_STEP] = PICTURE_RELATIVE,
+        [PICTURE_RELATIVE] = PICTURE_WALL,
     };
 
     m->axis = next[m->axis];
@@ -333,14 +332,20 @@ static void move(struct watch_model *m, int key)
     int page = m->layout.list.rows > 1 ? m->layout.list.rows - 1 : 1;
 
     switch (key) {
-    case WATCH_KEY_UP: case 'k': move_run(m, -1); break;
-    case WATCH_KEY_DOWN: case 'j': move_run(m, 1); break;
+    case WATCH_KEY_UP:
+    case 'k': move_run(m, -1); break;
+    case WATCH_KEY_DOWN:
+    case 'j': move_run(m, 1); break;
     case WATCH_KEY_PAGE_UP: move_run(m, -page); break;
     case WATCH_KEY_PAGE_DOWN: move_run(m, page); break;
-    case WATCH_KEY_HOME: case 'g': move_run(m, -(long)m->run_count); break;
-    case WATCH_KEY_END: case 'G': move_run(m, (long)m->run_count); break;
-    case WATCH_KEY_RIGHT: case WATCH_KEY_TAB: move_tag(m, 1); break;
-    case WATCH_KEY_LEFT: case WATCH_KEY_BACK_TAB: move_tag(m, -1); break;
+    case WATCH_KEY_HOME:
+    case 'g': move_run(m, -(long)m->run_count); break;
+    case WATCH_KEY_END:
+    case 'G': move_run(m, (long)m->run_count); break;
+    case WATCH_KEY_RIGHT:
+    case WATCH_KEY_TAB: move_tag(m, 1); break;
+    case WATCH_KEY_LEFT:
+    case WATCH_KEY_BACK_TAB: move_tag(m, -1); break;
     default: break;
     }
 }
@@ -358,7 +363,8 @@ int watch_model_key(struct watch_model *m, int key)
     }
     switch (key) {
     case 'q': return 0;
-    case '?': case 'h': m->help = 1; break;
+    case '?':
+    case 'h': m->help = 1; break;
     case ' ': show_or_hide(m); break;
     case '/': m->filtering = 1; break;
     case 'x': next_axis(m); break;

@@ -25,7 +25,7 @@ struct watch_run {
 };
 
 enum watch_state {
-    WATCH_EMPTY,   /* no point yet */
+    WATCH_EMPTY, /* no point yet */
     WATCH_LIVE,
     WATCH_STALLED, /* no point for longer than its limit */
     WATCH_OLD,     /* no point for WATCH_OLD_SECONDS */
@@ -45,14 +45,16 @@ struct watch_rectangle {
     int column, row, columns, rows;
 };
 
-struct watch_layout { /* where things are on a page; all 0: not shown */
-    struct watch_rectangle list;  /* of runs, without its title */
-    struct watch_rectangle area;  /* of all charts */
+/* where things are on a page; all 0: not shown */
+struct watch_layout {
+    struct watch_rectangle list; /* of runs, without its title */
+    struct watch_rectangle area; /* of all charts */
     struct watch_rectangle charts[WATCH_CHARTS_MOST];
     size_t chart_count, first_tag; /* first_tag: its place in shown_tags */
 };
 
-struct watch_model { /* all zero at first except what the caller chooses */
+/* all zero at first except what the caller chooses */
+struct watch_model {
     const char *title;    /* what is watched */
     double stalled_after; /* seconds; 0: depends on the run's usual interval */
     enum picture_axis axis;
@@ -61,24 +63,35 @@ struct watch_model { /* all zero at first except what the caller chooses */
     int single, help, filtering; /* one chart only; the page of keys; a filter is being typed */
     int columns, rows;           /* of the page */
     char filter[WATCH_FILTER_MAX];
-    char message[256];           /* of an error, or "" */
-    struct watch_run *runs;      /* by number */
+    char message[256];      /* of an error, or "" */
+    struct watch_run *runs; /* by number */
     size_t run_count;
-    size_t *order;               /* numbers of runs in natural order of their names */
-    size_t run, top;             /* the number of the selected run; the index in order of the first one listed */
-    struct tag_index tags;       /* those with points */
-    size_t *shown_tags;          /* numbers, in natural order, that match the filter */
+    size_t *order;         /* numbers of runs in natural order of their names */
+    size_t run, top;       /* the number of the selected run; the index in order of the first one listed */
+    struct tag_index tags; /* those with points */
+    size_t *shown_tags;    /* numbers, in natural order, that match the filter */
     size_t shown_tag_count;
-    size_t tag;                  /* the number of the selected tag */
-    int tag_chosen;              /* by the user */
+    size_t tag;     /* the number of the selected tag */
+    int tag_chosen; /* by the user */
     struct watch_layout layout;
-    uint64_t version;            /* grows whenever charts must be redrawn */
+    uint64_t version; /* grows whenever charts must be redrawn */
 };
 
-enum watch_key { /* beside characters */
-    WATCH_KEY_UP = 256, WATCH_KEY_DOWN, WATCH_KEY_LEFT, WATCH_KEY_RIGHT, WATCH_KEY_PAGE_UP, WATCH_KEY_PAGE_DOWN,
-    WATCH_KEY_HOME, WATCH_KEY_END, WATCH_KEY_BACK_TAB, WATCH_KEY_BACKSPACE,
-    WATCH_KEY_ENTER = '\n', WATCH_KEY_ESCAPE = 27, WATCH_KEY_TAB = '\t'
+/* beside characters */
+enum watch_key {
+    WATCH_KEY_UP = 256,
+    WATCH_KEY_DOWN,
+    WATCH_KEY_LEFT,
+    WATCH_KEY_RIGHT,
+    WATCH_KEY_PAGE_UP,
+    WATCH_KEY_PAGE_DOWN,
+    WATCH_KEY_HOME,
+    WATCH_KEY_END,
+    WATCH_KEY_BACK_TAB,
+    WATCH_KEY_BACKSPACE,
+    WATCH_KEY_ENTER = '\n',
+    WATCH_KEY_ESCAPE = 27,
+    WATCH_KEY_TAB = '\t'
 };
 
 void watch_model_release(struct watch_model *m);

@@ -126,7 +126,10 @@ static void add_row(struct table *t, const struct watch_model *m, const struct w
 static void put_runs(struct watch_page *p, const struct watch_model *m, const struct watch_status *statuses)
 {
     struct table_column columns[FIXED_COLUMNS + VALUES_MOST] = {
-        { "run", 0, 8, 0 }, { "step", 1, 0, 0 }, { "    age", 1, 0, 1 }, { "state", 0, 0, 0 },
+        { "run", 0, 8, 0 },
+        { "step", 1, 0, 0 },
+        { "    age", 1, 0, 1 },
+        { "state", 0, 0, 0 },
     }; /* the column of ages is as wide as most of them, so that it does not move */
     const struct chart chart = { .ascii = p->ascii, .colour = p->colour };
     struct buffer titles[VALUES_MOST] = { BUFFER_EMPTY }, lines = BUFFER_EMPTY, sign = BUFFER_EMPTY;
@@ -233,8 +236,8 @@ static void put_settings(struct watch_page *p, const struct watch_model *m, int 
 /* As many of the keys as fit, the filter while it is typed, or what went wrong. */
 static void put_foot(struct watch_page *p, const struct watch_model *m)
 {
-    static const char *const keys[] = { "q quit", "? help", "up/down run", "space show/hide", "Tab tag", "/ filter",
-                                        "x axis", "l log", "s smooth", "c charts" };
+    static const char *const keys[] = { "q quit",   "? help", "up/down run", "space show/hide", "Tab tag",
+                                        "/ filter", "x axis", "l log",       "s smooth",        "c charts" };
     char text[WATCH_FILTER_MAX + 80];
     int row = m->rows - 1, column = 0;
 
@@ -259,7 +262,8 @@ static void put_foot(struct watch_page *p, const struct watch_model *m)
 
 /* ---- charts ---------------------------------------------------------------------------------------------------- */
 
-struct drawing { /* of one chart */
+/* of one chart */
+struct drawing {
     struct picture_curve *curves; /* room for a curve of each run */
     struct picture_point *points; /* and for all of their points */
     size_t count, used;
@@ -330,12 +334,21 @@ static int draw_chart(struct watch_page *p, const struct watch_model *m, size_t 
     int row = at.row - m->layout.area.row, rc = fill_drawing(&d, m, tag, e);
 
     if (rc == OK) {
-        const struct chart chart = { .columns = at.columns, .rows = at.rows - CHART_BARE_LINES, .ascii = p->ascii,
-                                     .colour = p->colour, .bare = 1 };
-        const struct picture_panel panel = { .title = m->tags.entries[tag].text, .axis = m->axis, .curves = d.curves,
-                                             .title_length = m->tags.entries[tag].length, .count = d.count };
-        const struct picture picture = { .run_count = m->run_count, .panels = &panel, .panel_count = 1, .low = NAN,
-                                         .high = NAN, .smoothing = m->smoothing, .log_y = m->log_y };
+        const struct chart chart = {
+            .columns = at.columns, .rows = at.rows - CHART_BARE_LINES, .ascii = p->ascii, .colour = p->colour, .bare = 1
+        };
+        const struct picture_panel panel = { .title = m->tags.entries[tag].text,
+                                             .axis = m->axis,
+                                             .curves = d.curves,
+                                             .title_length = m->tags.entries[tag].length,
+                                             .count = d.count };
+        const struct picture picture = { .run_count = m->run_count,
+                                         .panels = &panel,
+                                         .panel_count = 1,
+                                         .low = NAN,
+                                         .high = NAN,
+                                         .smoothing = m->smoothing,
+                                         .log_y = m->log_y };
 
         chart_draw(&b, &picture, &chart);
         if (!buffer_ok(&b))

@@ -8,10 +8,11 @@
 #include "eventlog/tool/picture/cell_grid.h"
 #include "eventlog/tool/watch/watch_model.h"
 
-struct watch_page { /* all zero at first except ascii and colour */
-    int ascii, colour;        /* as in struct chart (chart.h) */
-    struct cell_grid grid;    /* the page */
-    struct cell_grid charts;  /* of the model's version `drawn`: redrawn only when that changes */
+/* all zero at first except ascii and colour */
+struct watch_page {
+    int ascii, colour;       /* as in struct chart (chart.h) */
+    struct cell_grid grid;   /* the page */
+    struct cell_grid charts; /* of the model's version `drawn`: redrawn only when that changes */
     uint64_t drawn;
 };
 

@@ -13,9 +13,9 @@ struct watch_screen;
 
 struct watch_input {
     enum { WATCH_INPUT_OTHER, WATCH_INPUT_KEY, WATCH_INPUT_CLICK, WATCH_INPUT_WHEEL } kind;
-    int key;            /* as in watch_model.h */
-    int column, row;    /* of the mouse */
-    int direction;      /* of its wheel: -1 up, 1 down */
+    int key;         /* as in watch_model.h */
+    int column, row; /* of the mouse */
+    int direction;   /* of its wheel: -1 up, 1 down */
 };
 
 /* ERR_ARG: standard input and output are not a terminal that can show a page, or there is no ncurses. colour: use

@@ -47,8 +47,10 @@ int watch_screen_open(struct watch_screen **out, int colour, struct error *e)
 
     *out = NULL;
     if (!isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO))
-        return error_set(e, ERR_ARG, "standard %s is not a terminal; 'eventlog tail -f' prints points as they come, "
-                         "'eventlog plot' draws curves once", isatty(STDIN_FILENO) ? "output" : "input");
+        return error_set(e, ERR_ARG,
+                         "standard %s is not a terminal; 'eventlog tail -f' prints points as they come, 'eventlog "
+                         "plot' draws curves once",
+                         isatty(STDIN_FILENO) ? "output" : "input");
     if (!(s = calloc(1, sizeof *s)))
         return error_memory(e, NULL, "for a screen");
     setlocale(LC_CTYPE, ""); /* which characters the terminal shows; numbers stay as in C */
@@ -56,8 +58,10 @@ int watch_screen_open(struct watch_screen **out, int colour, struct error *e)
         const char *term = getenv("TERM");
 
         watch_screen_close(s);
-        return error_set(e, ERR_ARG, "the terminal '%.40s' (TERM) is not known, or cannot place its cursor; use "
-                         "'eventlog tail -f' or 'eventlog plot'", term ? term : "");
+        return error_set(e, ERR_ARG,
+                         "the terminal '%.40s' (TERM) is not known, or cannot place its cursor; use 'eventlog tail -f' "
+                         "or 'eventlog plot'",
+                         term ? term : "");
     }
     set_up(s, colour);
     *out = s;
@@ -136,11 +140,15 @@ static int hear_mouse(struct watch_input *input)
 
 static int key_of(int key)
 {
-    static const struct { int curses, key; } keys[] = {
-        { KEY_UP, WATCH_KEY_UP }, { KEY_DOWN, WATCH_KEY_DOWN }, { KEY_LEFT, WATCH_KEY_LEFT },
-        { KEY_RIGHT, WATCH_KEY_RIGHT }, { KEY_PPAGE, WATCH_KEY_PAGE_UP }, { KEY_NPAGE, WATCH_KEY_PAGE_DOWN },
-        { KEY_HOME, WATCH_KEY_HOME }, { KEY_END, WATCH_KEY_END }, { KEY_BTAB, WATCH_KEY_BACK_TAB },
-        { KEY_BACKSPACE, WATCH_KEY_BACKSPACE }, { KEY_ENTER, WATCH_KEY_ENTER }, { '\r', WATCH_KEY_ENTER },
+    static const struct {
+        int curses, key;
+    } keys[] = {
+        { KEY_UP, WATCH_KEY_UP },         { KEY_DOWN, WATCH_KEY_DOWN },
+        { KEY_LEFT, WATCH_KEY_LEFT },     { KEY_RIGHT, WATCH_KEY_RIGHT },
+        { KEY_PPAGE, WATCH_KEY_PAGE_UP }, { KEY_NPAGE, WATCH_KEY_PAGE_DOWN },
+        { KEY_HOME, WATCH_KEY_HOME },     { KEY_END, WATCH_KEY_END },
+        { KEY_BTAB, WATCH_KEY_BACK_TAB }, { KEY_BACKSPACE, WATCH_KEY_BACKSPACE },
+        { KEY_ENTER, WATCH_KEY_ENTER },   { '\r', WATCH_KEY_ENTER },
     };
 
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)

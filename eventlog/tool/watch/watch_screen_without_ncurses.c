@@ -5,8 +5,9 @@ int watch_screen_open(struct watch_screen **out, int colour, struct error *e)
 {
     (void)colour;
     *out = NULL;
-    return error_set(e, ERR_ARG, "built without ncurses; install libncurses-dev and build again, or use 'eventlog "
-                                 "tail -f' and 'eventlog plot'");
+    return error_set(
+        e, ERR_ARG,
+        "built without ncurses; install libncurses-dev and build again, or use 'eventlog tail -f' and 'eventlog plot'");
 }
 
 void watch_screen_close(struct watch_screen *s)

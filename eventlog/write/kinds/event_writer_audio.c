@@ -72,9 +72,8 @@ static int encode_samples(struct wire *member, const float *samples, size_t clip
     int rc = OK;
 
     if (!clips || clips > CLIPS_MAX || !channels || channels > CHANNELS_MAX)
-        return error_set(e, ERR_ARG, "%zu audio clips of %u channels; 1 to %d clips of 1 to %d channels can be "
-            "written", clips,
-                         channels, CLIPS_MAX, CHANNELS_MAX);
+        return error_set(e, ERR_ARG, "%zu audio clips of %u channels; 1 to %d clips of 1 to %d channels can be written",
+                         clips, channels, CLIPS_MAX, CHANNELS_MAX);
     if (!rate || rate > UINT32_MAX / (channels * 2) || frames > ((size_t)1 << 29) / channels)
         return error_set(e, ERR_ARG, "cannot write an audio clip of %zu frames at %u Hz", frames, (unsigned)rate);
     tensor = audio_begin(member, clips);
@@ -108,8 +107,13 @@ static int audio_encode_files(struct wire *member, const struct eventlog_bytes *
 static struct event_writer_value audio_value_of(const char *tag, int64_t step, double wall_time,
                                                 const struct eventlog_value_options *options)
 {
-    return (struct event_writer_value){ .tag = tag, .step = step, .wall_time = wall_time, .plugin = "audio", .blob = 1,
-                                        .content = plugin_content, .content_length = sizeof plugin_content,
+    return (struct event_writer_value){ .tag = tag,
+                                        .step = step,
+                                        .wall_time = wall_time,
+                                        .plugin = "audio",
+                                        .blob = 1,
+                                        .content = plugin_content,
+                                        .content_length = sizeof plugin_content,
                                         .options = options };
 }
 

@@ -67,8 +67,10 @@ int eventlog_writer_run_metadata(struct eventlog_writer *w, const char *tag, int
     int rc = OK;
 
     if (!tag || !*tag || tag[strcspn(tag, "\"\\\n")])
-        rc = error_set(&e, ERR_ARG, "tag '%.80s' of run metadata is empty or has a quote, a backslash or a newline; "
-                       "TensorBoard would not serve it", tag ? tag : "");
+        rc = error_set(&e, ERR_ARG,
+                       "tag '%.80s' of run metadata is empty or has a quote, a backslash or a newline; TensorBoard "
+                       "would not serve it",
+                       tag ? tag : "");
     wire_text(&body, 1, tag);
     wire_bytes(&body, 2, bytes, n);
     wire_end(&body, metadata);

@@ -54,8 +54,8 @@ static int range_of(const struct numbers *v, double *min, double *max, struct er
         double x = number(v, i);
 
         if (!isfinite(x))
-            return error_set(e, ERR_ARG, "value %zu of the histogram is %g; leave out values that are not "
-                "finite", i, x);
+            return error_set(e, ERR_ARG, "value %zu of the histogram is %g; leave out values that are not finite", i,
+                             x);
         *min = x < *min ? x : *min;
         *max = x > *max ? x : *max;
     }
@@ -172,8 +172,8 @@ static int encode_buckets(struct wire *member, const double *edges, const double
         return error_set(e, ERR_ARG, "%zu buckets in a histogram; at most %d can be written", n, MOST_BUCKETS);
     for (size_t i = 0; i < n; i++) {
         if (!isfinite(edges[i]) || !isfinite(edges[i + 1]) || edges[i] > edges[i + 1])
-            return error_set(e, ERR_ARG, "bucket %zu of the histogram cannot go from %g to "
-                "%g", i, edges[i], edges[i + 1]);
+            return error_set(e, ERR_ARG, "bucket %zu of the histogram cannot go from %g to %g", i, edges[i],
+                             edges[i + 1]);
         if (!isfinite(counts[i]) || counts[i] < 0)
             return error_set(e, ERR_ARG, "bucket %zu of the histogram cannot hold %g values", i, counts[i]);
     }
@@ -186,8 +186,9 @@ static int encode_buckets(struct wire *member, const double *edges, const double
 static struct event_writer_value histogram_value_of(const char *tag, int64_t step, double wall_time,
                                                     const struct eventlog_value_options *options)
 {
-    return (struct event_writer_value){ .tag = tag, .step = step, .wall_time = wall_time, .plugin = "histograms",
-                                        .options = options };
+    return (struct event_writer_value){
+        .tag = tag, .step = step, .wall_time = wall_time, .plugin = "histograms", .options = options
+    };
 }
 
 static int histogram(struct eventlog_writer *w, const struct event_writer_value *value, const struct numbers *v,

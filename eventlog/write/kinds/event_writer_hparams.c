@@ -18,16 +18,12 @@ static int hparams_put_value(struct wire *w, int field, const struct eventlog_hp
     switch (h->type) {
     case EVENTLOG_HPARAM_NUMBER:
         if (!isfinite(h->number))
-            return error_set(e, ERR_ARG, "hyperparameter '%.80s' is %g, not a finite "
-                "number", h->name ? h->name : "", h->number);
+            return error_set(e, ERR_ARG, "hyperparameter '%.80s' is %g, not a finite number", h->name ? h->name : "",
+                             h->number);
         wire_number_always(w, 2, h->number);
         break;
-    case EVENTLOG_HPARAM_STRING:
-        wire_text_always(w, 3, h->text);
-        break;
-    case EVENTLOG_HPARAM_BOOL:
-        wire_integer_always(w, 4, h->number != 0);
-        break;
+    case EVENTLOG_HPARAM_STRING: wire_text_always(w, 3, h->text); break;
+    case EVENTLOG_HPARAM_BOOL: wire_integer_always(w, 4, h->number != 0); break;
     default:
         return error_set(e, ERR_ARG, "hyperparameter '%.80s' has the unknown type %d", h->name ? h->name : "",
                          (int)h->type);
@@ -89,8 +85,8 @@ static int put_hparam_info(struct wire *w, const struct eventlog_hparam_info *h,
         wire_end(w, domain);
     } else if (h->has_interval) {
         if (h->type != EVENTLOG_HPARAM_NUMBER || !isfinite(h->min) || !isfinite(h->max) || h->min > h->max)
-            return error_set(e, ERR_ARG, "hyperparameter '%.80s' cannot have an interval from %g to "
-                "%g", h->name, h->min, h->max);
+            return error_set(e, ERR_ARG, "hyperparameter '%.80s' cannot have an interval from %g to %g", h->name,
+                             h->min, h->max);
         domain = wire_begin(w, 6);
         wire_number(w, 1, h->min);
         wire_number(w, 2, h->max);

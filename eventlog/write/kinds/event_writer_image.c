@@ -74,9 +74,8 @@ static int check_shape(size_t n, size_t height, size_t width, size_t channels, s
         return error_set(e, ERR_ARG, "images have 1 to 4 channels (grey, grey and alpha, RGB, RGBA), not %zu",
                          channels);
     if (!height || !width || height > SIDE_MAX || width > SIDE_MAX || height * width > PIXELS_MAX)
-        return error_set(e, ERR_ARG, "an image of %zu x %zu; at most %d a side and %d pixels can be "
-            "written", width, height,
-                         SIDE_MAX, PIXELS_MAX);
+        return error_set(e, ERR_ARG, "an image of %zu x %zu; at most %d a side and %d pixels can be written", width,
+                         height, SIDE_MAX, PIXELS_MAX);
     if (!n || n > IMAGES_MAX)
         return error_set(e, ERR_ARG, "%zu images in a batch; 1 to %d can be written", n, IMAGES_MAX);
     return OK;
@@ -137,8 +136,8 @@ static int image_encode_files(struct wire *member, const struct eventlog_bytes *
         return error_set(e, ERR_ARG, "%zu images in a batch; 1 to %d can be written", n, IMAGES_MAX);
     for (size_t i = n; i-- > 0;) /* backwards: the size of the first one is kept */
         if (image_header_read(images[i].data, images[i].length, &width, &height) == IMAGE_UNKNOWN)
-            return error_set(e, ERR_ARG, "image %zu is not a PNG, JPEG, GIF or BMP file, the only kinds that "
-                "TensorBoard shows", i);
+            return error_set(e, ERR_ARG,
+                             "image %zu is not a PNG, JPEG, GIF or BMP file, the only kinds that TensorBoard shows", i);
     tensor = image_begin(member, n, height, width);
     for (size_t i = 0; i < n; i++)
         wire_bytes(member, TENSOR_FIELD_STRING, images[i].data, images[i].length);
@@ -149,8 +148,9 @@ static int image_encode_files(struct wire *member, const struct eventlog_bytes *
 static struct event_writer_value image_value_of(const char *tag, int64_t step, double wall_time,
                                                 const struct eventlog_value_options *options)
 {
-    return (struct event_writer_value){ .tag = tag, .step = step, .wall_time = wall_time, .plugin = "images", .blob = 1,
-                                        .options = options };
+    return (struct event_writer_value){
+        .tag = tag, .step = step, .wall_time = wall_time, .plugin = "images", .blob = 1, .options = options
+    };
 }
 
 int eventlog_writer_image(struct eventlog_writer *w, const char *tag, int64_t step, double wall_time,

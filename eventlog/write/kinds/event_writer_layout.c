@@ -46,7 +46,8 @@ static int layout_encode(struct wire *w, const struct eventlog_category *categor
 int eventlog_writer_layout(struct eventlog_writer *w, double wall_time, const struct eventlog_category *categories,
                            size_t n, struct eventlog_error *error)
 {
-    struct event_writer_value value = { .tag = "custom_scalars__config__", .wall_time = wall_time,
+    struct event_writer_value value = { .tag = "custom_scalars__config__",
+                                        .wall_time = wall_time,
                                         .plugin = "custom_scalars" };
     struct wire layout = WIRE_EMPTY, member = WIRE_EMPTY;
     struct error e = { 0 };

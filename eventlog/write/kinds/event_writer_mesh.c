@@ -22,13 +22,12 @@ static int mesh_check(const struct eventlog_mesh *m, struct error *e)
         return error_set(e, ERR_ARG, "cannot write a batch of %zu meshes of %zu faces", m->batch, m->face_count);
     for (size_t i = 0; i < m->batch * m->vertex_count * 3; i++)
         if (!isfinite(m->vertices[i]))
-            return error_set(e, ERR_ARG, "coordinate %zu of a mesh is %g, not a finite "
-                "number", i, (double)m->vertices[i]);
+            return error_set(e, ERR_ARG, "coordinate %zu of a mesh is %g, not a finite number", i,
+                             (double)m->vertices[i]);
     for (size_t i = 0; m->faces && i < m->batch * m->face_count * 3; i++)
         if (m->faces[i] < 0 || (size_t)m->faces[i] >= m->vertex_count)
-            return error_set(e, ERR_ARG, "corner %zu of a mesh's faces is vertex %d, but there are only "
-                "%zu", i, (int)m->faces[i],
-                             m->vertex_count);
+            return error_set(e, ERR_ARG, "corner %zu of a mesh's faces is vertex %d, but there are only %zu", i,
+                             (int)m->faces[i], m->vertex_count);
     return OK;
 }
 
@@ -50,8 +49,9 @@ static void encode_content(struct wire *content, const char *tag, const struct e
 
 static void encode_tensor(struct wire *member, const struct eventlog_mesh *m, enum part part, const int64_t *shape)
 {
-    static const int dtypes[] = { [PART_VERTEX] = EVENTLOG_DTYPE_FLOAT, [PART_FACE] = EVENTLOG_DTYPE_INT32,
-                                  [PART_COLOR] = EVENTLOG_DTYPE_UINT8 };
+    static const int dtypes[] = {
+        [PART_VERTEX] = EVENTLOG_DTYPE_FLOAT, [PART_FACE] = EVENTLOG_DTYPE_INT32, [PART_COLOR] = EVENTLOG_DTYPE_UINT8
+    };
     size_t n = (size_t)(shape[0] * shape[1] * shape[2]);
     uint8_t *p = event_writer_value_room(member, dtypes[part], shape, 3, part == PART_COLOR ? n : n * 4);
 
@@ -93,8 +93,9 @@ int eventlog_writer_mesh(struct eventlog_writer *w, const char *tag, int64_t ste
                          const struct eventlog_mesh *mesh, const struct eventlog_value_options *options,
                          struct eventlog_error *error)
 {
-    struct event_writer_value value = { .tag = tag, .step = step, .wall_time = event_writer_time(wall_time),
-                                        .plugin = "mesh", .options = options };
+    struct event_writer_value value = {
+        .tag = tag, .step = step, .wall_time = event_writer_time(wall_time), .plugin = "mesh", .options = options
+    };
     struct error e = { 0 };
     int rc = tag && *tag ? mesh_check(mesh, &e) : error_set(&e, ERR_ARG, "a value needs a tag");
 

@@ -96,7 +96,10 @@ static struct event_writer_value pr_curve_value_of(const char *tag, int64_t step
                                                    const struct eventlog_value_options *options)
 {
     content[0] = 2 << 3;
-    return (struct event_writer_value){ .tag = tag, .step = step, .wall_time = wall_time, .plugin = "pr_curves",
+    return (struct event_writer_value){ .tag = tag,
+                                        .step = step,
+                                        .wall_time = wall_time,
+                                        .plugin = "pr_curves",
                                         .content = content,
                                         .content_length = 1 + (size_t)put_varint(content + 1, thresholds),
                                         .options = options };

@@ -57,9 +57,8 @@ static int check_labels(const struct eventlog_embedding *x, struct error *e)
     if (!x->labels)
         return OK;
     if (!x->columns || x->columns > SIZE_MAX / x->points || (x->columns > 1 && !x->column_names))
-        return error_set(e, ERR_ARG, "labels in %zu columns %s names; one or more columns, and names for more than "
-            "one", x->columns,
-                         x->column_names ? "with" : "without");
+        return error_set(e, ERR_ARG, "labels in %zu columns %s names; one or more columns, and names for more than one",
+                         x->columns, x->column_names ? "with" : "without");
     for (size_t c = 0; x->columns > 1 && c < x->columns; c++)
         if (check_text(x->column_names[c], "the name of a column", e) != OK)
             return ERR_ARG;
@@ -180,8 +179,8 @@ static int write_sprites(struct eventlog_writer *w, size_t k, const struct event
         for (size_t y = 0; y < x->sprite_height; y++)
             memcpy(pixels + ((i / across * x->sprite_height + y) * across + i % across) * line,
                    x->sprites + (i * x->sprite_height + y) * line, line);
-    rc = event_writer_png(pixels, across * x->sprite_height, across * x->sprite_width, x->sprite_channels, &bytes,
-                          &n, e);
+    rc = event_writer_png(pixels, across * x->sprite_height, across * x->sprite_width, x->sprite_channels, &bytes, &n,
+                          e);
     free(pixels);
     if (rc == OK)
         rc = write_file(w, k, "_sprites.png", bytes, n, e);
@@ -213,8 +212,10 @@ static void put_config(struct buffer *b, size_t k, const struct eventlog_embeddi
     if (x->labels)
         buffer_format(b, "  metadata_path: \"projector_%zu_labels.tsv\"\n", k);
     if (x->sprites)
-        buffer_format(b, "  sprite {\n    image_path: \"projector_%zu_sprites.png\"\n    single_image_dim: %zu\n"
-                      "    single_image_dim: %zu\n  }\n", k, x->sprite_width, x->sprite_height);
+        buffer_format(b,
+                      "  sprite {\n    image_path: \"projector_%zu_sprites.png\"\n    single_image_dim: %zu\n"
+                      "    single_image_dim: %zu\n  }\n",
+                      k, x->sprite_width, x->sprite_height);
     buffer_append_text(b, "}\n");
 }
 
@@ -253,8 +254,7 @@ int eventlog_writer_projector(struct eventlog_writer *w, const struct eventlog_e
     }
     if (rc == OK && !buffer_ok(&config))
         rc = error_memory(&e, NULL, "for the projector's config");
-    if (rc == OK &&
-        (rc = file_join(path, sizeof path, event_writer_directory(w), "projector_config.pbtxt", &e)) == OK)
+    if (rc == OK && (rc = file_join(path, sizeof path, event_writer_directory(w), "projector_config.pbtxt", &e)) == OK)
         rc = file_replace(event_writer_io(w), path, config.data, config.length, &e);
     buffer_release(&config);
     return rc == OK ? EVENTLOG_OK : public_error(error, &e);

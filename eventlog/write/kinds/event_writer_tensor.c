@@ -40,8 +40,16 @@ static int tensor_check(int dtype, const int64_t *shape, size_t rank, const uint
 /* Plugins whose series are not tensors: TensorBoard would fail on them or show nothing. */
 static int check_plugin(const char *plugin, struct error *e)
 {
-    static const char *const others[] = { "scalars", "images", "audio", "text", "hparams", "custom_scalars", "graphs",
-                                          "graph_run_metadata", "graph_run_metadata_graph", "graph_keras_model",
+    static const char *const others[] = { "scalars",
+                                          "images",
+                                          "audio",
+                                          "text",
+                                          "hparams",
+                                          "custom_scalars",
+                                          "graphs",
+                                          "graph_run_metadata",
+                                          "graph_run_metadata_graph",
+                                          "graph_keras_model",
                                           "graph_tagged_run_metadata" };
 
     if (!*plugin)
@@ -56,8 +64,12 @@ int eventlog_writer_tensor(struct eventlog_writer *w, const char *tag, int64_t s
                            enum eventlog_dtype dtype, const int64_t *shape, size_t rank, const void *data, size_t bytes,
                            const struct eventlog_value_options *options, struct eventlog_error *error)
 {
-    struct event_writer_value value = { .tag = tag, .step = step, .wall_time = wall_time, .plugin = "tensors",
-                                        .data_class = DATA_CLASS_TENSOR, .options = options };
+    struct event_writer_value value = { .tag = tag,
+                                        .step = step,
+                                        .wall_time = wall_time,
+                                        .plugin = "tensors",
+                                        .data_class = DATA_CLASS_TENSOR,
+                                        .options = options };
     struct wire member = WIRE_EMPTY;
     struct error e = { 0 };
     int rc;

@@ -21,8 +21,9 @@ static int text_encode(struct wire *member, const char *const *cells, const int6
 int eventlog_writer_text(struct eventlog_writer *w, const char *tag, int64_t step, double wall_time, const char *text,
                          const struct eventlog_value_options *options, struct eventlog_error *error)
 {
-    struct event_writer_value value = { .tag = tag, .step = step, .wall_time = wall_time, .plugin = "text",
-                                        .options = options };
+    struct event_writer_value value = {
+        .tag = tag, .step = step, .wall_time = wall_time, .plugin = "text", .options = options
+    };
     struct wire member = WIRE_EMPTY;
     struct error e = { 0 };
     int rc = text_encode(&member, &text, NULL, 0, 1, &e);
@@ -34,8 +35,9 @@ int eventlog_writer_text_table(struct eventlog_writer *w, const char *tag, int64
                                const char *const *cells, size_t rows, size_t columns,
                                const struct eventlog_value_options *options, struct eventlog_error *error)
 {
-    struct event_writer_value value = { .tag = tag, .step = step, .wall_time = wall_time, .plugin = "text",
-                                        .options = options };
+    struct event_writer_value value = {
+        .tag = tag, .step = step, .wall_time = wall_time, .plugin = "text", .options = options
+    };
     int64_t shape[] = { (int64_t)rows, (int64_t)columns };
     size_t across = columns ? columns : 1;
     struct wire member = WIRE_EMPTY;

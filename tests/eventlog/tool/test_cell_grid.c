@@ -19,7 +19,11 @@ static void assert_row(const struct cell_grid *g, int row, const char *want)
 
 static void test_text(void **state)
 {
-    static const struct { const char *text; int column, end, ascii, behind; const char *want; } cases[] = {
+    static const struct {
+        const char *text;
+        int column, end, ascii, behind;
+        const char *want;
+    } cases[] = {
         { "abc", 0, 8, 0, 3, "abc     " },
         { "abc", 6, 8, 0, 8, "      ab" },
         { "abcdef", 1, 4, 0, 4, " abc    " },
@@ -37,8 +41,9 @@ static void test_text(void **state)
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         g.ascii = cases[i].ascii;
         assert_true(cell_grid_begin(&g, 8, 1));
-        assert_int_equal(cell_grid_put(&g, 0, cases[i].column, cases[i].end, plain, cases[i].text, strlen(cases[i].text)),
-                         cases[i].behind);
+        assert_int_equal(
+            cell_grid_put(&g, 0, cases[i].column, cases[i].end, plain, cases[i].text, strlen(cases[i].text)),
+            cases[i].behind);
         assert_row(&g, 0, cases[i].want);
     }
     assert_int_equal(cell_grid_put(&g, 1, 0, 8, plain, "x", 1), 0); /* below the page */

@@ -6,18 +6,21 @@
 #include <math.h>
 #include <string.h>
 
-#define COUNT(a) (sizeof (a) / sizeof *(a))
+#define COUNT(a) (sizeof(a) / sizeof *(a))
 
 static void test_names(void **state)
 {
-    static const struct { const char *options[3], *run, *want; size_t option; } cases[] = {
+    static const struct {
+        const char *options[3], *run, *want;
+        size_t option;
+    } cases[] = {
         { { "mpi/*=all-reduce" }, "mpi/seed-1", "all-reduce", 1 },
         { { "mpi/*=all-reduce" }, "ps/seed-1", "", 0 },
         { { "a=b*=x=y", "*=rest" }, "a=b1", "rest", 2 }, /* the last '=' ends the pattern: it is "a=b*=x" */
         { { "seed-*" }, "mpi/seed-12", "mpi/seed-*", 1 },
         { { "seed-*" }, "seed-12/train", "seed-*/train", 1 },
         { { "seed?" }, "mpi/resnet-lr0.1-seed3/train", "mpi/resnet-lr0.1-seed?/train", 1 },
-        { { "seed-[0-9]" }, "seed-1-lr0.1", "", 0 },     /* not the end of the part */
+        { { "seed-[0-9]" }, "seed-1-lr0.1", "", 0 }, /* not the end of the part */
         { { "nothing", "s*" }, "mpi/seed", "mpi/s*", 2 },
         { { "*" }, "mpi/seed", "*/seed", 1 },
     };
@@ -66,13 +69,17 @@ static void test_means(void **state)
     static const struct picture_point b[] = { { 2, 5 }, { 3, 6 }, { 4, 1 }, { 4, 9 }, { 10, 3 } };
     /* At 3 the first is between its points, from 6 on it is no number, behind 8 the second is alone. */
     static const double range[][4] = {
-        { 0, 1, 1, 1 }, { 2, 4, 3, 5 }, { 3, 5, 4, 6 }, { 4, 7, 5, 9 }, { 6, NAN, NAN, NAN }, { 8, 3, 1, 5 },
-        { 10, 3, 3, 3 },
+        { 0, 1, 1, 1 },       { 2, 4, 3, 5 }, { 3, 5, 4, 6 },  { 4, 7, 5, 9 },
+        { 6, NAN, NAN, NAN }, { 8, 3, 1, 5 }, { 10, 3, 3, 3 },
     };
     const double root = sqrt(2);
     const double deviation[][4] = {
-        { 0, 1, 1, 1 },                       { 2, 4, 4 - root, 4 + root },         { 3, 5, 5 - root, 5 + root },
-        { 4, 7, 7 - 2 * root, 7 + 2 * root }, { 6, NAN, NAN, NAN },                 { 8, 3, 3 - 2 * root, 3 + 2 * root },
+        { 0, 1, 1, 1 },
+        { 2, 4, 4 - root, 4 + root },
+        { 3, 5, 5 - root, 5 + root },
+        { 4, 7, 7 - 2 * root, 7 + 2 * root },
+        { 6, NAN, NAN, NAN },
+        { 8, 3, 3 - 2 * root, 3 + 2 * root },
         { 10, 3, 3, 3 },
     };
     const struct picture_curve curves[] = { { .points = a, .count = COUNT(a) }, { .points = b, .count = COUNT(b) } };
@@ -103,7 +110,9 @@ static void test_sort(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_names), cmocka_unit_test(test_wrong_options), cmocka_unit_test(test_means),
+        cmocka_unit_test(test_names),
+        cmocka_unit_test(test_wrong_options),
+        cmocka_unit_test(test_means),
         cmocka_unit_test(test_sort),
     };
 

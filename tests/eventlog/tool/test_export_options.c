@@ -57,8 +57,8 @@ static void test_own(void **state)
             assert_memory_equal(rows[k].help, ": ", 2);
             snprintf(want, sizeof want, "--%s does not apply to --format=%s, only to: %s", rows[k].name, other->name,
                      formats[i]->name);
-            assert_string_equal(say(other, rows[k].name, strlen(rows[k].name),
-                                    rows[k].kind == OPTION_FLAG ? NULL : "1", &e), want);
+            assert_string_equal(
+                say(other, rows[k].name, strlen(rows[k].name), rows[k].kind == OPTION_FLAG ? NULL : "1", &e), want);
         }
     }
 }

@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define COUNT(a) (sizeof (a) / sizeof *(a))
+#define COUNT(a) (sizeof(a) / sizeof *(a))
 
 static void assert_ticks(const struct picture_ticks *ticks, const char *want)
 {
@@ -78,12 +78,15 @@ static void test_axis_ticks(void **state)
 static void test_marks_of_what_a_line_cannot_show(void **state)
 {
     static const struct picture_point points[] = {
-        { 0, NAN }, { 1, 4 }, { 2, 100 }, { 3, NAN }, { 4, -1 }, { 5, NAN }, { 6, INFINITY }, { 7, -INFINITY }, { 8, 5 },
-        { INFINITY, 5 },
+        { 0, NAN }, { 1, 4 },        { 2, 100 },       { 3, NAN }, { 4, -1 },
+        { 5, NAN }, { 6, INFINITY }, { 7, -INFINITY }, { 8, 5 },   { INFINITY, 5 },
     };
-    static const struct { enum picture_mark mark; double y; } want[] = {
-        { PICTURE_NAN, 4 },    { PICTURE_LINE, 4 },  { PICTURE_ABOVE, 100 }, { PICTURE_NAN, 10 },  { PICTURE_BELOW, -1 },
-        { PICTURE_NAN, 0 },    { PICTURE_PLUS, 10 }, { PICTURE_MINUS, 0 },   { PICTURE_LINE, 5 },  { PICTURE_GAP, 5 },
+    static const struct {
+        enum picture_mark mark;
+        double y;
+    } want[] = {
+        { PICTURE_NAN, 4 }, { PICTURE_LINE, 4 },  { PICTURE_ABOVE, 100 }, { PICTURE_NAN, 10 }, { PICTURE_BELOW, -1 },
+        { PICTURE_NAN, 0 }, { PICTURE_PLUS, 10 }, { PICTURE_MINUS, 0 },   { PICTURE_LINE, 5 }, { PICTURE_GAP, 5 },
     };
     const struct picture p = { .log_y = 0 }, logarithmic = { .log_y = 1 };
     const struct picture_curve c = { .points = points, .count = COUNT(points) };
@@ -106,13 +109,13 @@ static void test_marks_of_what_a_line_cannot_show(void **state)
 
 static void test_clip(void **state)
 {
-    static const struct { struct picture_point a, b, from, to; int drawn; } cases[] = {
-        { { 0, 1 }, { 1, 9 }, { 0, 1 }, { 1, 9 }, 1 },
-        { { 0, 5 }, { 1, 15 }, { 0, 5 }, { 0.5, 10 }, 1 },
-        { { 0, -10 }, { 3, 20 }, { 1, 0 }, { 2, 10 }, 1 },
-        { { 0, 20 }, { 4, 0 }, { 2, 10 }, { 4, 0 }, 1 },
-        { { 0, 11 }, { 1, 12 }, { 0, 0 }, { 0, 0 }, 0 },
-        { { 0, -1 }, { 1, -1e300 }, { 0, 0 }, { 0, 0 }, 0 },
+    static const struct {
+        struct picture_point a, b, from, to;
+        int drawn;
+    } cases[] = {
+        { { 0, 1 }, { 1, 9 }, { 0, 1 }, { 1, 9 }, 1 },     { { 0, 5 }, { 1, 15 }, { 0, 5 }, { 0.5, 10 }, 1 },
+        { { 0, -10 }, { 3, 20 }, { 1, 0 }, { 2, 10 }, 1 }, { { 0, 20 }, { 4, 0 }, { 2, 10 }, { 4, 0 }, 1 },
+        { { 0, 11 }, { 1, 12 }, { 0, 0 }, { 0, 0 }, 0 },   { { 0, -1 }, { 1, -1e300 }, { 0, 0 }, { 0, 0 }, 0 },
     };
     (void)state;
 
@@ -153,9 +156,12 @@ static void test_summary(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_value_ticks), cmocka_unit_test(test_axis_ticks),
-        cmocka_unit_test(test_marks_of_what_a_line_cannot_show), cmocka_unit_test(test_clip),
-        cmocka_unit_test(test_spread), cmocka_unit_test(test_summary),
+        cmocka_unit_test(test_value_ticks),
+        cmocka_unit_test(test_axis_ticks),
+        cmocka_unit_test(test_marks_of_what_a_line_cannot_show),
+        cmocka_unit_test(test_clip),
+        cmocka_unit_test(test_spread),
+        cmocka_unit_test(test_summary),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define COUNT(a) (sizeof (a) / sizeof *(a))
+#define COUNT(a) (sizeof(a) / sizeof *(a))
 
 enum { MOST = 2000 };
 
@@ -104,8 +104,12 @@ static void test_divergence(void **state)
 /* A spike on the worse side is outside, or on either where neither is better; the best value never is. */
 static void test_spikes_and_best(void **state)
 {
-    static const struct { int better; double low, high, y0, y1; } cases[] = {
-        { 0, -1e6, 1e6, 0, 9 }, { -1, 0, 1e6, 0, 9 }, { 1, -1e6, 9, 0, 9 }, { -1, -1e6, 9, -1e6, 9 }, { 1, 0, 1e6, 0, 1e6 },
+    static const struct {
+        int better;
+        double low, high, y0, y1;
+    } cases[] = {
+        { 0, -1e6, 1e6, 0, 9 },   { -1, 0, 1e6, 0, 9 },  { 1, -1e6, 9, 0, 9 },
+        { -1, -1e6, 9, -1e6, 9 }, { 1, 0, 1e6, 0, 1e6 },
     };
     (void)state;
 
@@ -182,11 +186,18 @@ static void test_nothing_to_place(void **state)
 
 static void test_parse(void **state)
 {
-    static const struct { const char *text; int good; double low, high; } cases[] = {
-        { "0,1", 1, 0, 1 },    { "-2.5,1e3", 1, -2.5, 1000 }, { "0.5,", 1, 0.5, NAN }, { ",10", 1, NAN, 10 },
-        { ",", 0, 0, 0 },      { "", 0, 0, 0 },               { "1", 0, 0, 0 },        { "1,1", 0, 0, 0 },
-        { "2,1", 0, 0, 0 },    { "a,b", 0, 0, 0 },            { "0,nan", 0, 0, 0 },    { "0,inf", 0, 0, 0 },
-        { "0,1,2", 0, 0, 0 },  { "0, 1", 0, 0, 0 },
+    static const struct {
+        const char *text;
+        int good;
+        double low, high;
+    } cases[] = {
+        { "0,1", 1, 0, 1 },      { "-2.5,1e3", 1, -2.5, 1000 },
+        { "0.5,", 1, 0.5, NAN }, { ",10", 1, NAN, 10 },
+        { ",", 0, 0, 0 },        { "", 0, 0, 0 },
+        { "1", 0, 0, 0 },        { "1,1", 0, 0, 0 },
+        { "2,1", 0, 0, 0 },      { "a,b", 0, 0, 0 },
+        { "0,nan", 0, 0, 0 },    { "0,inf", 0, 0, 0 },
+        { "0,1,2", 0, 0, 0 },    { "0, 1", 0, 0, 0 },
     };
     double low, high;
     (void)state;
@@ -203,10 +214,14 @@ static void test_parse(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_untrained_step_0), cmocka_unit_test(test_usual_curve_is_whole),
-        cmocka_unit_test(test_divergence), cmocka_unit_test(test_spikes_and_best),
-        cmocka_unit_test(test_flat_curve_with_a_step), cmocka_unit_test(test_asked_for),
-        cmocka_unit_test(test_nothing_to_place), cmocka_unit_test(test_parse),
+        cmocka_unit_test(test_untrained_step_0),
+        cmocka_unit_test(test_usual_curve_is_whole),
+        cmocka_unit_test(test_divergence),
+        cmocka_unit_test(test_spikes_and_best),
+        cmocka_unit_test(test_flat_curve_with_a_step),
+        cmocka_unit_test(test_asked_for),
+        cmocka_unit_test(test_nothing_to_place),
+        cmocka_unit_test(test_parse),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

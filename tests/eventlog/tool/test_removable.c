@@ -148,12 +148,30 @@ static void test_list_and_delete(void **state)
 
 static int held = -1;
 
-static void appended(void) { put("logs/a/b/1.tfevents", O_APPEND, "more"); }
-static void cut(void) { assert_int_equal(truncate(in("logs/a/b/2.tfevents"), 1), 0); }
-static void new_file(void) { put_events("logs/a/b/3.tfevents", "third"); }
-static void new_empty_file(void) { put("logs/a/b/3.tfevents", 0, ""); }
-static void gone(void) { assert_int_equal(unlink(in("logs/a/b/2.tfevents")), 0); }
-static void opened(void) { held = open(in("logs/a/b/2.tfevents"), O_WRONLY | O_APPEND); }
+static void appended(void)
+{
+    put("logs/a/b/1.tfevents", O_APPEND, "more");
+}
+static void cut(void)
+{
+    assert_int_equal(truncate(in("logs/a/b/2.tfevents"), 1), 0);
+}
+static void new_file(void)
+{
+    put_events("logs/a/b/3.tfevents", "third");
+}
+static void new_empty_file(void)
+{
+    put("logs/a/b/3.tfevents", 0, "");
+}
+static void gone(void)
+{
+    assert_int_equal(unlink(in("logs/a/b/2.tfevents")), 0);
+}
+static void opened(void)
+{
+    held = open(in("logs/a/b/2.tfevents"), O_WRONLY | O_APPEND);
+}
 
 static void locked(void)
 {
@@ -185,11 +203,19 @@ static void another_directory(void)
     assert_int_equal(rename(in("out"), in("logs/a/b")), 0);
 }
 
-static const struct { const char *name; void (*change)(void); const char *word; } changes[] = {
-    { "appended", appended, "has changed" }, { "cut", cut, "has changed" }, { "a new file", new_file, "has come" },
+static const struct {
+    const char *name;
+    void (*change)(void);
+    const char *word;
+} changes[] = {
+    { "appended", appended, "has changed" },
+    { "cut", cut, "has changed" },
+    { "a new file", new_file, "has come" },
     { "a new empty file", new_empty_file, "has come" },
-    { "gone", gone, "cannot be opened" }, { "open for writing", opened, "is being written" },
-    { "locked", locked, "is being written" }, { "replaced", replaced, "has changed" },
+    { "gone", gone, "cannot be opened" },
+    { "open for writing", opened, "is being written" },
+    { "locked", locked, "is being written" },
+    { "replaced", replaced, "has changed" },
     { "made a link", made_a_link, "cannot be opened" },
     { "directory made a link", directory_made_a_link, "cannot be entered" },
     { "another directory", another_directory, "another directory" },
@@ -236,7 +262,11 @@ static int delete_some(void *run)
 }
 
 /* A way to interfere with the deletion of logs/a/b; whether it was possible. And whether nothing of it was lost. */
-struct interference { const char *name; int (*begin)(void); int (*is_whole)(void); };
+struct interference {
+    const char *name;
+    int (*begin)(void);
+    int (*is_whole)(void);
+};
 
 static int replace(void)
 {

@@ -34,10 +34,10 @@ static void test_states(void **state)
         int gone;
         enum watch_state want;
     } cases[] = {
-        { 0, 1, 0, 1, 0, WATCH_LIVE },         { 60, 1, 0, 1, 0, WATCH_LIVE },     { 61, 1, 0, 1, 0, WATCH_STALLED },
-        { 299, 30, 0, 1, 0, WATCH_LIVE },      { 301, 30, 0, 1, 0, WATCH_STALLED }, { 6, 1, 5, 1, 0, WATCH_STALLED },
-        { 301, 30, 400, 1, 0, WATCH_LIVE },    { 86401, 1, 0, 1, 0, WATCH_OLD },   { -5, 1, 0, 1, 0, WATCH_LIVE },
-        { 1e5, 20000, 0, 1, 0, WATCH_OLD },    { 1, 1, 0, NAN, 0, WATCH_LIVE },    { 1, 1, 0, INFINITY, 0, WATCH_LIVE },
+        { 0, 1, 0, 1, 0, WATCH_LIVE },      { 60, 1, 0, 1, 0, WATCH_LIVE },      { 61, 1, 0, 1, 0, WATCH_STALLED },
+        { 299, 30, 0, 1, 0, WATCH_LIVE },   { 301, 30, 0, 1, 0, WATCH_STALLED }, { 6, 1, 5, 1, 0, WATCH_STALLED },
+        { 301, 30, 400, 1, 0, WATCH_LIVE }, { 86401, 1, 0, 1, 0, WATCH_OLD },    { -5, 1, 0, 1, 0, WATCH_LIVE },
+        { 1e5, 20000, 0, 1, 0, WATCH_OLD }, { 1, 1, 0, NAN, 0, WATCH_LIVE },     { 1, 1, 0, INFINITY, 0, WATCH_LIVE },
         { 1, 1, 0, 1, 1, WATCH_GONE },
     };
     (void)state;
@@ -202,8 +202,12 @@ static void test_drawing(void **state)
 /* As many charts as are well seen, within the page, none over another; one with 'c'. */
 static void test_layout(void **state)
 {
-    static const struct { int columns, rows; size_t charts; } cases[] = {
-        { 80, 24, 1 }, { 60, 24, 1 }, { 130, 24, 2 }, { 200, 50, 3 }, { 80, 36, 2 }, { 80, 50, 3 }, { 80, 11, 0 }, { 29, 40, 0 },
+    static const struct {
+        int columns, rows;
+        size_t charts;
+    } cases[] = {
+        { 80, 24, 1 }, { 60, 24, 1 }, { 130, 24, 2 }, { 200, 50, 3 },
+        { 80, 36, 2 }, { 80, 50, 3 }, { 80, 11, 0 },  { 29, 40, 0 },
     };
     (void)state;
 
@@ -270,9 +274,9 @@ static void test_forgetting(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_states),  cmocka_unit_test(test_diverged), cmocka_unit_test(test_runs),
-        cmocka_unit_test(test_scrolling), cmocka_unit_test(test_tags),   cmocka_unit_test(test_drawing),
-        cmocka_unit_test(test_layout),  cmocka_unit_test(test_mouse),    cmocka_unit_test(test_forgetting),
+        cmocka_unit_test(test_states),    cmocka_unit_test(test_diverged), cmocka_unit_test(test_runs),
+        cmocka_unit_test(test_scrolling), cmocka_unit_test(test_tags),     cmocka_unit_test(test_drawing),
+        cmocka_unit_test(test_layout),    cmocka_unit_test(test_mouse),    cmocka_unit_test(test_forgetting),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -8,8 +8,8 @@
 #include <math.h>
 #include <stdlib.h>
 
-static const char *const names[] = { "mpi/train", "ps/train", "ps/a-name-that-is-far-too-long-for-most-of-all-terminals/x",
-                                     NULL };
+static const char *const names[] = { "mpi/train", "ps/train",
+                                     "ps/a-name-that-is-far-too-long-for-most-of-all-terminals/x", NULL };
 
 /* Each row with a line feed; a row is never wider than the page. */
 static void draw(struct watch_page *p, struct watch_model *m, double now, struct buffer *out)
@@ -124,8 +124,12 @@ static void test_sizes(void **state)
 
 static void test_widths(void **state)
 {
-    static const struct { int columns; const char *run; } cases[] = {
-        { 60, " ps/a-name-tha…-terminals/x " }, { 80, " ps/a-name-that-is-far-t…ost-of-all-terminals/x " },
+    static const struct {
+        int columns;
+        const char *run;
+    } cases[] = {
+        { 60, " ps/a-name-tha…-terminals/x " },
+        { 80, " ps/a-name-that-is-far-t…ost-of-all-terminals/x " },
         { 200, "ps/a-name-that-is-far-too-long-for-most-of-all-terminals/x" },
     };
     struct watch_page p = { .ascii = 0 };
