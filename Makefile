@@ -68,7 +68,7 @@ INSTALLS := $(filter deps test demo bench soak,$(MAKECMDGOALS))
 PACKAGES := $(sort $(foreach goal,$(INSTALLS),$(PACKAGES_$(goal))))
 MISSING  := $(if $(INSTALLED),,$(if $(INSTALLS),$(shell sh tests/install_packages.sh --missing $(PACKAGES))))
 ifeq ($(MISSING)$(call exists,zlib libpng),0)
-ifneq ($(filter-out deps clean help lint,$(or $(MAKECMDGOALS),all)),)
+ifneq ($(filter-out deps clean help lint format,$(or $(MAKECMDGOALS),all)),)
 $(error $(CONFIG), zlib or libpng not found; on Debian: apt-get install build-essential pkg-config zlib1g-dev libpng-dev)
 endif
 endif
@@ -319,6 +319,10 @@ gallery: $(B)/bin/eventlog
 lint:
 	$(Q)python3 tests/lint.py --cc '$(CC)'
 
+# Lays C out as .clang-format says.
+format:
+	$(Q)python3 tests/lint.py --format
+
 # Every parser under libFuzzer (clang), SECONDS each, with objects of its own. A crash leaves its input in build/.
 $(call lib,eventlog-tool): $(filter-out %/main.o,$(call objects,$(TOOL_C)))
 HARNESS_NEEDS  = $(call lib,made) $(call lib,evaluator) $(call lib,eventlog-tool) $(call lib,eventlog) $(call lib,checkpoint) \
@@ -422,6 +426,7 @@ Check
                    and safetensors; SAN=address,undefined or SAN=thread: the C
                    tests with sanitizers; TEST_ARGS='--only WORD': some of them
   lint             only check the rules of the sources
+  format           lay C out as .clang-format says
   fuzz             run each parser under libFuzzer for SECONDS (60)
   fuzz-structured  test COUNT (1000000) made checkpoints and event files each
   faults           make random faults in all programs for SECONDS (60), or COUNT
@@ -440,5 +445,5 @@ endef
 help:
 	$(info $(HELP))@:
 
-.PHONY: all deps test demo bench soak gallery lint fuzz fuzz-structured fuzzers structured-fuzzers faults install uninstall \
+.PHONY: all deps test demo bench soak gallery lint format fuzz fuzz-structured fuzzers structured-fuzzers faults install uninstall \
     documents compdb clean help FORCE programs-for-tests

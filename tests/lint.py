@@ -1,16 +1,18 @@
 #!/usr/bin/env python3
 """Holds the sources to the house rules: who may include whom, no two modules that need each other, headers that compile
 alone, names that are unique in their folder, lines, functions, files and folders in bounds, errors of memory said in one
-way; and no test that imports a test.
+way, C laid out as .clang-format says; and no test that imports a test.
 
-usage: lint.py [--cc CC]      run from the root of the checkout; prints one line a finding, exit 1 if there is one
+usage: lint.py [--cc CC] [--format]      run from the root of the checkout; prints one line a finding, exit 1 if there is one
 """
 import argparse
 import collections
 import concurrent.futures
+import os
 import pathlib
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 
@@ -77,6 +79,9 @@ LIBRARIES = {
     "sqlite3.h": ["eventlog/tool/"],
     "curses.h": ["eventlog/tool/watch/watch_screen_ncurses.c"],
 }
+# Folders beside those whose C has the layout of .clang-format, and files that stay as they once were.
+LAID_OUT = ["tests", "bench", "examples"]
+AS_THEY_WERE = {"tests/abi/eventlog_0.h"}
 LINE, FUNCTION_LINES, FILE_LINES, TEST_LINES, FOLDER_FILES = 120, 80, 800, 600, 20
 
 
@@ -209,10 +214,42 @@ def header_alone(cc, path):
     return [f"{path}: does not compile alone\n{run.stderr}"] if run.returncode else []
 
 
+def clang_format():
+    """The version that `make test` installs: others lay some lines out in another way. None: it is not here."""
+    places = [pathlib.Path(__file__).resolve().parents[1] / "build/venv/bin", pathlib.Path(sys.executable).parent, None]
+    for place in places:
+        program = shutil.which("clang-format", path=place)
+        if program and " 14.0.6" in subprocess.run([program, "--version"], capture_output=True, text=True).stdout:
+            return program
+    return None
+
+
+def laid_out():
+    return sorted({str(p) for folder in [*OURS, *LAID_OUT] for p in pathlib.Path(folder).rglob("*.[ch]")} - AS_THEY_WERE)
+
+
+def check_layout(findings):
+    if not pathlib.Path(".clang-format").exists():
+        return
+    if not (program := clang_format()):
+        print("lint: the layout of C is not checked, for want of clang-format 14.0.6, which make test installs")
+        if os.environ.get("CI"):
+            findings.append(".clang-format: there is nothing to check it with")
+        return
+    run = subprocess.run([program, "--dry-run", *laid_out()], capture_output=True, text=True)
+    for file in sorted(set(re.findall(r"^([^:\n]+):\d+:\d+: warning: code should be clang-formatted", run.stderr, re.M))):
+        findings.append(f"{file}: not laid out as .clang-format says; `make format` does it")
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--cc", default="cc")
-    cc = shlex.split(parser.parse_args().cc)
+    parser.add_argument("--format", action="store_true", help="lay C out as .clang-format says, and do nothing else")
+    options = parser.parse_args()
+    cc = shlex.split(options.cc)
+    if options.format:
+        sys.exit(subprocess.run([program, "-i", *laid_out()]).returncode if (program := clang_format()) else
+                 "clang-format 14.0.6 is missing; `make test` installs it, or pip install clang-format==14.0.6")
     sources = sorted({p for folder in OURS for p in pathlib.Path(folder).rglob("*.[ch]")})
     findings = []
     for path in sources:
@@ -222,6 +259,7 @@ def main():
     check_circles(sources, findings)
     check_names(sources, findings)
     check_tests(findings)
+    check_layout(findings)
     for folder, count in collections.Counter(p.parent for p in sources if p.suffix == ".c").items():
         if count > FOLDER_FILES:
             findings.append(f"{folder}/: {count} source files; which of them are a room of their own?")

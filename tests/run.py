@@ -124,7 +124,7 @@ def main():
         except RuntimeError as error:
             say(f"the Python tests will not run: {error}")
             total["failed"] += 1
-    if not options.only:
+    if not options.only and not options.sanitizer:
         with progress.running("make lint", say):
             status = subprocess.run(["make", "-s", "lint"]).returncode
         total["failed" if status else "passed"] += 1

@@ -84,3 +84,14 @@ def test_rule(tmp_path, files, findings):
 def test_a_header_that_needs_another_first(tmp_path):
     found = lint(tmp_path, SOUND | {"base/alone.h": header("base/alone.h", "size_t f(void);")})
     assert found[0] == "lint: base/alone.h: does not compile alone" and "size_t" in "\n".join(found)
+
+
+def test_layout(tmp_path):
+    files = {".clang-format": (LINT.parents[1] / ".clang-format").read_text(),
+             "base/one.c": "int one(void)\n{\n    return 1;\n}\n",
+             "tests/base/test_one.c": "int one(void) { return 1; }\n",
+             "tests/abi/eventlog_0.h": "int one(void) ;\n"}
+    assert lint(tmp_path, files) == ["lint: tests/base/test_one.c: not laid out as .clang-format says; `make format` does it"]
+    subprocess.run([sys.executable, LINT, "--format"], cwd=tmp_path, check=True)
+    assert (tmp_path / "tests/base/test_one.c").read_text() == files["base/one.c"]
+    assert lint(tmp_path, {}) == []
