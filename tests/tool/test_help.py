@@ -30,6 +30,11 @@ def test_help_fits(command, columns):
     assert len(lines) > 10 and max(map(len, lines)) <= columns
 
 
+@pytest.mark.parametrize("program", ["checkpoint", "evaluator", "eventlog", "trainer"])
+def test_help_as_a_command(program):
+    assert output(program, "help") == output(program, "--help")
+
+
 @pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
 def test_help_is_imperative(command):
     o = described(*command)
