@@ -232,7 +232,7 @@ def test_replay_equals_what_was_written_live(tmp_path, arguments):
     assert len(live["eval"]) >= 2 and len(live["eval_1"]) >= 2
     run("replay", "-o", tmp_path / "again/eval", logs / "eval")
     assert {name: scalars(tmp_path / "again" / name) for name in live} == live
-    assert "event files already" in run("replay", "-o", tmp_path / "again/eval", logs / "eval", status=2).stderr
+    assert "already has event files" in run("replay", "-o", tmp_path / "again/eval", logs / "eval", status=2).stderr
     old = sorted(p.name for name in live for p in (logs / name).glob("events*"))
     (logs / "eval/.replay").mkdir()  # as an interrupted one leaves it
     (logs / "eval/.replay/eval").mkdir()

@@ -222,7 +222,7 @@ def test_one_that_somebody_else_serves(tmp_path):
         first.waits_for("a", [100])
         with Several(tmp_path, "--watch-tree", tmp_path / "tree") as several:
             several.waits_for("b", [100])
-            several.says(f"an evaluator is already working here, process {first.process.pid}")
+            several.says(f"an evaluator is already working here: process {first.process.pid}")
         with Several(tmp_path, "--watch", f"b={tmp_path / 'tree/b'}", "--watch", f"a={tmp_path / 'tree/a'}") as second:
             second.ends(2)
             assert str(first.process.pid) in second.said().splitlines()[-1]
