@@ -31,14 +31,10 @@ static size_t place(const struct tag_index *t, const char *tag, size_t n, uint32
     return k;
 }
 
-/* A training logs the same tags in the same order at each step. Trying the tag that came next the last time walks
- * memory from front to back; by hashes alone, 100,000 tags are spread all over it. */
-size_t tag_index_find(struct tag_index *t, const char *tag, size_t n)
+size_t tag_index_search(struct tag_index *t, const char *tag, size_t n)
 {
-    size_t number = t->next;
+    const size_t number = t->slot_count ? t->slots[place(t, tag, n, crc32c(tag, n))] - 1 : TAG_INDEX_NONE;
 
-    if (number >= t->count || t->entries[number].length != n || memcmp(t->entries[number].text, tag, n) != 0)
-        number = t->slot_count ? t->slots[place(t, tag, n, crc32c(tag, n))] - 1 : TAG_INDEX_NONE;
     if (number != TAG_INDEX_NONE)
         t->next = number + 1 < t->count ? number + 1 : 0;
     return number;

@@ -29,10 +29,10 @@ static void test_one_by_one(void **state)
 static void test_at_once(void **state)
 {
     char *items = NULL, *same;
-    size_t capacity = 0;
+    size_t capacity = 0, none = 0;
 
     (void)state;
-    assert_true(ARRAY_ROOM(items, capacity, 0));
+    assert_true(ARRAY_ROOM(items, capacity, none));
     assert_null(items);
     assert_true(ARRAY_ROOM(items, capacity, 1000));
     assert_true(capacity >= 1000);

@@ -114,7 +114,8 @@ static void csv_point(struct export *x, const struct buffer *prefix, const struc
     at += export_number(x, p->value, from, at);
     *at++ = x->between;
     at += export_time(x, p->wall_time, at);
-    at = stpcpy(at, x->line_end);
+    memcpy(at, x->line_end, 2); /* "\n" with its NUL, or "\r\n" */
+    at += 1 + (*at == '\r');
     output_filled(x->out, (size_t)(at - room));
 }
 
