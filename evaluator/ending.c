@@ -52,7 +52,7 @@ enum ending_training_end ending_training_ended(struct ending_training *t, const 
         if (!end)
             t->changed = 1;
     }
-    if (t->there != (state != NULL) || (state && t->there && !same(&t->first, state)))
+    if (t->there != (state != NULL) || (state && !same(&t->first, state)))
         t->changed = 1;
     return t->changed || now - t->first_seen >= ENDING_SETTLE_SECONDS ? end : TRAINING_GOES_ON;
 }

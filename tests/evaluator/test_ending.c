@@ -133,12 +133,37 @@ static void test_ends(void **state)
     }
 }
 
+/* Whatever differs from the file that was there first: it is of another training, or of another moment. */
+static void test_another_file(void **state)
+{
+    const struct training_state first = says("finished", 1, 20);
+    struct training_state others[6];
+
+    (void)state;
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        others[i] = first;
+    snprintf(others[0].process.host, sizeof others[0].process.host, "another");
+    others[1].process.pid = 2;
+    others[2].updated = 21;
+    others[3].started = 1;
+    others[4].global_step = 1;
+    snprintf(others[5].state, sizeof others[5].state, "stopped");
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+        struct ending_training t = { 0 };
+
+        assert_int_equal(ending_training_ended(&t, &first, 0), 0);
+        if (ending_training_ended(&t, &others[i], 0.1) != (i == 5 ? TRAINING_STOPPED : TRAINING_FINISHED))
+            fail_msg("case %zu", i);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_reasons),
         cmocka_unit_test(test_order),
         cmocka_unit_test(test_ends),
+        cmocka_unit_test(test_another_file),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

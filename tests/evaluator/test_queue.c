@@ -165,6 +165,18 @@ static void test_no_memory(void **state)
         assert_int_equal(rc, ERR_NOMEM);
         assert_non_null(strstr(e.message, "no memory"));
     }
+    for (long k = 1; rc != OK || k == 1; k++) {
+        struct error e = { 0 };
+        struct queue *q = NULL;
+
+        atomic_store(&calls, 0);
+        atomic_store(&fail_at, k);
+        rc = queue_new(&q, 4, &e);
+        atomic_store(&fail_at, 0);
+        assert_true(k > 1 || rc == ERR_NOMEM);
+        queue_free(q);
+    }
+    queue_free(NULL);
     assert_int_equal(at, 5); /* a list of the known ones and a name; a queue and an item */
 }
 

@@ -248,6 +248,33 @@ static void test_states(void **state)
     sightings_release(&s);
 }
 
+/* What is found out while it is opened and evaluated. */
+static void test_found_out(void **state)
+{
+    struct sightings s;
+    struct sighting *item;
+
+    (void)state;
+    sightings_init(&s, QUIET);
+    see(&s, 0, "c-1 c-2", 7, "");
+    item = &s.items[0];
+    sighting_lack(item, 10);
+    assert_int_equal(item->state, SIGHTING_WAITING);
+    assert_true(item->changed == 10);
+    sighting_opened(item);
+    assert_int_equal(sighting_disturbed(item, 1), 1);
+    assert_int_equal(sighting_disturbed(item, 2), 3);
+    sighting_undisturbed(item);
+    assert_int_equal(sighting_disturbed(item, 0), 0);
+    sighting_is_written(item);
+    assert_true(item->in_place && sighting_due(item));
+    assert_int_equal(sightings_undecided(&s), 2);
+    sighting_hopeless(item);
+    assert_true(!sighting_due(item) && sighting_incomplete(item));
+    assert_int_equal(sightings_undecided(&s), 1);
+    sightings_release(&s);
+}
+
 /* Of those that wait the earliest counts, wherever it stands in the list. */
 static void test_deadline(void **state)
 {
@@ -371,7 +398,7 @@ int main(void)
         cmocka_unit_test(test_closed),    cmocka_unit_test(test_all_pairs),  cmocka_unit_test(test_markers),
         cmocka_unit_test(test_in_place),  cmocka_unit_test(test_other_kind), cmocka_unit_test(test_find),
         cmocka_unit_test(test_states),    cmocka_unit_test(test_deadline),   cmocka_unit_test(test_first_data),
-        cmocka_unit_test(test_no_memory),
+        cmocka_unit_test(test_no_memory), cmocka_unit_test(test_found_out),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

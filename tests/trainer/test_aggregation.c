@@ -44,7 +44,7 @@ static void side_free(struct side *s)
     network_free(s->network);
 }
 
-static void fixture_make(struct fixture *f, const char *model, enum optimizer_kind kind, double average,
+static void fixture_make(struct fixture *f, const char *model, enum optimizer_kind kind, double average, int workers,
                          int synchronous)
 {
     *f = (struct fixture){ .whole = side_of(model, kind, average), .split = side_of(model, kind, average) };
@@ -54,7 +54,7 @@ static void fixture_make(struct fixture *f, const char *model, enum optimizer_ki
         struct packing *p = &f->packings[j];
 
         assert_int_equal(packing_make(p, &f->placement, j, LIMIT, NULL), OK);
-        assert_int_equal(aggregation_new(&f->servers[j], f->split.optimizer, p, WORKERS, synchronous, NULL), OK);
+        assert_int_equal(aggregation_new(&f->servers[j], f->split.optimizer, p, workers, synchronous, NULL), OK);
     }
 }
 
@@ -135,31 +135,31 @@ static void assert_sent(struct fixture *f, int worker, uint32_t flags)
                         network_statistic_count(f->whole.network) * sizeof(real));
 }
 
-static void check_together(const char *model, enum optimizer_kind kind, double average)
+static void check_together(const char *model, enum optimizer_kind kind, double average, int workers)
 {
     struct fixture f;
     real *vectors, *sum;
     const real *rows[WORKERS];
 
-    fixture_make(&f, model, kind, average, 1);
-    vectors = calloc(f.total * WORKERS, sizeof *vectors);
+    fixture_make(&f, model, kind, average, workers, 1);
+    vectors = calloc(f.total * (size_t)workers, sizeof *vectors);
     sum = calloc(f.total, sizeof *sum);
-    for (int w = 0; w < WORKERS; w++)
+    for (int w = 0; w < workers; w++)
         rows[w] = vectors + (size_t)w * f.total;
     for (int64_t step = 0; step < STEPS; step++) {
-        for (int w = 0; w < WORKERS; w++)
+        for (int w = 0; w < workers; w++)
             fill(vectors + (size_t)w * f.total, &f, step, w);
         for (int j = 0; j < SERVERS; j++)
-            for (int w = 0; w < WORKERS; w++)
+            for (int w = 0; w < workers; w++)
                 push_all(&f, j, w, rows[w]);
         for (int j = 0; j < SERVERS; j++)
             for (size_t k = 0; k < f.packings[j].packet_count; k++)
                 aggregation_update(f.servers[j], 0, k, step, TALLY_INT);
         bring_together(&f, 1); /* as the whole still is */
         assert_equal_sides(&f);
-        exchange_sum(sum, rows, WORKERS, 0, f.total);
+        exchange_sum(sum, rows, workers, 0, f.total);
         optimizer_apply(f.whole.optimizer, step, sum, 0, f.total);
-        assert_sent(&f, (int)(step % WORKERS), TALLY_INT);
+        assert_sent(&f, (int)(step % workers), TALLY_INT);
         bring_together(&f, 0);
         assert_equal_sides(&f);
     }
@@ -171,12 +171,13 @@ static void check_together(const char *model, enum optimizer_kind kind, double a
 static void test_together(void **state)
 {
     (void)state;
-    check_together("lenet", OPTIMIZER_SGD, 0);
-    check_together("lenet", OPTIMIZER_MOMENTUM, 0.99);
-    check_together("lenet", OPTIMIZER_ADAM, 0);
-    check_together("resnet32", OPTIMIZER_MOMENTUM, 0);
-    check_together("resnet32", OPTIMIZER_SGD, 0.99);
-    check_together("cifar10_cnn", OPTIMIZER_ADAM, 0.99);
+    check_together("lenet", OPTIMIZER_SGD, 0, WORKERS);
+    check_together("lenet", OPTIMIZER_MOMENTUM, 0.99, WORKERS);
+    check_together("lenet", OPTIMIZER_ADAM, 0, WORKERS);
+    check_together("lenet", OPTIMIZER_MOMENTUM, 0, 1);
+    check_together("resnet32", OPTIMIZER_MOMENTUM, 0, WORKERS);
+    check_together("resnet32", OPTIMIZER_SGD, 0.99, WORKERS);
+    check_together("cifar10_cnn", OPTIMIZER_ADAM, 0.99, WORKERS);
 }
 
 /* Each push by itself; what was sent to one worker stays while another's push changes the values. */
@@ -188,7 +189,7 @@ static void test_alone(void **state)
     const real *sent;
 
     (void)state;
-    fixture_make(&f, "resnet32", OPTIMIZER_MOMENTUM, 0.99, 0);
+    fixture_make(&f, "resnet32", OPTIMIZER_MOMENTUM, 0.99, WORKERS, 0);
     vector = calloc(f.total, sizeof *vector);
     sent = aggregation_values(f.servers[0], 1, 0, &count);
     kept = calloc(count, sizeof *kept);

@@ -115,12 +115,27 @@ static void test_late_at_end(void **state)
     server_core_free(c);
 }
 
+/* It hears of no tallies: before the first packet all owe it. */
+static void test_late_without_tallies(void **state)
+{
+    struct server_plan plan = plan_sync;
+    struct server_core *c;
+
+    (void)state;
+    plan.tallies = 0;
+    c = core_of(plan);
+    assert_late(c, 11, 0, "111");
+    push(c, 1, 0);
+    assert_late(c, 11, 0, "101");
+    server_core_free(c);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_late_together),      cmocka_unit_test(test_late_alone),
         cmocka_unit_test(test_late_beside_others), cmocka_unit_test(test_late_frozen),
-        cmocka_unit_test(test_late_at_end),
+        cmocka_unit_test(test_late_at_end),        cmocka_unit_test(test_late_without_tallies),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
