@@ -321,7 +321,7 @@ static int is_behind(const struct server_core *c, int worker, size_t half)
 {
     if (half < c->plan.packets)
         return !c->here[cell(c, worker, half)];
-    for (int w = 0; w < c->plan.workers && c->plan.tallies; w++)
+    for (int w = 0; w < c->plan.workers; w++)
         if (c->workers[w].tally_here)
             return !c->workers[worker].tally_here;
     return 1;
