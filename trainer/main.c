@@ -367,6 +367,7 @@ static int start(struct run *r, struct error *e)
     how.max_steps = o->max_steps;
     how.bucket_bytes = o->bucket_bytes;
     how.check_every = CHECK_EVERY;
+    how.association = o->micro_shards ? ASSOCIATION_TREE : ASSOCIATION_RANK;
     rc = strategy_start(&r->strategy, r->world, &how, r->optimizer, train_options_fingerprint(o), e);
     if (rc < 0)
         return rc;

@@ -111,8 +111,10 @@ static size_t fill_table(struct option *t, struct command *c)
           .help = "Train each worker on N images per step. Default: the model's." },
         { OPTION_INT, .name = "micro-shards", .value = &c->micro_shards, .argument = "N", .minimum = 1,
           .maximum = 1 << 20,
-          .help = "Compute the gradients of a step in N equal parts of all workers' images, and add them in a fixed "
-                  "tree: memory is needed for one part at a time. Default: one part per worker." },
+          .help =
+              "Compute the gradients of a step in N equal parts of all workers' images, and add them in a fixed tree: "
+              "memory is needed for one part at a time, and if N is a power of two, 1, 2, 4 or more workers with the "
+              "same images per step end with the same weights, bit for bit. Default: one part per worker." },
         { OPTION_CHOICE, .name = "optimizer", .value = &c->optimizer, .argument = "NAME",
           .choices = &OPTIMIZERS(OPTIMIZER_CHOICE)[1], .help = "Use this optimizer. Default: the model's." },
         { OPTION_DOUBLE, .name = "learning-rate", .value = &c->learning_rate, .argument = "X", .minimum = 1e-12,

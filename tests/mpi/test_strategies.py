@@ -68,17 +68,18 @@ def test_all_strategies_agree(name, cifar, tmp_path):
 
 @pytest.mark.parametrize("name", ["lenet", "resnet32"])
 def test_micro_shards_are_the_unit(name, cifar, tmp_path):
-    """One tree of sums: two workers are its halves, so they have the bits of one that computes all its parts."""
+    """One tree of sums: two workers are its halves, four its quarters: they have the bits of one that computes it all."""
     model = LENET if name == "lenet" else ["--model", name, "--data", "cifar10", "--data-dir", cifar]
     model = [*model, "--max-steps", 3, "--json", "--bucket-bytes", 20000]
     bits = {}
     for key, count, batch, options in [
-            ("single", 1, 32, ["--micro-shards", 8]), ("mpi", 2, 16, ["--run-option", "mpi", "--micro-shards", 8]),
-            ("ps", 3, 16, ["--run-option", "ps", "--micro-shards", 8]), ("whole", 1, 32, [])]:
+            ("single", 1, 32, ["--micro-shards", 8]), ("mpi-2", 2, 16, ["--run-option", "mpi", "--micro-shards", 8]),
+            ("mpi-4", 4, 8, ["--run-option", "mpi", "--micro-shards", 8]),
+            ("ps-4x2", 6, 8, ["--run-option", "ps", "--servers", 2, "--micro-shards", 8]), ("whole", 1, 32, [])]:
         _, said = ranks.train(count, *model, "--batch-size", batch, "--checkpoint-dir", tmp_path / key, *options)
         assert ("8 micro-shards" in said) == (key != "whole")
         bits[key] = ranks.variables(tmp_path / key / "model.ckpt-3")
-    assert bits["single"] == bits["mpi"] == bits["ps"] != bits["whole"]
+    assert bits["single"] == bits["mpi-2"] == bits["mpi-4"] == bits["ps-4x2"] != bits["whole"]
 
 
 def test_batch_statistics_agree(cifar, tmp_path):

@@ -54,7 +54,8 @@ static void fixture_make(struct fixture *f, const char *model, enum optimizer_ki
         struct packing *p = &f->packings[j];
 
         assert_int_equal(packing_make(p, &f->placement, j, LIMIT, NULL), OK);
-        assert_int_equal(aggregation_new(&f->servers[j], f->split.optimizer, p, workers, synchronous, NULL), OK);
+        assert_int_equal(
+            aggregation_new(&f->servers[j], f->split.optimizer, p, workers, synchronous, ASSOCIATION_RANK, NULL), OK);
     }
 }
 
@@ -157,7 +158,7 @@ static void check_together(const char *model, enum optimizer_kind kind, double a
                 aggregation_update(f.servers[j], 0, k, step, TALLY_INT);
         bring_together(&f, 1); /* as the whole still is */
         assert_equal_sides(&f);
-        exchange_sum(sum, rows, workers, 0, f.total);
+        exchange_sum(sum, rows, workers, ASSOCIATION_RANK, 0, f.total);
         optimizer_apply(f.whole.optimizer, step, sum, 0, f.total);
         assert_sent(&f, (int)(step % workers), TALLY_INT);
         bring_together(&f, 0);
@@ -225,7 +226,7 @@ static void test_nothing_held(void **state)
     size_t count;
 
     (void)state;
-    assert_int_equal(aggregation_new(&a, s.optimizer, &none, WORKERS, 1, NULL), OK);
+    assert_int_equal(aggregation_new(&a, s.optimizer, &none, WORKERS, 1, ASSOCIATION_RANK, NULL), OK);
     aggregation_snapshot(a, 0, &count);
     assert_int_equal(count, 0);
     aggregation_free(a);
@@ -247,7 +248,7 @@ static void test_no_memory(void **state)
         for (long n = 1;; n++) {
             calls = 0;
             fail_at = n;
-            rc = aggregation_new(&a, s.optimizer, &none, WORKERS, synchronous, &e);
+            rc = aggregation_new(&a, s.optimizer, &none, WORKERS, synchronous, ASSOCIATION_RANK, &e);
             fail_at = 0;
             if (rc == OK)
                 break;

@@ -39,35 +39,57 @@ static void test_cover(void **state)
             }
 }
 
+/* The sum of element i of the parts, as the header says. */
+static real associated(const real *const *parts, int count, enum association association, size_t i)
+{
+    int left = association == ASSOCIATION_TREE ? 1 : count - 1;
+
+    if (count == 1)
+        return parts[0][i];
+    while (association == ASSOCIATION_TREE && 2 * left < count)
+        left *= 2;
+    return associated(parts, left, association, i) + associated(parts + left, count - left, association, i);
+}
+
 static void test_order(void **state)
 {
-    enum { N = 333, RANKS = 4 };
-    real vectors[RANKS][N], whole[N], cut[N];
-    const real *parts[RANKS];
+    enum { N = 1333, PARTS = 9 };
+    static real vectors[PARTS][N], whole[N], cut[N], in_place[N];
+    const real *parts[PARTS];
+    int differing = 0;
     struct random r;
 
     (void)state;
     random_init(&r, 9, RANDOM_TEST, 0, 0);
-    for (int k = 0; k < RANKS; k++) {
+    for (int k = 0; k < PARTS; k++) {
         parts[k] = vectors[k];
         for (size_t i = 0; i < N; i++)
             vectors[k][i] = (real)random_normal(&r);
     }
-    for (int ranks = 1; ranks <= RANKS; ranks++) {
-        exchange_sum(whole, parts, ranks, 0, N);
-        for (size_t piece = 1; piece <= N; piece++) {
+    for (int k = 0; k < 2 * PARTS; k++) {
+        const enum association association = k % 2 ? ASSOCIATION_TREE : ASSOCIATION_RANK;
+        const int count = 1 + k / 2;
+
+        exchange_sum(whole, parts, count, association, 0, N);
+        for (size_t piece = 1; piece <= N; piece += 1 + piece / 7) {
             for (size_t from = 0; from < N; from += piece)
-                exchange_sum(cut, parts, ranks, from, from + piece < N ? from + piece : N);
+                exchange_sum(cut, parts, count, association, from, from + piece < N ? from + piece : N);
             assert_memory_equal(whole, cut, sizeof whole);
         }
         for (size_t i = 0; i < N; i++) {
-            real sum = vectors[0][i];
+            const real sum = associated(parts, count, association, i),
+                       other = associated(parts, count, !association, i);
 
-            for (int k = 1; k < ranks; k++)
-                sum += vectors[k][i];
             assert_memory_equal(&sum, &whole[i], sizeof sum);
+            differing += memcmp(&sum, &other, sizeof sum) != 0;
         }
+        memcpy(in_place, vectors[0], sizeof in_place);
+        parts[0] = in_place;
+        exchange_sum(in_place, parts, count, association, 0, N);
+        parts[0] = vectors[0];
+        assert_memory_equal(whole, in_place, sizeof whole);
     }
+    assert_true(differing > N); /* the order is not all the same */
 }
 
 static void test_hash(void **state)

@@ -23,6 +23,7 @@ struct scene {
     int leave_at;  /* worker 1 leaves this step */
     int change_at; /* worker 1 changes a weight before this step */
     size_t bucket_bytes;
+    enum association association;
 };
 
 struct actor {
@@ -84,7 +85,8 @@ static struct strategy_options options_of(const struct scene *s)
                                   .batch_size = BATCH,
                                   .max_steps = STEPS,
                                   .bucket_bytes = s->bucket_bytes,
-                                  .check_every = 2 };
+                                  .check_every = 2,
+                                  .association = s->association };
     struct option rows[STRATEGY_ROWS];
     const size_t count = o.kind->options ? o.kind->options(rows, o.own.bytes) : 0;
 
@@ -223,7 +225,7 @@ static void assert_state(const struct scene *s, int workers, int64_t steps, stru
             rows[w] = vectors + (size_t)w * total;
             fill(vectors + (size_t)w * total, n, step, w);
         }
-        exchange_sum(sum, rows, workers, 0, total);
+        exchange_sum(sum, rows, workers, s->association, 0, total);
         optimizer_apply(o, step, sum, 0, total);
     }
     for (int k = 0; k < ARRAY_KINDS && !saved; k++) {
@@ -278,8 +280,8 @@ static void test_same_bits(void **state)
         const char *strategy, *transport;
         int ranks, servers;
     } rows[] = {
-        { "single", "", 1, 0 },  { "mpi", "shared", 3, 0 }, { "mpi", "mpi", 3, 0 }, { "mpi", "auto", 2, 0 },
-        { "mpi", "auto", 1, 0 }, { "ps", "", 2, 1 },        { "ps", "", 4, 1 },     { "ps", "", 5, 2 },
+        { "single", "", 1, 0 },  { "mpi", "shared", 4, 0 }, { "mpi", "mpi", 5, 0 }, { "mpi", "auto", 2, 0 },
+        { "mpi", "auto", 1, 0 }, { "ps", "", 2, 1 },        { "ps", "", 5, 1 },     { "ps", "", 5, 2 },
     };
 
     (void)state;
@@ -294,6 +296,8 @@ static void test_same_bits(void **state)
         s.model = "cifar10_cnn";
         s.optimizer = OPTIMIZER_ADAM;
         s.bucket_bytes = 1 << 20;
+        check_same_bits(&s);
+        s.association = ASSOCIATION_TREE;
         check_same_bits(&s);
     }
 }

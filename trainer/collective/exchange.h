@@ -25,12 +25,17 @@ size_t buckets_ready(size_t total, size_t bucket, size_t low);
 /* The part of an extent that rank r of n adds. */
 struct extent slice_extent(struct extent whole, int n, int r);
 
+/* In which order vectors are added, element by element: it decides about the last bits. */
+enum association {
+    ASSOCIATION_RANK, /* ((0 + 1) + 2) + 3 */
+    ASSOCIATION_TREE, /* (0 + 1) + (2 + 3): the largest whole tree on the left, plus the same of the rest */
+};
+
 /*
- * out[i] = parts[0][i] + parts[1][i] + ... for i in [from, to), always in this order, so the bits are the same
- * whichever rank adds and however the vector is divided. parts and out must not overlap, except that out may be
- * parts[0].
+ * out[i] = the sum of parts[0][i] to parts[count - 1][i] for i in [from, to): the same bits whichever rank adds and
+ * however the vector is divided. parts and out must not overlap, except that out may be parts[0].
  */
-void exchange_sum(real *out, const real *const *parts, int count, size_t from, size_t to);
+void exchange_sum(real *out, const real *const *parts, int count, enum association association, size_t from, size_t to);
 
 /* 64-bit FNV-1a over words: detects differing replicas, not malice. To continue a hash, pass it as `seed`. */
 uint64_t exchange_hash(const void *bytes, size_t n, uint64_t seed);

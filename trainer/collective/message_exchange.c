@@ -135,7 +135,7 @@ static void spread_sum(struct message_exchange *m, size_t q)
             memcpy(m->incoming[r] + mine.from, tail, bytes_of(mine));
             memcpy(&m->parts[r], tail + bytes_of(mine), sizeof *m->parts);
         }
-    exchange_sum(m->result, m->all, p->ranks, mine.from, mine.to);
+    exchange_sum(m->result, m->all, p->ranks, p->association, mine.from, mine.to);
     for (int r = 0; r < p->ranks && !message_exchange_failed(m); r++)
         if (r != p->rank)
             world_send(p->world, r, (int)(2 * q) + 1, m->result + mine.from, bytes_of(mine),

@@ -58,7 +58,7 @@ static void add(real *sum, const real *node, size_t from, size_t to)
 {
     const real *parts[] = { sum, node };
 
-    exchange_sum(sum, parts, 2, from, to);
+    exchange_sum(sum, parts, 2, ASSOCIATION_TREE, from, to);
 }
 
 /* Part s is in `work`: adds it, which makes each tree that it completes a node. */

@@ -149,7 +149,7 @@ static void add_slice(struct shared_window *s, size_t q)
     const struct transport_plan *p = &s->base.plan;
     struct extent x = slice_extent(bucket_extent(p->total, p->bucket, q), p->ranks, p->rank);
 
-    exchange_sum(s->result, s->vectors, p->ranks, x.from, x.to);
+    exchange_sum(s->result, s->vectors, p->ranks, p->association, x.from, x.to);
     s->added = q + 1;
     post(&s->words[p->rank].added, s->first + (uint32_t)s->added);
 }

@@ -1,7 +1,7 @@
 /*
  * transport.h - how the all-reduce adds vectors over ranks: in memory shared by all ranks (shared_window.c), or by
- * messages (message_exchange.c). Both add each element once, on the rank that owns its slice, in rank order: the same
- * bits either way.
+ * messages (message_exchange.c). Both add each element once, on the rank that owns its slice, in the order of the plan:
+ * the same bits either way.
  *
  * A step: begin; the owner fills vector from the top; advance() as buckets become final (never for the last one);
  * complete() with this rank's part, after which result holds the sums until the next begin.
@@ -21,6 +21,7 @@ struct transport_plan {
     size_t total, bucket;          /* elements: of the vector, of a bucket */
     size_t buckets;
     int ranks, rank;
+    enum association association;
 };
 
 struct transport;

@@ -7,6 +7,7 @@ struct aggregation {
     const struct optimizer *optimizer;
     struct packed_state layout;
     int workers, synchronous;
+    enum association association;
     size_t row;         /* elements of one worker's packets, and one for flags */
     real *state, *sent; /* (layout.length) the current state; as last sent */
     real *before;       /* (layout.length) each packet before its last update; synchronous */
@@ -17,7 +18,7 @@ struct aggregation {
 };
 
 int aggregation_new(struct aggregation **out, struct optimizer *o, const struct packing *p, int workers,
-                    int synchronous, struct error *e)
+                    int synchronous, enum association association, struct error *e)
 {
     struct aggregation *a = calloc(1, sizeof *a);
     const size_t count = (size_t)workers, row = p->length + 1;
@@ -27,6 +28,7 @@ int aggregation_new(struct aggregation **out, struct optimizer *o, const struct 
         a->layout = packed_state_of(o, p);
         a->workers = workers;
         a->synchronous = synchronous;
+        a->association = association;
         a->row = row;
         a->state = calloc(a->layout.length + 1, sizeof *a->state); /* no state is kept for shared elements */
         a->sent = malloc((a->layout.length + 1) * sizeof *a->sent);
@@ -79,7 +81,7 @@ void aggregation_update(struct aggregation *a, int worker, size_t k, int64_t ste
     if (a->synchronous) {
         packed_state_copy(&a->layout, k, a->before, a->state);
         if (a->workers > 1) {
-            exchange_sum(a->sum, a->rows, a->workers, packet->at, packet->at + packet->length);
+            exchange_sum(a->sum, a->rows, a->workers, a->association, packet->at, packet->at + packet->length);
             sum = a->sum;
         }
     }

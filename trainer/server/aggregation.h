@@ -9,6 +9,7 @@
 #define TRAINER_SERVER_AGGREGATION_H
 
 #include "base/error.h"
+#include "trainer/collective/exchange.h"
 #include "trainer/optimizer.h"
 #include "trainer/server/packed_state.h"
 
@@ -20,7 +21,7 @@ struct aggregation;
 /* Copies its part of the state from the optimizer; optimizer (for its rates) and packing are borrowed. ERR_NOMEM. On OK
  * *out is yours, aggregation_free() it. */
 int aggregation_new(struct aggregation **out, struct optimizer *o, const struct packing *p, int workers,
-                    int synchronous, struct error *e);
+                    int synchronous, enum association association, struct error *e);
 void aggregation_free(struct aggregation *a); /* NULL is fine */
 
 /* Where the next push of packet k from this worker must arrive. */

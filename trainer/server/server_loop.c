@@ -322,7 +322,8 @@ int server_loop_new(struct server_loop **out, const struct server_setup *setup, 
     if (!l || !l->in || !l->out || !l->tallies || !l->words || !l->counts || !l->late)
         error_memory(e, NULL, "for a server's messages");
     else if ((rc = server_core_new(&l->core, &plan, e)) == OK)
-        rc = aggregation_new(&l->aggregation, setup->optimizer, setup->packing, setup->workers, setup->synchronous, e);
+        rc = aggregation_new(&l->aggregation, setup->optimizer, setup->packing, setup->workers, setup->synchronous,
+                             setup->association, e);
     if (rc < 0) {
         server_loop_free(l);
         return rc;

@@ -136,8 +136,14 @@ static const struct strategy_operations operations = {
 static int open_transport(struct allreduce *a, struct error *e)
 {
     const struct strategy *s = &a->base;
-    struct transport_plan plan = { s->world,   s->network, a->total, a->bucket, bucket_count(a->total, a->bucket),
-                                   s->workers, s->worker };
+    struct transport_plan plan = { s->world,
+                                   s->network,
+                                   a->total,
+                                   a->bucket,
+                                   bucket_count(a->total, a->bucket),
+                                   s->workers,
+                                   s->worker,
+                                   s->options.association };
     const struct allreduce_options *o = (const void *)s->options.own.bytes;
     const int shared = !strcmp(o->transport, "shared"), automatic = !strcmp(o->transport, "auto");
     int rc = ERR_ARG;

@@ -476,6 +476,7 @@ static int server_side_new(struct parameter_server *ps, struct error *e)
         .servers = ps->servers,
         .server = server,
         .synchronous = s->options.synchronous,
+        .association = s->options.association,
         .first_step = s->options.first_step,
         .max_steps = s->options.max_steps,
     };

@@ -7,7 +7,7 @@
  * strategy_kind`, and one row below, from which parser, --help, names and checks are made.
  *
  * Synchronous strategies give the same bits for the same number of workers: element by element the workers' sums are
- * added in worker order (exchange_sum), and the optimizer is the same function everywhere. One thread; all calls come
+ * added in one order (exchange_sum), and the optimizer is the same function everywhere. One thread; all calls come
  * from it. Errors: ERR_PEER, with a sentence naming rank, step, tensors and the ranks waited for.
  */
 #ifndef TRAINER_STRATEGIES_STRATEGY_H
@@ -16,6 +16,7 @@
 #include "base/error.h"
 #include "base/program/options.h"
 #include "model/network.h"
+#include "trainer/collective/exchange.h"
 #include "trainer/collective/tally.h"
 #include "trainer/collective/world.h"
 #include "trainer/optimizer.h"
@@ -41,6 +42,7 @@ struct strategy_options {
     int64_t first_step;              /* updates done before this run */
     int64_t max_steps;               /* updates after which the run ends */
     size_t bucket_bytes;             /* maximum size of the pieces in which gradients are exchanged */
+    enum association association;    /* in which order the workers' sums are added; synchronous */
     int64_t check_every;             /* steps between two comparisons of all replicas; 0: never */
 };
 
