@@ -213,8 +213,8 @@ static int go_round(struct lookout *l)
     return 1;
 }
 
-/* Waits until a directory has news or is due, a signal came, `descriptor` is readable, or `wait` seconds have
- * passed. */
+/* Under the lock, which it gives up meanwhile: waits until a directory has news or is due, or the thread is woken. A
+ * post that its owner holds is not waited for: its release wakes the thread. */
 static void sleep_on(struct lookout *l)
 {
     struct pollfd fds[2] = { { .fd = l->wake_fd, .events = POLLIN }, { .fd = -1, .events = POLLIN } };
@@ -223,9 +223,9 @@ static void sleep_on(struct lookout *l)
     for (size_t i = 0; i < l->count; i++) {
         const struct lookout_post *p = l->posts[i];
 
-        if (p->resting || p->error.code)
+        if (p->resting || p->error.code || p->held)
             continue;
-        if (!p->held && fds[1].fd < 0)
+        if (fds[1].fd < 0)
             fds[1].fd = watcher_descriptor(p->watcher);
         due = fmin(due, p->due);
     }
