@@ -1,6 +1,6 @@
 /*
- * array.h - growing arrays: a pointer, a count and a capacity of the owner's, who frees the pointer. The macros
- * evaluate `wanted` twice, and call nothing while there is room.
+ * array.h - growing arrays: a pointer, a count and a capacity that belong to the owner, who frees the pointer. The
+ * macros evaluate `wanted` twice, and call nothing while there is room.
  */
 #ifndef BASE_ARRAY_H
 #define BASE_ARRAY_H
@@ -12,7 +12,7 @@
 #define ARRAY_ROOM(items, capacity, wanted) \
     ((wanted) <= (capacity) || array_room(&(items), &(capacity), (wanted), sizeof *(items)))
 
-/* The same, and the items that there is new room for are all zero. */
+/* The same, and new room is all zero. */
 #define ARRAY_ROOM_ZERO(items, capacity, wanted) \
     ((wanted) <= (capacity) || array_room_zero(&(items), &(capacity), (wanted), sizeof *(items)))
 

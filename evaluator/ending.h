@@ -1,8 +1,8 @@
 /*
  * ending.h - decides when the evaluator's work is done. Pure: takes facts and times, returns a reason.
  *
- * When a condition holds, the loop lists the directory once more, evaluates the whole checkpoints, waits out the quiet
- * time of the others, and ends if the condition still holds.
+ * When a condition holds, the loop lists the directory once more, evaluates the checkpoints that are whole, waits until
+ * the others' quiet time is over, and ends if the condition still holds.
  */
 #ifndef EVALUATOR_ENDING_H
 #define EVALUATOR_ENDING_H
@@ -13,9 +13,9 @@
 
 struct ending_rules {
     int once, forever;       /* forever: ignore training.json */
-    int wait_for_restart;    /* ignore its `stopped` */
+    int wait_for_restart;    /* ignore `stopped` in training.json */
     int64_t until_step;      /* -1: none */
-    int64_t max_evaluations; /* 0: none. Alone ends with checkpoints still in the queue */
+    int64_t max_evaluations; /* 0: none. Only this one ends with checkpoints in the queue */
     double idle_timeout;     /* seconds; 0: none */
     const char *done_file;   /* NULL: none */
     int64_t pid;             /* 0: none */
@@ -27,7 +27,7 @@ struct ending_facts {
     enum ending_training_end training; /* ending_training_ended() */
     int done_file_there, process_gone;
     double idle_seconds;  /* since the last checkpoint was found or evaluated, or since the start */
-    int64_t highest_step; /* evaluated, this time or before; -1: none */
+    int64_t highest_step; /* evaluated by this process or an earlier one; -1: none */
     int64_t evaluations;  /* of this process */
 };
 
@@ -36,9 +36,10 @@ const char *ending_reason(const struct ending_rules *rules, const struct ending_
 
 /*
  * Decides whether `finished` or `stopped` in training.json counts. Evaluator and trainer are often started together,
- * the trainer to resume an earlier training; until it is up, the file still says how that one ended. So what the file
- * says at the start counts only after it has not changed for ENDING_SETTLE_SECONDS. What appears later, in a new file
- * or in place of other content, counts at once. `failed` never ends the work: trainings that crash are restarted.
+ * the trainer to resume an earlier training; until the trainer is up, the file still says how the earlier training
+ * ended. What the file says at the start therefore counts only after ENDING_SETTLE_SECONDS without a change. What
+ * appears later, in a new file or as new content, counts at once. `failed` never ends the work: trainings that crash
+ * are restarted.
  */
 enum { ENDING_SETTLE_SECONDS = 5 };
 

@@ -26,13 +26,13 @@ int evaluation_flight_new(struct evaluation_flight **out, const struct queue_ite
                           const char *eval_directory, int64_t index, struct error *e);
 void evaluation_flight_free(struct evaluation_flight *f); /* closes its files; keeps its pin */
 
-/* Borrowed, all of them. The item, files held open; the runner's job, which points into the flight; its line in the
- * ledger, which others fill in further; what there is to draw of its scores once it has landed, or NULL. */
+/* All borrowed: the item, with its files held open; the runner's job, which points into the flight; its ledger line,
+ * which others complete; and, once it has landed, what can be drawn of its scores, or NULL. */
 struct queue_item *evaluation_flight_item(struct evaluation_flight *f);
 const struct runner_job *evaluation_flight_job(const struct evaluation_flight *f);
 struct ledger_record *evaluation_flight_record(struct evaluation_flight *f);
 const struct evaluation_detail *evaluation_flight_detail(const struct evaluation_flight *f);
-/* Where its files are: the watched directory, or that of its pin. */
+/* Where its files are: the watched directory, or its pin's. */
 const char *evaluation_flight_directory(const struct evaluation_flight *f);
 
 enum evaluation_flight_state evaluation_flight_state(const struct evaluation_flight *f);
@@ -41,7 +41,7 @@ void evaluation_flight_advance(struct evaluation_flight *f, enum evaluation_flig
 /* Opens the files of a checkpoint that waited pinned. */
 int evaluation_flight_reopen(struct evaluation_flight *f, struct error *e);
 
-/* Fills the record: from *v with RUNNER_DONE, and takes *v over; otherwise with why as the reason. */
+/* Fills the record: with RUNNER_DONE from *v, which it takes over; otherwise with `why` as the reason. */
 void evaluation_flight_land(struct evaluation_flight *f, enum runner_state state, struct evaluation *v,
                             const struct error *why);
 
@@ -51,8 +51,8 @@ enum evaluation_flight_files {
     FLIGHT_FILES_LACK,    /* they could not be read: no memory or no descriptors */
     FLIGHT_FILES_CHANGED, /* a file was changed or removed: a reader by path cannot be trusted */
 };
-/* Compares the files of a flight, whose checkpoint is open, with what was found. *digest: their digest now if they grew
- * or changed; 0: they are not whole. e: why they cannot be read. */
+/* Compares the files of a flight, whose checkpoint is open, with those found. *digest: their digest now if they grew or
+ * changed, 0 if they are not whole. e: why they cannot be read. */
 enum evaluation_flight_files evaluation_flight_files(const struct evaluation_flight *f, uint64_t *digest,
                                                      struct error *e);
 

@@ -18,11 +18,11 @@
 /* a value; all borrowed */
 struct evaluation_loop_options {
     struct log *log;            /* used by one thread, the caller's */
-    struct evaluation_set *set; /* refreshes the watches when they may change; NULL: they are fixed these: */
+    struct evaluation_set *set; /* refreshes the watches when they may change; NULL: these are fixed: */
     struct evaluation_watch **watches;
     size_t watch_count;
-    const struct runner *runner;    /* not looked at before evaluation_loop_run() */
-    struct lookout *lookout;        /* who looks at the watches' directories */
+    const struct runner *runner;    /* not used before evaluation_loop_run() */
+    struct lookout *lookout;        /* looks at the watches' directories */
     int signal_fd;                  /* delivers the number of each SIGTERM, SIGINT, SIGHUP as a byte; non-blocking */
     struct hooks *hooks;            /* the same as in the watches' settings; NULL: none */
     const char *prom;               /* rewritten after each score, for Prometheus' collector; NULL: none */
@@ -38,7 +38,7 @@ void evaluation_loop_free(struct evaluation_loop *l);
 
 enum { EVALUATION_LOOP_DONE = 0, EVALUATION_LOOP_STOPPED = 1, EVALUATION_LOOP_FAILED = 2 };
 
-/* Looks at the directories until `descriptor` is readable, while another thread makes the runner, which is not touched:
+/* Looks at the directories until `descriptor` is readable, without using the runner, which another thread is making:
  * what appears meanwhile is pinned or held open before it can be deleted. A first signal is handled later, by
  * evaluation_loop_run(). Negative: an error, in e. */
 int evaluation_loop_look_until(struct evaluation_loop *l, int descriptor, struct error *e);

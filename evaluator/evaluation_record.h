@@ -15,11 +15,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* beside OK and errors, with a sentence in e but for the last two */
+/* besides OK and errors; all but the last two put a sentence in e */
 enum {
-    EVALUATION_STOPPED = 1, /* a checkpoint failed, and --strict */
+    EVALUATION_STOPPED = 1, /* a checkpoint failed, with --strict */
     EVALUATION_GIVEN_UP,    /* signalled, and the disk still fails */
-    EVALUATION_LATER,       /* a disk failed; it is tried again when evaluation_record_facts() say so */
+    EVALUATION_LATER,       /* a disk failed; it is tried again when evaluation_record_facts() says so */
     EVALUATION_MADE_AGAIN,  /* evaluation_record_check() */
 };
 
@@ -37,35 +37,35 @@ struct evaluation_record_facts {
     size_t failed, gone;                    /* checkpoints, by the newest line of each */
     int64_t last_step;                      /* of the newest line; -1: none */
     int64_t recalled_step;                  /* the highest of the lines that were there at the start; -1: none */
-    size_t pending;                         /* outcomes that are still to be recorded, beside flights */
+    size_t pending;                         /* outcomes still to be recorded, not counting flights */
     int retries;                            /* 1: a disk failed, and is tried again */
-    double due;                             /* seconds until there is something to do, or until then */
+    double due;                             /* seconds until the retry, or else until there is something to do */
 };
 struct evaluation_record_facts evaluation_record_facts(const struct evaluation_record *r);
-/* Of these what is asked for often. */
+/* The summary alone, which is asked for often. */
 const struct ledger_summary *evaluation_record_summary(const struct evaluation_record *r);
 
-/* To be recorded by evaluation_record_pending(). The line is borrowed until then; NULL: want of memory, which that
- * returns. */
+/* Queues an outcome for evaluation_record_pending(). Returns its line, borrowed until then; NULL: out of memory, which
+ * that call returns. */
 const struct ledger_record *evaluation_record_outcome(struct evaluation_record *r,
                                                       const struct checkpoint_identity *checkpoint,
                                                       enum ledger_status status, const char *reason);
-/* That checkpoint can be read, and has its line. */
+/* The checkpoint can be read, and already has its line. */
 void evaluation_record_readable(struct evaluation_record *r, const char *name);
-/* What evaluation_record_outcome() was told, up to the first that cannot be recorded. */
+/* Records the queued outcomes, up to the first that cannot be recorded. */
 int evaluation_record_pending(struct evaluation_record *r, int signalled, struct error *e);
 
-/* What is the best may come from this flight, or not any more: it is not recorded, or was. */
+/* begin: this flight may become the best. forget: no longer, because it was recorded or will not be. */
 void evaluation_record_begin(struct evaluation_record *r, struct evaluation_flight *f);
 void evaluation_record_forget(struct evaluation_record *r, const struct checkpoint_identity *checkpoint);
-/* One that has landed: points in the event file and down to the disk, then one line in the ledger and down to the disk.
- * Again after EVALUATION_LATER. *done: its line is in the ledger. */
+/* Records a landed flight: its points to the event file, synced, then one line to the ledger, synced. Call again after
+ * EVALUATION_LATER. *done: its line is in the ledger. */
 int evaluation_record_flight(struct evaluation_record *r, struct evaluation_flight *f, int signalled, int *done,
                              struct error *e);
 
-/* Once a second and before something is recorded: does the path of the ledger still lead to the one that is open, and
- * is the open event file in its place? EVALUATION_MADE_AGAIN: EVAL is, but for pins and what begins with each flight.
- * first: the flight that is recorded next, or NULL. */
+/* Checks, once a second and before anything is recorded, that the ledger's path still leads to the open ledger and that
+ * the open event file is in its place. EVALUATION_MADE_AGAIN: EVAL was made again, except for pins and what begins with
+ * each flight. first: the flight to be recorded next, or NULL. */
 int evaluation_record_check(struct evaluation_record *r, struct evaluation_flight *first, int signalled,
                             struct error *e);
 /* The next check is due at once. */

@@ -1,6 +1,6 @@
 /*
- * evaluation_settings.h - what one watched directory is to be served by: a value, filled in by main.c from the command
- * line, for each directory by evaluation_set.c, and only read from then on.
+ * evaluation_settings.h - the settings of one watched directory: a value, filled in by main.c from the command line and
+ * by evaluation_set.c for each directory, and only read from then on.
  */
 #ifndef EVALUATOR_EVALUATION_SETTINGS_H
 #define EVALUATOR_EVALUATION_SETTINGS_H
@@ -18,14 +18,14 @@
 struct evaluation_watch_settings {
     const char *name; /* prefix of log lines; NULL: the only watch */
     const char *checkpoint_directory, *eval_directory;
-    struct lookout *lookout;                 /* who looks at the first of them; borrowed */
+    struct lookout *lookout;                 /* looks at checkpoint_directory; borrowed */
     int in_tree;                             /* found in a tree: dropped when both directories are gone */
     struct checkpoint_source_options source; /* the options behind watcher.source, for the lock */
     struct watcher_options watcher;          /* except pin_directory, which follows from pin */
     int pin;                                 /* waiting checkpoints are kept in EVAL/pinned/ (pin.h) */
     size_t queue_limit;                      /* how many may wait with their files open */
     struct ending_rules ending;
-    int latest_only;     /* of the waiting ones, only that with the highest step */
+    int latest_only;     /* of the waiting checkpoints, only the one with the highest step */
     int64_t every;       /* the first of every N; 0 or 1: all */
     int64_t from;        /* this step and higher ones only */
     double min_interval; /* seconds from the start of one evaluation to the next; 0: none */

@@ -28,9 +28,9 @@ struct evaluation_watch_facts {
     struct evaluation_record_facts record; /* what became of checkpoints */
     int64_t evaluations, skipped;          /* of this process, failed ones included; by options */
     struct evaluation_intake_facts intake; /* what waits, and what was found */
-    size_t in_flight;                      /* that are evaluated */
+    size_t in_flight;                      /* checkpoints being evaluated */
     double last_start;                     /* monotonic, of the last evaluation; 0: none yet */
-    const char *ended;                     /* why it has; NULL: it goes on */
+    const char *ended;                     /* the reason; NULL: it goes on */
 };
 struct evaluation_watch_facts evaluation_watch_facts(const struct evaluation_watch *w);
 
@@ -40,23 +40,24 @@ int evaluation_watch_open(struct evaluation_watch **out, const struct evaluation
                           struct log *log, struct error *e);
 void evaluation_watch_close(struct evaluation_watch *w); /* drops flights unrecorded; NULL is fine */
 
-/* Takes in what came to light in the directory, and says it. No more than that. */
+/* Takes in what came to light in the directory and logs it, no more. */
 int evaluation_watch_hear(struct evaluation_watch *w, struct error *e);
 
-/* Takes in what came to light, records what can be recorded, and decides whether the work is done (ended, which is
- * said). signalled: a signal ends all, so nothing is tried again. EVALUATION_STOPPED or EVALUATION_GIVEN_UP, of
+/* Takes in what came to light, records what can be recorded, and decides whether the work is done (`ended`, which is
+ * logged). signalled: a signal ends all, so nothing is tried again. EVALUATION_STOPPED or EVALUATION_GIVEN_UP, of
  * evaluation_record.h, with a sentence in e. Negative: cannot go on. */
 int evaluation_watch_tick(struct evaluation_watch *w, int signalled, struct error *e);
 
 /* 1 if a checkpoint may be started now. window: the maximum number of flights. */
 int evaluation_watch_ready(const struct evaluation_watch *w, size_t window);
-/* Takes the next checkpoint that no option skips: 1 and *out, or 0. Start its job and report progress; or land it. */
+/* Takes the next checkpoint that no option skips: 1 and *out, or 0. The caller starts its job and reports progress, or
+ * lands it. */
 int evaluation_watch_take(struct evaluation_watch *w, struct evaluation_flight **out, struct error *e);
 /* Call before a runner starts on it; by_path is the runner's. 0: its files are no longer those that were found, so the
  * flight is dropped, and its new content is evaluated once whole. */
 int evaluation_watch_start(struct evaluation_watch *w, struct evaluation_flight *flight, int by_path);
 
-/* What the runner reports about a flight. landed: takes *v over with RUNNER_DONE; otherwise why is the reason.
+/* What the runner reports about a flight. landed: takes *v over with RUNNER_DONE; otherwise `why` is the reason.
  * RUNNER_STOPPED: drops the flight, and a later process evaluates the checkpoint. A flight whose files have changed
  * meanwhile is dropped and evaluated again, too. */
 void evaluation_watch_progress(struct evaluation_watch *w, struct evaluation_flight *flight,
@@ -64,14 +65,15 @@ void evaluation_watch_progress(struct evaluation_watch *w, struct evaluation_fli
 void evaluation_watch_landed(struct evaluation_watch *w, struct evaluation_flight *flight, int by_path,
                              enum runner_state state, struct evaluation *v, const struct error *why);
 
-/* Runs the command of --on-end, if that was not done yet: its work has ended, for that reason unless it has its own. */
+/* Runs the command of --on-end, unless it has run already: the work has ended, for `reason` unless the watch has its
+ * own. */
 void evaluation_watch_post_end(struct evaluation_watch *w, const char *reason);
 
-/* Borrowed: for who tells it when and by what to look. */
+/* Borrowed, for the caller that tells it when and how to look. */
 struct evaluation_intake *evaluation_watch_intake(const struct evaluation_watch *w);
 
-/* Writes EVAL/work.json where something has changed since it was written; not too often, but for `now`. What cannot be
- * written is left: whoever looks sees how old it is. */
+/* Writes EVAL/work.json if something has changed since the last write; not too often, unless `now`. A failed write is
+ * ignored: readers see how old the file is. */
 void evaluation_watch_report(struct evaluation_watch *w, int now);
 
 /* Seconds until the next tick is due, if there is no news before. */

@@ -9,7 +9,7 @@
 
 enum { WATCH_LOG_MAX = 1600 }; /* bytes of a line; longer ones are cut */
 
-/* a value, made by who opens the watch; both are borrowed */
+/* a value, made by the caller that opens the watch; both are borrowed */
 struct watch_log {
     struct log *log;
     const char *name; /* NULL: the only one */

@@ -56,12 +56,12 @@ struct run {
     real *exchange;
     size_t parameter_count;
     int training, count;              /* count: images of the batch */
-    const struct field *input;        /* what the network is fed, of all samples of the batch */
+    const struct field *input;        /* the network's input, for all samples of the batch */
     const struct gradient_sink *sink; /* training; NULL: nobody is told */
     const struct batch *batch;        /* NULL: not scored */
     const float *weights;             /* of the batch's labels; NULL: all are 1 */
     double weight;                    /* of the whole batch; training */
-    int64_t first_sample;             /* index of the batch's first image in the caller's */
+    int64_t first_sample;             /* index of the batch's first image in the caller's batch */
     uint64_t seed;
     int ties_are_correct;
     struct score *score;
@@ -112,7 +112,7 @@ enum layer_flag {
     LAYER_NO_GRADIENT_IN = 64,   /* backward leaves the inputs' gradients to another layer */
     LAYER_ADDS = 128,            /* backward itself adds to inputs' gradients, in order, if accumulate is set */
     LAYER_SCORES = 256,          /* needs labels */
-    LAYER_READS_INTEGERS = 1024, /* its input is what the network is fed, and that is integers */
+    LAYER_READS_INTEGERS = 1024, /* its input is the network's, and holds integers */
     LAYER_KEEPS_SIGN = 512,      /* in place, but positive values stay positive unless their gradient becomes 0 */
 };
 

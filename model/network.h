@@ -6,7 +6,7 @@
  * array, `statistics`. The exchange vector is what data-parallel training adds over workers:
  *   [0, parameters)                        gradients, each the SUM over the batch of d(loss)/d(weight)
  *   [parameters, parameters + statistics)  batch statistics (mean, biased variance) times the batch's weight
- *   [parameters + statistics]              the batch's weight, that of struct score
+ *   [parameters + statistics]              the batch's weight, as in struct score
  * so that after adding over workers and dividing by its last element it holds means. Weight decay is not in it: it
  * depends only on the weights, and the optimizer adds it to the update.
  *

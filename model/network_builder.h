@@ -12,7 +12,7 @@
 #include "model/window.h"
 
 enum relu { RELU_NONE, RELU };
-enum leaky_gradient { LEAKY_GRADIENT_ONE, LEAKY_GRADIENT_SLOPE }; /* at 0: of where(x < 0, ...), of tf.nn.leaky_relu */
+enum leaky_gradient { LEAKY_GRADIENT_ONE, LEAKY_GRADIENT_SLOPE }; /* at 0: as where(x < 0, ...), as tf.nn.leaky_relu */
 
 struct network_builder;
 
@@ -25,8 +25,8 @@ struct kernel_options {
 
 int network_builder_images(struct network_builder *b); /* the network's input */
 
-/* Of a model of integers: a row of variable `name` (rows, width) for each, so that in's channel becomes `width`. An
- * integer outside [0, rows) stands for zeros. The gradient comes as rows (struct row_gradient). */
+/* For integer input: replaces each integer by a row of variable `name` (rows, width), so that in's channel becomes
+ * `width`. An integer outside [0, rows) stands for zeros. The gradient comes as rows (struct row_gradient). */
 int network_builder_embedding(struct network_builder *b, int in, const char *name, int rows, int width,
                               const struct kernel_options *options);
 /* Kernel variable `name` (window's height, width, channels of in, channels). Add the bias with network_builder_bias. */
@@ -46,7 +46,7 @@ int network_builder_leaky(struct network_builder *b, int in, double slope, enum 
 /* Padding counts neither for a maximum nor for a mean. */
 int network_builder_max_pool(struct network_builder *b, int in, struct window window);
 int network_builder_average_pool(struct network_builder *b, int in, struct window window);
-/* Zero channels around in's, half of them (rounded down) before. */
+/* Adds zero channels around in's, half of them (rounded down) before. */
 int network_builder_widen(struct network_builder *b, int in, int channels);
 int network_builder_add(struct network_builder *b, int changed, int other); /* changed += other, in place */
 /* The channels of 1 to 8 inputs of equal height and width side by side, in order. A value may occur more than once. */

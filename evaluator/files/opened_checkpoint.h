@@ -21,17 +21,17 @@ enum checkpoint_kind {
 
 struct opened_checkpoint;
 
-/* path: of a BUNDLE the prefix. ERR_IO, ERR_CORRUPT: missing or not whole, perhaps only not yet. ERR_ARG: never usable:
- * a V1 checkpoint. On OK *out is yours until opened_checkpoint_close(). */
+/* path: for a BUNDLE, the prefix. ERR_IO, ERR_CORRUPT: missing or not whole, perhaps only not yet. ERR_ARG: never
+ * usable: a V1 checkpoint. On OK *out is yours until opened_checkpoint_close(). */
 int opened_checkpoint_open(struct opened_checkpoint **out, enum checkpoint_kind kind, const char *path,
                            struct error *e);
 void opened_checkpoint_close(struct opened_checkpoint *c); /* NULL is fine */
 
 /* Same name and digest: the same checkpoint. */
 uint64_t opened_checkpoint_digest(const struct opened_checkpoint *c);
-/* 1: it is of a format whose variables can be read. */
+/* 1: the variables of its format can be read. */
 int opened_checkpoint_readable(const struct opened_checkpoint *c);
-/* Of an OTHER: content_only_grew() from what it was then. */
+/* For an OTHER: content_only_grew() since it was opened. */
 int opened_checkpoint_only_grew(const struct opened_checkpoint *c, const struct content *now);
 
 /* A digest to recognise a checkpoint that cannot be opened; no whole checkpoint has it. 1 and *digest, or 0. */

@@ -10,10 +10,10 @@
  *                      cannot be made (another file system)
  *   .evaluator         the list of files the evaluator made here (best_manifest.h), written before they are made
  *
- * No other file is deleted or overwritten: files found when the directory is opened make it refuse, later ones stay.
- * The ledger says which checkpoints are best; best_directory_recover() finishes or removes what a killed process left.
- * An original that is changed in place, not replaced, changes here, too. A hard link changes the ctime of the
- * original's inode; a watcher that compares ctimes looks again and finds the same content. One thread.
+ * No other file is deleted or overwritten: opening refuses a directory that holds any; later ones are left alone. The
+ * ledger says which checkpoints are best; best_directory_recover() finishes or removes what a killed process left. An
+ * original that is changed in place, not replaced, changes here, too. A hard link changes the ctime of the original's
+ * inode; a watcher that compares ctimes looks again and finds the same content. One thread.
  */
 #ifndef EVALUATOR_KEEP_BEST_DIRECTORY_H
 #define EVALUATOR_KEEP_BEST_DIRECTORY_H
@@ -38,7 +38,7 @@ int best_directory_open(struct best_directory **out, const char *directory, stru
 void best_directory_close(struct best_directory *b); /* NULL is fine */
 
 /* Call first after opening. wanted: what the ledger says, best first; count 0: none. OK: the directory holds the best
- * one and those of the others that could be had; or there is no best yet. Not OK: the best one can no longer be had;
+ * one and as many of the others as could be had, or there is no best yet. Not OK: the best one is no longer to be had;
  * what was whole there still is. */
 int best_directory_recover(struct best_directory *b, const struct best_checkpoint *wanted, size_t count,
                            struct error *e);
@@ -47,8 +47,8 @@ int best_directory_recover(struct best_directory *b, const struct best_checkpoin
 void best_directory_reserve(struct best_directory *b, const struct best_checkpoint *c);
 /* Call when it is not among the best. */
 void best_directory_drop(struct best_directory *b, const struct best_checkpoint *c);
-/* wanted: what the ledger says, best first; wanted[new] has just joined them; those that are not here already are left
- * out. ERR_IO, ERR_CORRUPT: its files are gone or have changed, or there is no room; those before it are still there,
+/* wanted: what the ledger says, best first; wanted[new] has just joined; others that are not here already are left out.
+ * ERR_IO, ERR_CORRUPT: its files are gone or have changed, or there is no room; the earlier ones are still there,
  * whole, except one of the same name. */
 int best_directory_promote(struct best_directory *b, const struct best_checkpoint *wanted, size_t count, size_t new,
                            struct error *e);

@@ -10,7 +10,7 @@
 
 #include <stddef.h>
 
-/* best_list.c alone looks into it */
+/* private to best_list.c */
 struct best_list {
     size_t limit; /* N */
     int minimum;  /* 1: smaller is better */
@@ -28,7 +28,7 @@ void best_list_release(struct best_list *l);
 
 /* Adds the next evaluation; a NaN value is never among the best. */
 void best_list_add(struct best_list *l, const struct best_entry *entry);
-/* The i-th best, borrowed; NULL: there are not so many. */
+/* The i-th best, borrowed; NULL: there are fewer. */
 const struct best_entry *best_list_at(const struct best_list *l, size_t i);
 /* 1: both are the same checkpoint. */
 int best_list_same(const struct best_list *l, const struct checkpoint_identity *a, const struct checkpoint_identity *b);

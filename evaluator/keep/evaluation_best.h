@@ -26,21 +26,21 @@ enum { EVALUATION_BEST_STOP = 1 }; /* the stop file was written just now; e hold
 
 /* OK and *out is yours, or ERR_NOMEM, ERR_IO: EVAL/best cannot be made. */
 int evaluation_best_open(struct evaluation_best **out, const struct evaluation_best_options *options, struct error *e);
-void evaluation_best_close(struct evaluation_best *b); /* NULL is fine here and in the next four */
+void evaluation_best_close(struct evaluation_best *b); /* NULL is fine here and below */
 
 /* Call for each line of the ledger, before evaluation_best_resume(). */
 void evaluation_best_recall(struct evaluation_best *b, const struct ledger_record *r);
 /* Call once after the last line. Returns as evaluation_best_after(). */
 int evaluation_best_resume(struct evaluation_best *b, const struct ledger_summary *s, struct error *e);
-/* 1 and the path where the best checkpoint is kept (of a bundle the prefix); 0: it is not kept. */
+/* 1 and the path where the best checkpoint is kept (for a bundle, the prefix); 0: it is not kept. */
 int evaluation_best_kept(struct evaluation_best *b, const struct ledger_summary *s, char *out, size_t size);
-/* Call before a checkpoint is evaluated; directory of its files: the watched one or (pinned) its pin's. */
+/* Call before a checkpoint is evaluated. directory: where its files are, the watched one or (pinned) its pin's. */
 void evaluation_best_before(struct evaluation_best *b, const char *directory, int pinned,
                             const struct checkpoint_identity *checkpoint);
 /* Call when its line is in the ledger and s includes it. OK, EVALUATION_BEST_STOP, or a failure to be reported. */
 int evaluation_best_after(struct evaluation_best *b, const struct ledger_record *r, const struct ledger_summary *s,
                           struct error *e);
-/* Call when it was recorded, or will not be; may be repeated. */
+/* Call once it is recorded or will not be; may be repeated. */
 void evaluation_best_forget(struct evaluation_best *b, const struct checkpoint_identity *checkpoint);
 
 #endif

@@ -20,8 +20,8 @@ struct pin {
     struct checkpoint_identity checkpoint; /* with its digest */
 };
 
-/* Pins the checkpoint DIRECTORY/NAME. *path becomes the pinned path (of a bundle the prefix), yours to free; *bytes is
- * what it would take if the original were deleted. ERR_IO: part of it is gone, or the disk is full; nothing is left
+/* Pins the checkpoint DIRECTORY/NAME. *path becomes the pinned path (for a bundle, the prefix), yours to free; *bytes
+ * is what it would take if the original were deleted. ERR_IO: part of it is gone, or the disk is full; nothing is left
  * behind. */
 int pin_make(const char *eval_directory, const char *directory, const struct pin *pin, enum file_tree_means means,
              char **path, uint64_t *bytes, struct error *e);

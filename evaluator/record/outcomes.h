@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* outcomes.c alone looks into it */
+/* private to outcomes.c */
 struct outcomes {
     int by_step; /* 1: the same name with another step is another checkpoint (--step-from) */
     struct outcome {

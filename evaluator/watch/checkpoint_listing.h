@@ -18,9 +18,8 @@ struct checkpoint_listing {
 };
 
 /* Lists the directory, on which fd is open, into *out, which is empty. Looking through many directories is slow: of
- * those that `known` (NULL: none) has as opened, only a part is looked through each time, which `turn`, the number of
- * the listing, selects. wall: now, for ages. ERR_IO: it cannot be listed (e->system is ENOENT if it is gone);
- * ERR_NOMEM. */
+ * those that `known` (NULL: none) lists as opened, each call looks through only the part that `turn`, the number of the
+ * listing, selects. wall: now, for ages. ERR_IO: it cannot be listed (e->system is ENOENT if it is gone); ERR_NOMEM. */
 int checkpoint_listing_read(struct checkpoint_listing *out, const struct checkpoint_source *s, const char *directory,
                             int fd, const struct sightings *known, size_t turn, double wall, struct error *e);
 void checkpoint_listing_release(struct checkpoint_listing *rows);

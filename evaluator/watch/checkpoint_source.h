@@ -42,7 +42,7 @@ struct checkpoint_source_options {
 int checkpoint_source_init(struct checkpoint_source *s, const struct checkpoint_source_options *options,
                            struct error *e);
 
-/* The step of a number in a name; -1: names do not say it. */
+/* The step of a number in a name; -1: names do not give it. */
 int64_t checkpoint_source_step(const struct checkpoint_source *s, int64_t number);
 /* Matches a name with the pattern: 1 and its step. */
 int checkpoint_source_match(const struct checkpoint_source *s, const char *name, int64_t *step);
@@ -52,7 +52,7 @@ int checkpoint_source_ends(const char *name, size_t n, const char *end, size_t *
  * be told by name. */
 int checkpoint_source_name(const struct checkpoint_source *s, const char *file, char *name, size_t size, int64_t *step);
 
-/* For how many seconds it must not change before it is opened: a file written in place gives no other sign. */
+/* How many seconds it must stay unchanged before it is opened: a file written in place gives no other sign. */
 double checkpoint_source_quiet(const struct checkpoint_source *s, const struct sighting *item);
 
 /* Sets out to the path that shows whether a checkpoint still exists: PATH.index of a bundle, else PATH. */

@@ -1,9 +1,9 @@
 /*
  * lookout.h - looks at directories in a thread of its own, so that a checkpoint is found, and pinned or opened, before
- * its trainer deletes it, however long its caller waits for a disk. What it finds goes into the queue of each
- * directory, what else came to light is kept until its caller asks. One thread for any number of directories; it sleeps
- * while none is due. All calls come from one other thread; those that hold a post wait for its look at hand, and
- * lookout_close() does.
+ * its trainer deletes it, however long the caller waits for a disk. What it finds goes into the directory's queue;
+ * other news is kept until the caller asks. One thread serves any number of directories, and sleeps while none is due.
+ * All calls come from one other thread; those that hold a post, and lookout_close(), wait until the post's current look
+ * is over.
  */
 #ifndef EVALUATOR_WATCH_LOOKOUT_H
 #define EVALUATOR_WATCH_LOOKOUT_H
@@ -15,13 +15,13 @@
 #include <stddef.h>
 
 struct lookout;      /* the thread */
-struct lookout_post; /* a directory of it */
+struct lookout_post; /* one of its directories */
 
-/* On OK *out is yours until lookout_stop(), when all its posts are closed. The thread takes no signals. */
+/* On OK *out is yours until lookout_stop(), once all its posts are closed. The thread takes no signals. */
 int lookout_start(struct lookout **out, struct error *e);
 void lookout_stop(struct lookout *l); /* NULL is fine */
 
-/* Readable after a look, until lookout_heard(); ask for the news after that. */
+/* Readable after a look, until lookout_heard(); call that before asking for the news. */
 int lookout_descriptor(const struct lookout *l);
 void lookout_heard(struct lookout *l);
 
@@ -30,8 +30,8 @@ int lookout_open(struct lookout_post **out, struct lookout *l, const char *direc
                  const struct watcher_options *options, struct queue *queue, struct error *e);
 void lookout_close(struct lookout_post *p); /* NULL is fine */
 
-/* Tells what came to light since the last call, in that order. *undecided becomes what watcher_undecided() gave after
- * the last look: all else that was seen by then is told now, or was, and is in the queue. ERR_NOMEM: of this, or a
+/* Tells what came to light since the last call, in order. *undecided: watcher_undecided() after the last look;
+ * everything else seen by then is told now or was told before, and is in the queue. ERR_NOMEM: in this call or in a
  * look. */
 int lookout_tell(struct lookout_post *p, watcher_tell *tell, void *context, size_t *undecided, struct error *e);
 
@@ -39,7 +39,7 @@ int lookout_tell(struct lookout_post *p, watcher_tell *tell, void *context, size
 struct watcher *lookout_hold(struct lookout_post *p);
 void lookout_release(struct lookout_post *p);
 
-/* It is not looked at any more. */
+/* Stops looking at the directory. */
 void lookout_rest(struct lookout_post *p);
 
 #endif

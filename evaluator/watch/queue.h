@@ -12,7 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* what is handed from the one to the other */
+/* what queue_offer() takes and queue_take() gives */
 struct queue_item {
     struct checkpoint_identity checkpoint;
     enum checkpoint_kind kind;
@@ -47,13 +47,13 @@ int queue_knows_name(struct queue *q, const char *name);
  * ERR_NOMEM. The queue must not be full. */
 int queue_offer(struct queue *q, const struct queue_item *item, struct error *e);
 void queue_publish(struct queue *q);
-int queue_full(struct queue *q);              /* so many wait, or were offered, that no more is to be */
-uint64_t queue_pinned_bytes(struct queue *q); /* of the same */
+int queue_full(struct queue *q);              /* 1: no more may be offered */
+uint64_t queue_pinned_bytes(struct queue *q); /* of those waiting or offered */
 
 size_t queue_count(struct queue *q); /* of those that wait */
 /* 1 and the item with the lowest step, yours to queue_item_release(); 0: the queue is empty. */
 int queue_take(struct queue *q, struct queue_item *out);
-/* The same of those for which wanted() gives 1. */
+/* The same, among the items for which wanted() returns 1. */
 int queue_take_if(struct queue *q, int (*wanted)(const struct queue_item *item), struct queue_item *out);
 /* Puts an item back in its place after queue_take(); the queue owns it again. ERR_NOMEM: the caller keeps it. */
 int queue_return(struct queue *q, const struct queue_item *item, struct error *e);

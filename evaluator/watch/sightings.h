@@ -92,7 +92,7 @@ void sighting_lack(struct sighting *item, double until);
 void sighting_hopeless(struct sighting *item);
 /* It is being written in place: it waits. */
 void sighting_is_written(struct sighting *item);
-/* It changed `times` times more during its evaluation; returns how often in a row. And: it did not change. */
+/* It changed `times` times more during its evaluation; returns how often in a row. undisturbed: it did not change. */
 int sighting_disturbed(struct sighting *item, int times);
 void sighting_undisturbed(struct sighting *item);
 /* 1: the item has not changed for `seconds`. 0: it waits until then. */

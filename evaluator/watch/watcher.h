@@ -27,15 +27,15 @@ struct watcher_options {
 /* What a look brings to light. A value; what it points to is borrowed for the call that tells it. */
 struct watcher_news {
     enum watcher_news_kind {
-        WATCHER_FOUND,   /* a checkpoint is in the queue: it, when it was written, if that is full */
-        WATCHER_FAILED,  /* one never became whole: it, perhaps with opened_checkpoint_raw_digest(); why */
-        WATCHER_KNOWN,   /* one is whole, and was found before: its name, as text */
-        WATCHER_LOST,    /* one was deleted before it was opened: it */
-        WATCHER_THERE,   /* the directory is there; the first look tells this, or the next */
-        WATCHER_NOWHERE, /* it is not */
-        WATCHER_TROUBLE, /* a sentence worth a line; not the same twice in a row */
+        WATCHER_FOUND,   /* `checkpoint` is in the queue; also sets `written`, and `full` if the queue is */
+        WATCHER_FAILED,  /* `checkpoint` never became whole; its digest may be the raw one; `text`: why */
+        WATCHER_KNOWN,   /* one is whole, and was found before; `text`: its name */
+        WATCHER_LOST,    /* `checkpoint` was deleted before it was opened */
+        WATCHER_THERE,   /* the directory exists; the first look tells this or WATCHER_NOWHERE */
+        WATCHER_NOWHERE, /* it does not */
+        WATCHER_TROUBLE, /* `text`: a sentence to log; not the same twice in a row */
     } kind;
-    const struct checkpoint_identity *checkpoint; /* or NULL, as the next */
+    const struct checkpoint_identity *checkpoint; /* or NULL; so is text */
     const char *text;
     double written;
     int full;
@@ -44,14 +44,14 @@ typedef void watcher_tell(void *context, const struct watcher_news *news);
 
 struct watcher;
 
-/* Watches from its return on. queue and events are borrowed, directory is copied; it need not exist. ERR_NOMEM. If
- * inotify is not available, events->trouble says so, and only polling remains. */
+/* Watches from its return on. queue and context are borrowed, directory is copied; it need not exist. ERR_NOMEM. If
+ * inotify is not available, WATCHER_TROUBLE says so, and only polling remains. */
 int watcher_open(struct watcher **out, const char *directory, const struct watcher_options *options,
                  struct queue *queue, watcher_tell *tell, void *context, struct error *e);
 void watcher_close(struct watcher *w); /* NULL is fine */
 
-/* Takes the news of the directory from now on from a shared notifier (the library allows one per process), in which it
- * is number `place`; borrowed, NULL: poll only. The next look is due at once. */
+/* From now on takes the directory's news from a shared notifier (the library allows one per process), in which the
+ * directory has number `place`; borrowed, NULL: poll only. The next look is due at once. */
 struct watch_inotify;
 void watcher_share_inotify(struct watcher *w, struct watch_inotify *shared, size_t place);
 /* Makes the next look due at once. */

@@ -1,7 +1,7 @@
 /*
- * tag_index.h - numbers for tags, 0, 1, 2, ... in order of appearance, so that what is known of a series can stand in
- * an array: one of the caller's, or the items that the index keeps itself. Tags are strings of bytes and may hold NULs.
- * One thread at a time.
+ * tag_index.h - numbers for tags, 0, 1, 2, ... in order of appearance, so that what is known of a series can be kept in
+ * an array: the caller's own, or the items of the index. Tags are strings of bytes and may hold NULs. One thread at a
+ * time.
  */
 #ifndef EVENTLOG_FORMAT_TAG_INDEX_H
 #define EVENTLOG_FORMAT_TAG_INDEX_H
@@ -35,7 +35,7 @@ struct tag_index {
     }
 #define TAG_INDEX_NONE ((size_t)-1)
 
-/* The index is empty then, and can be used again. */
+/* Leaves the index empty and ready for use. */
 void tag_index_release(struct tag_index *t);
 
 /* The number of a tag, or TAG_INDEX_NONE, by its hash; it need not be the one expected next. */

@@ -1,5 +1,5 @@
 /*
- * micro_shards.h - divides a worker's batch into equal parts, computes their gradients one by one, and adds these in a
+ * micro_shards.h - divides a worker's batch into equal parts, computes their gradients one by one, and adds them in a
  * fixed tree.
  *
  * A part, a micro-shard, is the unit of computation: its shapes, and so its bits, do not depend on how many workers
@@ -16,7 +16,7 @@
 
 struct micro_shards;
 
-/* For batches in `count` parts; n has the max_batch of one part and is borrowed until free. ERR_NOMEM. */
+/* For batches of `count` parts; n, whose max_batch is the size of a part, is borrowed until free. ERR_NOMEM. */
 int micro_shards_new(struct micro_shards **out, struct network *n, int count, struct error *e);
 void micro_shards_free(struct micro_shards *m); /* NULL is fine */
 

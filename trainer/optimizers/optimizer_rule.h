@@ -13,17 +13,17 @@
 
 /* of one update, the same for all elements of a variable */
 struct optimizer_step {
-    real scale;      /* of sums: 1 / weight of the samples */
+    real scale;      /* multiplies sums: 1 / weight of the samples */
     float decay;     /* of the weights */
     double rate;     /* the learning rate */
-    double momentum; /* as it was asked for */
-    double updates;  /* that the slots have had, with this one */
+    double momentum; /* as requested */
+    double updates;  /* of the slots so far, this one included */
 };
 
 struct optimizer_rule {
     const char *slots[2]; /* what is kept of each weight: the end of its name in checkpoints; NULL: nothing */
     double beta1, beta2;  /* whose powers checkpoints hold; 0: none */
-    /* Updates `count` weights w with what is kept of them, NULL where it is nothing, by the sums of their gradients. */
+    /* Updates `count` weights w and their slots (NULL: not kept) by the sums of their gradients. */
     void (*update)(struct optimizer_step s, const real *sum, real *w, real *first, real *second, size_t count);
 };
 
@@ -33,8 +33,8 @@ static inline real optimizer_gradient(const struct optimizer_step *s, real sum, 
     return sum * s->scale + (real)s->decay * weight;
 }
 
-/* The table: ROW(the end of its place in enum optimizer_kind, its name, and that of its file and its
- * optimizer_rule_NAME). Places are in checks between ranks. */
+/* The table: ROW(the end of its constant in enum optimizer_kind; its name, also in its file's name and in
+ * optimizer_rule_NAME). Ranks compare the constants. */
 #define OPTIMIZERS(ROW) \
     ROW(SGD, sgd) \
     ROW(MOMENTUM, momentum) \

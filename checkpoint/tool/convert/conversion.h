@@ -17,9 +17,9 @@ struct conversion {
     uint64_t shortened;      /* tensors of strings that lost trailing bytes in this format, each reported */
 };
 
-/* Tells that the format cannot hold a tensor: "NumPy cannot store int2". */
+/* Reports that the format cannot hold a tensor: "NumPy cannot store int2". */
 void conversion_leave_out(struct conversion *c, const struct source_tensor *tensor, const char *format);
-/* 1: --tensor selects it and its values can be read. That these cannot is told: variants, and strings in slices. */
+/* 1: --tensor selects it and its values can be read. Values that cannot (variants, strings in slices) are reported. */
 int conversion_takes(struct conversion *c, const struct source_tensor *tensor);
 
 /* ERR_ARG: the path exists and --force was not given. */

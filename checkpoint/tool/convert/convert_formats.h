@@ -1,7 +1,7 @@
 /*
- * convert_formats.h - the formats that `checkpoint convert` writes: ROW(the format's name, and that of its file,
- * convert_NAME.c, in which convert_NAME() writes what is wanted of the source to its destination; the end of
- * destinations that mean it, "/" also for a directory, NULL: none; the same as --help says it).
+ * convert_formats.h - the formats that `checkpoint convert` writes: ROW(the format's name; the end of destinations that
+ * mean it, "/" also for a directory, NULL: none; the same in the words of --help). convert_NAME() in convert_NAME.c
+ * writes the selected tensors to the destination.
  */
 #ifndef CHECKPOINT_TOOL_CONVERT_CONVERT_FORMATS_H
 #define CHECKPOINT_TOOL_CONVERT_CONVERT_FORMATS_H

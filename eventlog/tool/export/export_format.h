@@ -1,5 +1,5 @@
 /*
- * export_format.h - the table of what `eventlog export` writes. A format is one struct export_format in
+ * export_format.h - the table of formats that `eventlog export` writes. A format is one struct export_format in
  * format_<name>.c and one row below; parser, --help and checks come from there.
  */
 #ifndef EVENTLOG_TOOL_EXPORT_EXPORT_FORMAT_H
@@ -26,17 +26,17 @@ struct export_own {
     _Alignas(max_align_t) unsigned char bytes[EXPORT_OWN_SIZE];
 };
 
-/* How a format is called: begin, then prefix and point, then end; or start, then series, then finish; or runs alone.
- * A format of other values than points has value and run_read, and counts in x->points what it writes. */
+/* How a format is called: begin, then prefix and point, then end; or start, then series, then finish; or runs alone. A
+ * format for values other than points has value and run_read, and counts what it writes in x->points. */
 struct export_format {
     const char *name;       /* for --format */
-    const char *help;       /* what it writes; formats with the same words are told together. NULL: --format does not
+    const char *help;       /* what it writes; formats with the same text are listed together. NULL: --format does not
                                choose it */
-    const char *extensions; /* "jsonl ndjson": of a FILE in this format; the first in the table that has one takes it */
+    const char *extensions; /* "jsonl ndjson": of FILE; the first format in the table that has it is chosen */
     int binary;             /* no text: FILE.gz is refused */
     const char *takes;      /* options that apply to it but not to all, blanks between; order=file, nonfinite=null */
-    int by_step;            /* its rows are always sorted by step: why there is no order=file */
-    const char *lacks;      /* what this build is without, so that it cannot be written; NULL: nothing */
+    int by_step;            /* its rows are always sorted by step, so there is no order=file */
+    const char *lacks;      /* what this build lacks to write it; NULL: nothing */
     /* Sets `own`, zero before, to its defaults and `rows` (at most EXPORT_OWN_ROWS) to options of this format alone,
      * whose values are in `own`. Returns how many. NULL: none. Help that begins with ": " gets the name before it. */
     size_t (*rows)(struct option *rows, void *own);
@@ -45,7 +45,7 @@ struct export_format {
     int opens_files;   /* what -o names is the format's business */
     int reading_order; /* series: points as they were read, not by step */
     void (*begin)(struct export *x);
-    /* What stands before the step in each line of a series; made once a series. */
+    /* What stands before the step in each line of a series; made once per series. */
     void (*prefix)(struct export *x, const char *run, const struct scalar_series *s, struct buffer *out);
     /* One point; from is SCALAR_FROM_*. */
     void (*point)(struct export *x, const struct buffer *prefix, const struct scalar_point *p, unsigned from);
@@ -55,7 +55,7 @@ struct export_format {
     int (*start)(struct export *x, struct error *e);
     /* A series with points, of a run whose series come one after the other, by tag. */
     int (*series)(struct export *x, const char *run, const struct scalar_series *s, struct error *e);
-    /* Also after an error, then with commit 0: gives back what start took. */
+    /* Frees what start took; called after an error, too, with commit 0. */
     int (*finish)(struct export *x, int commit, struct error *e);
     /* A value that is no point, while the run is read; any may be NULL. run_read: the values of this run are complete,
      * run_again: forget them, the run is read from its start. */

@@ -1,8 +1,8 @@
 /*
- * rewrite_command.h - the engine of the commands that make logs into other logs. A command's own are its options, the
- * decision what becomes of a value, and a sentence on what was done. All else happens here: arguments, runs, the
- * records of a file into one of the same name, in a directory for all or one for each part, or in place; all new files
- * into their places together.
+ * rewrite_command.h - the engine of the commands that make logs into other logs. A command supplies its options,
+ * decides what becomes of each value, and says what was done. All else happens here: finding the runs, writing a file's
+ * records to one of the same name, in one directory, one per part, or in place, and putting all new files into place
+ * together.
  */
 #ifndef EVENTLOG_TOOL_REWRITE_REWRITE_COMMAND_H
 #define EVENTLOG_TOOL_REWRITE_REWRITE_COMMAND_H
@@ -16,8 +16,8 @@
 struct rewrite_part {
     char *name;                  /* its directory below DIR; NULL: it is DIR, or in place */
     uint64_t values;             /* of the runs that have been read */
-    struct log_rewrite *records; /* of the file at hand if it has no name, else of the run */
-    struct rewrite_file *out;    /* the file at hand */
+    struct log_rewrite *records; /* of the current file for a part without a name, else of the run */
+    struct rewrite_file *out;    /* the current file */
     uint64_t before;             /* values when it began */
 };
 
@@ -26,7 +26,7 @@ struct rewrite_value {
     struct tag_index_entry *tag; /* its value is the command's */
     size_t number;               /* of the tag, in rewrite.tags */
     int is_new;                  /* the first value with that tag since rewrite.tags was empty */
-    size_t part;                 /* for which it is asked */
+    size_t part;                 /* the part in question */
 };
 
 /* context is handed to all functions */
@@ -37,7 +37,7 @@ struct rewrite_command {
     struct rewrite_part *parts; /* NULL: one, without a name */
     size_t part_count;
 
-    /* Those that may be NULL: of argv[1] to argv[count] those before argv[*first] are no paths; */
+    /* These may be NULL. Of argv[1] to argv[count], those before argv[*first] are not paths; */
     int (*arguments)(void *context, int count, char **argv, int *first, struct error *e);
     int (*check)(void *context, struct error *e); /* looks at the options, and may fill in the command; */
     int (*begin_run)(void *context, const struct log_run *run, struct error *e);
@@ -47,7 +47,7 @@ struct rewrite_command {
     /* 1 if the part gets an event that is no summary; NULL: all do. */
     int (*keeps)(void *context, const struct event *event, size_t part);
 
-    /* Instead of `choose`: all that is done with a file of a run; or with all runs, without the functions above. */
+    /* Instead of `choose`: does everything with one file of a run; or with all runs, and calls no function above. */
     int (*file)(void *context, const struct log_run *run, size_t file, struct error *e);
     int (*all)(void *context, struct error *e);
 
