@@ -45,6 +45,7 @@ struct evaluation_intake_facts evaluation_intake_facts(const struct evaluation_i
  * row it did; -1: it no longer exists. Below `most` the item is forgotten with its pin, and the new content is found
  * once it is quiet; otherwise it is left alone. */
 int evaluation_intake_changed(struct evaluation_intake *i, const struct queue_item *item, int evaluated, int most);
+/* The checkpoint of that name was evaluated without a change meanwhile. */
 void evaluation_intake_undisturbed(struct evaluation_intake *i, const char *name);
 /* The pin of an item that is no longer queued is lost: lets the watcher find the checkpoint again unless the trainer
  * has deleted it. */

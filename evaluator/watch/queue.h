@@ -46,6 +46,7 @@ int queue_knows_name(struct queue *q, const char *name);
 /* QUEUE_ADDED: the queue owns item now, and knows it. QUEUE_KNOWN: seen before; the caller keeps item, as with
  * ERR_NOMEM. The queue must not be full. */
 int queue_offer(struct queue *q, const struct queue_item *item, struct error *e);
+/* What was offered can be taken from here on: what one look finds comes together, in whatever order it was found. */
 void queue_publish(struct queue *q);
 int queue_full(struct queue *q);              /* 1: no more may be offered */
 uint64_t queue_pinned_bytes(struct queue *q); /* of those waiting or offered */
