@@ -256,3 +256,10 @@ size_t text_distance(const char *a, const char *b)
     }
     return row[m];
 }
+
+size_t text_stem(const char *text, size_t n, const char *end)
+{
+    const size_t k = strlen(end);
+
+    return n > k && !memcmp(text + n - k, end, k) ? n - k : 0;
+}

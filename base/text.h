@@ -27,6 +27,9 @@ void text_append_cut(struct buffer *out, const char *text, size_t n, size_t colu
  * `indent` blanks; the first starts at column `at`. A word wider than a line is broken. No newline at the end. */
 void text_append_wrapped(struct buffer *out, const char *text, size_t at, size_t indent, size_t columns);
 
+/* The number of bytes before `end`, the last ones of text's n; 0: it does not end so, or there is nothing before. */
+size_t text_stem(const char *text, size_t n, const char *end);
+
 /* Less than, equal to or greater than 0, as a is before, equal to or after b: runs of digits compare as numbers ("r2"
  * before "r10"), all else byte by byte, and paths part by part, so that the contents of a directory are adjacent. Parts
  * that differ only in leading zeros compare by bytes, so 0 means equal. */

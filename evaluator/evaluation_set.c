@@ -4,6 +4,7 @@
 #include "base/buffer.h"
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/text.h"
 #include "checkpoint/directory/training_state.h"
 #include "evaluator/watch/watch_inotify.h"
 #include "evaluator/watch_log.h"
@@ -191,13 +192,6 @@ static int read_file(struct evaluation_set *s, struct error *e)
 
 /* ---- the tree ---------------------------------------------------------------------------------------------------- */
 
-static int ends_in(const char *name, const char *end)
-{
-    const size_t n = strlen(name), k = strlen(end);
-
-    return n > k && !strcmp(name + n - k, end);
-}
-
 /* A directory in which checkpoints are written: it holds a state file, training.json or a checkpoint. */
 static int is_sign(const struct checkpoint_source *source, const char *name)
 {
@@ -206,8 +200,8 @@ static int is_sign(const struct checkpoint_source *source, const char *name)
 
     if (source->has_pattern)
         return checkpoint_source_name(source, name, checkpoint, sizeof checkpoint, &step);
-    return !strcmp(name, "checkpoint") || !strcmp(name, TRAINING_STATE_FILE) || ends_in(name, ".index") ||
-           ends_in(name, ".safetensors");
+    return !strcmp(name, "checkpoint") || !strcmp(name, TRAINING_STATE_FILE) ||
+           text_stem(name, strlen(name), ".index") || text_stem(name, strlen(name), ".safetensors");
 }
 
 static int is_directory(int fd, const struct dirent *entry)

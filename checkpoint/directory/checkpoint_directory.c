@@ -4,6 +4,7 @@
 #include "base/buffer.h"
 #include "base/file.h"
 #include "base/number.h"
+#include "base/text.h"
 #include "checkpoint/directory/state_file.h"
 #include "checkpoint/safetensors.h"
 #include "checkpoint/tensor_bundle.h"
@@ -66,12 +67,10 @@ static int is_part(const char *name, size_t n, size_t *stem)
 
 int64_t checkpoint_name_safetensors(const char *file)
 {
-    static const char suffix[] = ".safetensors";
-    size_t n = strlen(file), end = sizeof suffix - 1, stem, i;
+    size_t n = text_stem(file, strlen(file), ".safetensors"), stem, i;
     int64_t step = 0;
 
-    if (n <= end || strcmp(file + n - end, suffix) != 0 || checkpoint_name_temporary(file) ||
-        is_part(file, n -= end, &stem))
+    if (!n || checkpoint_name_temporary(file) || is_part(file, n, &stem))
         return -1;
     for (i = n; i && isdigit((unsigned char)file[i - 1]); i--)
         ;
@@ -160,11 +159,10 @@ const char *checkpoint_listed_here(const char *directory, const char *path)
 /* Adds the file, if it is the index of a bundle or, with `others`, a checkpoint of another format. */
 static int list_file(struct checkpoint_list *list, size_t *room, int directory_fd, const char *file, int others)
 {
-    static const char suffix[] = ".index";
-    size_t length = strlen(file), name = length - (sizeof suffix - 1);
+    const size_t length = strlen(file), name = text_stem(file, length, ".index");
     int64_t step;
 
-    if (length >= sizeof suffix && strcmp(file + name, suffix) == 0)
+    if (name)
         return checkpoint_name_temporary(file) ? OK : list_add(list, room, file, name, CHECKPOINT_FORMAT_BUNDLE, -1);
     if (others && (step = checkpoint_name_safetensors(file)) >= 0)
         return list_add(list, room, file, length, CHECKPOINT_FORMAT_SAFETENSORS, step);

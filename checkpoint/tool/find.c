@@ -3,6 +3,7 @@
 #include "base/file.h"
 #include "base/file_kind.h"
 #include "base/program/options.h"
+#include "base/text.h"
 #include "checkpoint/directory/checkpoint_directory.h"
 #include "checkpoint/tensor_bundle.h"
 
@@ -88,10 +89,10 @@ static size_t prefix_length(const char *path)
     size_t n = strlen(path), i = n;
 
     for (size_t k = 0; k < sizeof suffixes / sizeof *suffixes; k++) {
-        size_t length = strlen(suffixes[k]);
+        const size_t stem = text_stem(path, n, suffixes[k]);
 
-        if (n > length && strcmp(path + n - length, suffixes[k]) == 0)
-            return n - length;
+        if (stem)
+            return stem;
     }
     while (i && (isdigit((unsigned char)path[i - 1]) || path[i - 1] == '-' || strchr("of", path[i - 1])))
         i--;

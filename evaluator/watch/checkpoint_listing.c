@@ -1,6 +1,7 @@
 #include "evaluator/watch/checkpoint_listing.h"
 
 #include "base/array.h"
+#include "base/text.h"
 #include "checkpoint/directory/checkpoint_directory.h"
 #include "evaluator/files/file_stamp.h"
 #include "evaluator/watch/checkpoint_ready.h"
@@ -115,20 +116,20 @@ static int add_plain(struct listing *l, const char *name)
 static int add_matching(struct listing *l, const char *name)
 {
     const struct pattern *p = &l->source->pattern;
-    size_t n = strlen(name), stem;
+    const size_t n = strlen(name), stem = text_stem(name, n, ".index");
     char prefix[NAME_MAX + 1];
     int64_t step;
 
     if (checkpoint_name_temporary(name))
         return OK;
-    if (!p->directory && checkpoint_source_ends(name, n, ".index", &stem)) {
+    if (!p->directory && stem) {
         snprintf(prefix, sizeof prefix, "%.*s", (int)stem, name);
         if (checkpoint_source_match(l->source, prefix, &step) || checkpoint_source_match(l->source, name, &step))
             return add_file(l, name, stem, step, CHECKPOINT_BUNDLE);
     }
     if (!checkpoint_source_match(l->source, name, &step) || strstr(name, ".data-"))
         return OK;
-    if (!p->directory && checkpoint_source_ends(name, n, ".safetensors", &stem))
+    if (!p->directory && text_stem(name, n, ".safetensors"))
         return add_file(l, name, n, step, CHECKPOINT_SAFETENSORS);
     if (!p->directory && isdigit((unsigned char)name[n - 1]) && tensor_bundle_ends_as_index(l->fd, name))
         return add_file(l, name, n, step, CHECKPOINT_V1);

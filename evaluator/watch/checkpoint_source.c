@@ -1,5 +1,6 @@
 #include "evaluator/watch/checkpoint_source.h"
 
+#include "base/text.h"
 #include "checkpoint/directory/checkpoint_directory.h"
 
 #include <stdio.h>
@@ -64,27 +65,18 @@ int checkpoint_source_match(const struct checkpoint_source *s, const char *name,
     return 1;
 }
 
-int checkpoint_source_ends(const char *name, size_t n, const char *end, size_t *stem)
-{
-    size_t k = strlen(end);
-
-    *stem = n - k;
-    return n > k && !memcmp(name + n - k, end, k);
-}
-
 int checkpoint_source_name(const struct checkpoint_source *s, const char *file, char *name, size_t size, int64_t *step)
 {
-    size_t n = strlen(file), stem;
-    int index = checkpoint_source_ends(file, n, ".index", &stem);
+    const size_t n = strlen(file), stem = text_stem(file, n, ".index");
 
     if (!n || *file == '.' || checkpoint_name_temporary(file) ||
-        snprintf(name, size, "%.*s", (int)(index ? stem : n), file) >= (int)size)
+        snprintf(name, size, "%.*s", (int)(stem ? stem : n), file) >= (int)size)
         return 0;
-    if (s->has_pattern && index && !s->pattern.directory && checkpoint_source_match(s, name, step))
+    if (s->has_pattern && stem && !s->pattern.directory && checkpoint_source_match(s, name, step))
         return 1;
     if (s->has_pattern)
         return !strstr(file, ".data-") && checkpoint_source_match(s, file, step);
-    if (index)
+    if (stem)
         return (*step = checkpoint_source_step(s, checkpoint_name_step(name))) >= 0;
     return (*step = checkpoint_source_step(s, checkpoint_name_safetensors(file))) >= 0;
 }

@@ -46,8 +46,6 @@ int checkpoint_source_init(struct checkpoint_source *s, const struct checkpoint_
 int64_t checkpoint_source_step(const struct checkpoint_source *s, int64_t number);
 /* Matches a name with the pattern: 1 and its step. */
 int checkpoint_source_match(const struct checkpoint_source *s, const char *name, int64_t *step);
-/* 1: the name of n bytes ends with `end`; *stem is the number of bytes before it, at least 1. */
-int checkpoint_source_ends(const char *name, size_t n, const char *end, size_t *stem);
 /* 1 if this file name, even of a deleted file, identifies a checkpoint: sets its name and step. V1 checkpoints cannot
  * be told by name. */
 int checkpoint_source_name(const struct checkpoint_source *s, const char *file, char *name, size_t size, int64_t *step);

@@ -1,5 +1,7 @@
 #include "eventlog/check/log_naming.h"
 
+#include "base/text.h"
+
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
@@ -51,7 +53,7 @@ int log_naming_is_copy(const char *name)
     size_t n = strlen(name);
 
     for (size_t i = 0; i < sizeof endings / sizeof *endings; i++)
-        if (n > strlen(endings[i]) && !strcmp(name + n - strlen(endings[i]), endings[i]))
+        if (text_stem(name, n, endings[i]))
             return 1;
     return 0;
 }

@@ -4,6 +4,7 @@
 #include "base/bytes.h"
 #include "base/json.h"
 #include "base/program/options.h"
+#include "base/text.h"
 #include "tests/check.h"
 
 #include <stdlib.h>
@@ -246,12 +247,24 @@ static void test_counts(void **state)
     }
 }
 
+static void test_stem(void **state)
+{
+    (void)state;
+    assert_int_equal(text_stem("a.index", 7, ".index"), 1);
+    assert_int_equal(text_stem("a.index.gz", 7, ".index"), 1); /* of the first bytes alone */
+    assert_int_equal(text_stem("a.index", 6, ".index"), 0);
+    assert_int_equal(text_stem(".index", 6, ".index"), 0);
+    assert_int_equal(text_stem("index", 5, ".index"), 0);
+    assert_int_equal(text_stem("", 0, "x"), 0);
+    assert_int_equal(text_stem("ab", 2, ""), 2);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_buffer),        cmocka_unit_test(test_varints), cmocka_unit_test(test_order_of_bytes),
-        cmocka_unit_test(test_utf8_and_json), cmocka_unit_test(test_options), cmocka_unit_test(test_choices),
-        cmocka_unit_test(test_counts),
+        cmocka_unit_test(test_stem),           cmocka_unit_test(test_buffer),        cmocka_unit_test(test_varints),
+        cmocka_unit_test(test_order_of_bytes), cmocka_unit_test(test_utf8_and_json), cmocka_unit_test(test_options),
+        cmocka_unit_test(test_choices),        cmocka_unit_test(test_counts),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
