@@ -2,6 +2,8 @@
 
 #include "trainer/collective/places.h"
 
+#include <stdlib.h>
+
 int transport_late(const struct transport *t, size_t bucket, const char *late, const struct patience *patience,
                    struct error *e)
 {
@@ -18,4 +20,40 @@ int transport_late(const struct transport *t, size_t bucket, const char *late, c
                        names);
     buffer_release(&ranks);
     return rc;
+}
+
+/* ---- one rank ---------------------------------------------------------------------------------------------------- */
+
+static void alone_begin(struct transport *t, int64_t step)
+{
+    t->step = step;
+}
+
+static void alone_advance(struct transport *t, size_t ready)
+{
+    (void)t;
+    (void)ready;
+}
+
+static int alone_complete(struct transport *t, const struct tally_part *mine, struct tally_part *all, struct error *e)
+{
+    (void)t;
+    (void)e;
+    all[0] = *mine;
+    return OK;
+}
+
+static void alone_free(struct transport *t)
+{
+    free(t);
+}
+
+int transport_alone_new(struct transport **out, const struct transport_plan *plan, real *vector, struct error *e)
+{
+    static const struct transport_operations alone = { "none", alone_begin, alone_advance, alone_complete, alone_free };
+
+    if (!(*out = malloc(sizeof **out)))
+        return error_memory(e, NULL, "for a transport");
+    **out = (struct transport){ .operations = &alone, .plan = *plan, .vector = vector, .result = vector };
+    return OK;
 }

@@ -44,6 +44,8 @@ struct transport {
 /* Collective. plan is copied. */
 int shared_window_new(struct transport **out, const struct transport_plan *plan, struct error *e);
 int message_exchange_new(struct transport **out, const struct transport_plan *plan, struct error *e);
+/* Of one rank, whose vector (borrowed) is the sum. */
+int transport_alone_new(struct transport **out, const struct transport_plan *plan, real *vector, struct error *e);
 
 /*
  * Reports a missed deadline: step, the bucket's tensors, and the ranks waited for (late[r] != 0). ERR_PEER, or 0

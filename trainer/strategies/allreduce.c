@@ -2,7 +2,7 @@
  * allreduce.c - every rank holds all weights; each step the exchange vectors are added over ranks in fixed buckets,
  * from the last layer's down, while backward is still at the earlier layers, and every rank applies the same update.
  * Nothing later makes replicas equal again, so they are compared: a hash of weights and statistics travels with the
- * tally of every check_every-th step, and the run stops at the first difference. One rank alone adds nothing up.
+ * tally of every check_every-th step, and the run stops at the first difference.
  */
 #include "trainer/strategies/allreduce.h"
 
@@ -14,8 +14,8 @@
 
 struct allreduce {
     struct strategy base;
-    struct transport *transport; /* NULL: one rank alone */
-    struct tally_part *parts;    /* (workers) */
+    struct transport *transport;
+    struct tally_part *parts; /* (workers) */
     size_t total, bucket;
 };
 
@@ -30,8 +30,7 @@ static int allreduce_step_begin(struct strategy *s, int64_t step, struct error *
     struct allreduce *a = (struct allreduce *)s;
 
     (void)e;
-    if (a->transport)
-        a->transport->operations->begin(a->transport, step);
+    a->transport->operations->begin(a->transport, step);
     return OK;
 }
 
@@ -39,8 +38,7 @@ static void allreduce_ready(struct strategy *s, size_t low)
 {
     struct allreduce *a = (struct allreduce *)s;
 
-    if (a->transport)
-        a->transport->operations->advance(a->transport, buckets_ready(a->total, a->bucket, low));
+    a->transport->operations->advance(a->transport, buckets_ready(a->total, a->bucket, low));
 }
 
 static int compare_replicas(const struct allreduce *a, struct error *e)
@@ -63,16 +61,14 @@ static int allreduce_step_end(struct strategy *s, struct tally *tally, struct er
     const struct tally_part mine = strategy_part(s, tally);
     int rc;
 
-    a->parts[0] = mine;
-    if (a->transport && (rc = a->transport->operations->complete(a->transport, &mine, a->parts, e)) < 0)
+    if ((rc = a->transport->operations->complete(a->transport, &mine, a->parts, e)) < 0)
         return rc;
     if (mine.hashed && (rc = compare_replicas(a, e)) < 0)
         return rc;
     *tally = tally_sum(a->parts, s->workers, s->global_step, s->options.max_steps);
     if (tally->flags & TALLY_LEFT)
         return OK;
-    optimizer_apply(s->optimizer, s->global_step, a->transport ? a->transport->result : network_exchange(s->network), 0,
-                    a->total);
+    optimizer_apply(s->optimizer, s->global_step, a->transport->result, 0, a->total);
     s->global_step = tally->global_step;
     return OK;
 }
@@ -98,17 +94,13 @@ static void allreduce_report(const struct strategy *s, struct strategy_report *r
     const struct allreduce *a = (const struct allreduce *)s;
     double own = 0;
 
-    *r = (struct strategy_report){ .transport = "none" };
-    if (!a->transport)
-        return;
     /* Other ranks read this rank's whole vector except its own slices, and the sums of its own slices, once each. */
     for (size_t q = 0; q < a->transport->plan.buckets; q++) {
         struct extent x = bucket_extent(a->total, a->bucket, q), mine = slice_extent(x, s->workers, s->worker);
 
         own += (double)(mine.to - mine.from);
     }
-    r->waited = a->transport->waited;
-    r->transport = a->transport->operations->name;
+    *r = (struct strategy_report){ .waited = a->transport->waited, .transport = a->transport->operations->name };
     r->bytes_step = sizeof(real) * ((double)a->total - own + own * (s->workers - 1)) +
                     sizeof(struct tally_part) * (double)(s->workers - 1);
 }
@@ -145,12 +137,14 @@ static int open_transport(struct allreduce *a, struct error *e)
                                    s->worker,
                                    s->options.association };
     const struct allreduce_options *o = (const void *)s->options.own.bytes;
-    const int shared = !strcmp(o->transport, "shared"), automatic = !strcmp(o->transport, "auto");
-    int rc = ERR_ARG;
+    int shared, rc = ERR_ARG;
 
+    if (s->workers == 1) /* also of strategies without these options */
+        return transport_alone_new(&a->transport, &plan, network_exchange(s->network), e);
+    shared = !strcmp(o->transport, "shared");
     if (shared && !world_one_host(s->world))
         return error_set(e, ERR_ARG, "--transport shared: the ranks are not all on one host");
-    if (shared || (automatic && world_one_host(s->world)))
+    if (shared || (!strcmp(o->transport, "auto") && world_one_host(s->world)))
         rc = shared_window_new(&a->transport, &plan, e);
     /* A host may have no shared memory (a container's /dev/shm): all ranks agreed on that, so all continue. */
     if (rc < 0 && !shared)
@@ -174,15 +168,14 @@ int allreduce_start(struct strategy **out, const struct strategy *common, struct
     }
     if (!a || !a->parts)
         rc = error_memory(e, NULL, "to start the all-reduce");
-    if ((rc = world_agree(common->world, "make room for the all-reduce", rc, e)) == OK && common->workers > 1)
+    if ((rc = world_agree(common->world, "make room for the all-reduce", rc, e)) == OK)
         rc = open_transport(a, e);
     if (rc < 0) {
         if (a)
             allreduce_release(&a->base);
         return rc;
     }
-    if (a->transport)
-        network_set_exchange(a->base.network, a->transport->vector);
+    network_set_exchange(a->base.network, a->transport->vector);
     *out = &a->base;
     return OK;
 }
