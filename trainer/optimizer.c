@@ -132,19 +132,15 @@ double optimizer_rate(const struct optimizer *o, int64_t step)
     return given->schedule ? given->schedule(given->learning_rate, step) : given->learning_rate;
 }
 
-static void update_weights(const struct optimizer *o, int64_t step, real scale, float decay, const real *sum,
+/* after: the number of updates, this one included. */
+static void update_weights(const struct optimizer *o, const struct optimizer_step *s, double after, const real *sum,
                            const struct optimizer_state *at, size_t count)
 {
-    const double after = (double)(step + 1);
-    const struct optimizer_step s = {
-        scale, decay, optimizer_rate(o, step), o->options.momentum, after + (double)o->counters.adam_ahead,
-    };
     /* With an update count the decay is min(decay, (1 + u) / (10 + u)): young averages follow quickly. */
     const real keep = (real)fmin(o->options.moving_average, (1 + after) / (10 + after));
-
     real *w = at->values, *averages = at->averages;
 
-    optimizer_kind_rules[o->options.kind]->update(s, sum, w, at->first, at->second, count);
+    optimizer_kind_rules[o->options.kind]->update(*s, sum, w, at->first, at->second, count);
     for (size_t i = 0; averages && i < count; i++)
         averages[i] -= (1 - keep) * (averages[i] - w[i]);
 }
@@ -187,7 +183,11 @@ static struct optimizer_state own_state(const struct optimizer *o, const struct 
 static void update_range(const struct optimizer *o, int64_t step, const real *sum, real weight, size_t from, size_t to,
                          const struct optimizer_state *state)
 {
-    const real scale = weight > 0 ? (real)(1.0 / (double)weight) : 0;
+    const double after = (double)(step + 1);
+    struct optimizer_step rule = { .scale = weight > 0 ? (real)(1.0 / (double)weight) : 0,
+                                   .rate = optimizer_rate(o, step),
+                                   .momentum = o->options.momentum,
+                                   .updates = after + (double)o->counters.adam_ahead };
 
     for (size_t i = 0; i < o->segment_count; i++) {
         const struct segment *s = &o->segments[i];
@@ -197,10 +197,12 @@ static void update_range(const struct optimizer *o, int64_t step, const real *su
         if (a >= b)
             continue;
         at = state ? state_at(state, a - from) : own_state(o, s, a);
-        if (s->statistic)
-            update_statistics(o, step, scale, s->debias, sum + (a - from), &at, b - a);
-        else
-            update_weights(o, step, scale, s->decay, sum + (a - from), &at, b - a);
+        if (s->statistic) {
+            update_statistics(o, step, rule.scale, s->debias, sum + (a - from), &at, b - a);
+        } else {
+            rule.decay = s->decay;
+            update_weights(o, &rule, after, sum + (a - from), &at, b - a);
+        }
     }
 }
 
