@@ -16,15 +16,6 @@ struct network {
     void *leave_context;
 };
 
-static real *new_reals(size_t n)
-{
-    void *memory;
-
-    if (posix_memalign(&memory, 64, (n ? n : 1) * sizeof(real)))
-        return NULL;
-    return memset(memory, 0, (n ? n : 1) * sizeof(real));
-}
-
 static int load_libraries(struct error *e)
 {
     const int rc = convolution_blas.load(e);
@@ -59,9 +50,9 @@ int network_new(struct network **out, const struct model *model, int max_batch, 
         rc = error_set(e, ERR_ARG, "model %s has no cross entropy at its end", model->name);
         goto fail;
     }
-    n->parameters = new_reals(b->parameters);
-    n->statistics = new_reals(b->statistics);
-    n->exchange = n->own_exchange = new_reals(network_exchange_count(n));
+    n->parameters = reals_new(b->parameters);
+    n->statistics = reals_new(b->statistics);
+    n->exchange = n->own_exchange = reals_new(network_exchange_count(n));
     if (!n->parameters || !n->statistics || !n->exchange) {
         rc = error_memory(e, NULL, "for the %zu parameters of model %s", b->parameters, model->name);
         goto fail;

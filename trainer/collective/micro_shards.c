@@ -17,13 +17,6 @@ struct micro_shards {
     size_t added_from; /* elements from here on hold the sums of all parts */
 };
 
-static real *new_vector(size_t count)
-{
-    void *memory;
-
-    return posix_memalign(&memory, 64, count * sizeof(real)) ? NULL : memory;
-}
-
 int micro_shards_new(struct micro_shards **out, struct network *n, int count, struct error *e)
 {
     struct micro_shards *m = calloc(1, sizeof *m);
@@ -32,9 +25,9 @@ int micro_shards_new(struct micro_shards **out, struct network *n, int count, st
     if (m) {
         m->network = n;
         m->count = count;
-        missing = count > 1 && !(m->work = new_vector(network_exchange_count(n)));
+        missing = count > 1 && !(m->work = reals_new(network_exchange_count(n)));
         for (int level = 0; (count - 1) >> level; level++)
-            missing |= !(m->nodes[level] = new_vector(network_exchange_count(n)));
+            missing |= !(m->nodes[level] = reals_new(network_exchange_count(n)));
     }
     if (missing) {
         micro_shards_free(m);

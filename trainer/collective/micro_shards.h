@@ -22,7 +22,7 @@ void micro_shards_free(struct micro_shards *m); /* NULL is fine */
 
 /* As network_train of the whole batch, whose size must be a multiple of `count` and whose samples must be given. sink
  * is called in the last part's backward pass, when the elements hold the sums of all parts. The score is summed in the
- * order of the parts. */
+ * order of the parts. With more than one part, gradients that could come as rows are part of the sums. */
 int micro_shards_train(struct micro_shards *m, const struct batch *batch, uint64_t seed,
                        const struct gradient_sink *sink, struct score *score);
 
