@@ -112,8 +112,8 @@ enum layer_flag {
     LAYER_NO_GRADIENT_IN = 64,   /* backward leaves the inputs' gradients to another layer */
     LAYER_ADDS = 128,            /* backward itself adds to inputs' gradients, in order, if accumulate is set */
     LAYER_SCORES = 256,          /* needs labels */
-    LAYER_READS_INTEGERS = 1024, /* its input is the network's, and holds integers */
     LAYER_KEEPS_SIGN = 512,      /* in place, but positive values stay positive unless their gradient becomes 0 */
+    LAYER_READS_INTEGERS = 1024, /* its input is the network's, and holds integers */
 };
 
 struct layer_input {

@@ -53,12 +53,16 @@ static void sum_by_tree(real *out, const real *const *parts, int count, size_t a
     real right[TREE_BLOCK];
     int left = 1;
 
-    if (count == 1 && out != parts[0] + at)
-        memcpy(out, parts[0] + at, n * sizeof *out);
-    for (size_t i = 0; i < n && count == 2; i++)
-        out[i] = parts[0][at + i] + parts[1][at + i];
-    if (count <= 2)
+    if (count == 1) {
+        if (out != parts[0] + at)
+            memcpy(out, parts[0] + at, n * sizeof *out);
         return;
+    }
+    if (count == 2) {
+        for (size_t i = 0; i < n; i++)
+            out[i] = parts[0][at + i] + parts[1][at + i];
+        return;
+    }
     while (2 * left < count)
         left *= 2;
     sum_by_tree(out, parts, left, at, n);
