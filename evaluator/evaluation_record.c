@@ -323,11 +323,8 @@ const struct ledger_record *evaluation_record_outcome(struct evaluation_record *
 
 int evaluation_record_pending(struct evaluation_record *w, int signalled, struct error *e)
 {
-    if (w->pending_error.code) {
-        if (e)
-            *e = w->pending_error;
-        return w->pending_error.code;
-    }
+    if (w->pending_error.code)
+        return error_copy(e, &w->pending_error);
     while (w->pending_count) {
         struct ledger_record first = w->pending[0];
         int rc = append(w, &first, signalled, e);

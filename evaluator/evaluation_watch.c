@@ -52,9 +52,7 @@ struct evaluation_watch {
 
 int evaluation_watch_hear(struct evaluation_watch *w, struct error *e)
 {
-    if (w->error.code && e)
-        *e = w->error;
-    return w->error.code ? w->error.code : evaluation_intake_hear(w->intake, e);
+    return w->error.code != OK ? error_copy(e, &w->error) : evaluation_intake_hear(w->intake, e);
 }
 
 /* ---- opening and closing ----------------------------------------------------------------------------------------- */

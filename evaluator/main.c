@@ -262,9 +262,7 @@ static int load_and_look(struct evaluation_loop *loop, const struct evaluator_op
     rc = evaluation_loop_look_until(loop, l.done_fd, e);
     pthread_join(thread, NULL);
     close(l.done_fd);
-    if (l.rc != OK)
-        *e = l.why;
-    return l.rc != OK ? l.rc : rc;
+    return l.rc != OK ? error_copy(e, &l.why) : rc;
 }
 
 /* First lock, ledger and watch, then data and network: nothing that comes and goes meanwhile is missed. */

@@ -117,8 +117,7 @@ int lookout_tell(struct lookout_post *p, watcher_tell *tell, void *context, size
     p->heard = NULL;
     p->count = p->capacity = 0;
     *undecided = p->undecided;
-    if ((rc = p->error.code) != OK && e)
-        *e = p->error;
+    rc = error_copy(e, &p->error);
     pthread_mutex_unlock(&p->lookout->lock);
     for (size_t i = 0; i < count; i++) {
         tell(context, &heard[i]->news);
