@@ -152,3 +152,11 @@ class Several(Evaluator):
 def write_into(directory, *arguments):
     """The same without the times, straight into a directory."""
     subprocess.run([WRITER, "--directory", directory, *map(str, arguments)], stdout=subprocess.DEVNULL, check=True)
+
+
+def refused(directory, word, *arguments):
+    """An evaluator with a command ends over its options: one line says why."""
+    (directory / "ckpt").mkdir()
+    with Exec(directory, "true", *arguments) as evaluator:
+        evaluator.ends(2)
+        assert evaluator.said().count("\n") == 1 and word in evaluator.said()

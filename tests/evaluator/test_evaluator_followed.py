@@ -9,7 +9,7 @@ import time
 
 import pytest
 
-from evaluators import KILLS, Exec, ledger, points, runs, script, steps
+from evaluators import KILLS, Exec, ledger, refused, points, runs, script, steps
 from interposed import SLOW_CLOCK, interposed
 from waiting import wait_for
 
@@ -286,10 +286,7 @@ def test_never_named(tmp_path):
     (["--pattern", "last", "--step-from", "count", "--keep-best", "--no-pin"], "--no-pin"),
 ])
 def test_wrong_usage(tmp_path, arguments, word):
-    (tmp_path / "ckpt").mkdir()
-    with Exec(tmp_path, "true", *arguments) as evaluator:
-        evaluator.ends(2)
-        assert evaluator.said().count("\n") == 1 and word in evaluator.said()
+    refused(tmp_path, word, *arguments)
 
 
 @pytest.mark.parametrize("pattern, names, arguments, wanted", [

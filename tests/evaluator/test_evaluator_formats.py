@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from evaluators import EVALUATOR, Evaluator, Exec, ledger, script, steps, write
+from evaluators import EVALUATOR, Evaluator, Exec, ledger, refused, script, steps, write
 from waiting import wait_for
 
 
@@ -284,10 +284,7 @@ def test_pattern_picks_known_formats(tmp_path):
     (["--pattern", "a{step}", "--ready", "quiet:1", "--ready", "quiet:2"], "given twice"),
 ])
 def test_wrong_usage(tmp_path, arguments, word):
-    (tmp_path / "ckpt").mkdir()
-    with Exec(tmp_path, "true", *arguments) as evaluator:
-        evaluator.ends(2)
-        assert evaluator.said().count("\n") == 1 and word in evaluator.said()
+    refused(tmp_path, word, *arguments)
 
 
 def test_built_in_model_and_unknown_format(tmp_path):

@@ -1,32 +1,15 @@
 """eventlog write: what is written from the shell is what TensorBoard reads."""
 import json
-import os
-import pathlib
 import struct
-import subprocess
 import zlib
 
 import pytest
 
-BUILD = pathlib.Path(os.environ.get("EVALBOARD_BUILD", "build")).resolve()
-TOOL = BUILD / "bin/eventlog"
+from eventlog_command import export, run, write
+
 accumulator = pytest.importorskip("tensorboard.backend.event_processing.event_accumulator")
 event_file_loader = pytest.importorskip("tensorboard.backend.event_processing.event_file_loader")
 event_pb2 = pytest.importorskip("tensorboard.compat.proto.event_pb2")
-
-
-def run(*arguments, status=0, text=None):
-    done = subprocess.run([TOOL, *map(str, arguments)], input=text, capture_output=True, text=True)
-    assert done.returncode == status, done.stderr + done.stdout
-    return done
-
-
-def write(directory, *arguments, **more):
-    return run("write", "--dir", directory, *arguments, **more)
-
-
-def export(directory, *arguments):
-    return run("export", directory, *arguments).stdout
 
 
 def loaded(directory):

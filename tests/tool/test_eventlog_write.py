@@ -9,24 +9,11 @@ import subprocess
 
 import pytest
 
+from eventlog_command import TOOL, export, run, write
 from waiting import DEADLINE
 
 BUILD = pathlib.Path(os.environ.get("EVALBOARD_BUILD", "build")).resolve()
-TOOL, SAMPLE = BUILD / "bin/eventlog", BUILD / "tests/programs/eventlog_sample"
-
-
-def run(*arguments, status=0, text=None):
-    done = subprocess.run([TOOL, *map(str, arguments)], input=text, capture_output=True, text=True)
-    assert done.returncode == status, done.stderr + done.stdout
-    return done
-
-
-def write(directory, *arguments, **more):
-    return run("write", "--dir", directory, *arguments, **more)
-
-
-def export(directory, *arguments):
-    return run("export", directory, *arguments).stdout
+SAMPLE = BUILD / "tests/programs/eventlog_sample"
 
 
 @pytest.mark.parametrize("how", [["--format=csv"], ["--format=jsonl"], ["--format=json"], ["--tsv"], ["--crlf"], ["--float32=short"]])
