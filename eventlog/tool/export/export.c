@@ -40,7 +40,7 @@ static struct made *made_of(struct work *w, const struct scalar_series *s, struc
     if (!m->known) {
         m->known = 1;
         m->wanted = scan_tag_wanted(w->scan, s->tag);
-        if (m->wanted)
+        if (m->wanted && w->format->prefix)
             w->format->prefix(&w->x, w->run.name, s, &m->prefix);
         if (!buffer_ok(&m->prefix)) {
             error_memory(e, NULL, "for the name of a series");

@@ -45,7 +45,7 @@ struct export_format {
     int opens_files;   /* what -o names is the format's business */
     int reading_order; /* series: points as they were read, not by step */
     void (*begin)(struct export *x);
-    /* What stands before the step in each line of a series; made once per series. */
+    /* What stands before the step in each line of a series; made once per series. NULL: nothing. */
     void (*prefix)(struct export *x, const char *run, const struct scalar_series *s, struct buffer *out);
     /* One point; from is SCALAR_FROM_*. */
     void (*point)(struct export *x, const struct buffer *prefix, const struct scalar_point *p, unsigned from);
