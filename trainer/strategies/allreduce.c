@@ -6,7 +6,7 @@
  */
 #include "trainer/strategies/allreduce.h"
 
-#include "trainer/collective/transport.h"
+#include "trainer/collective/transports/transport.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -12,7 +12,7 @@
  *
  * Waiting is a short spin, then a futex on the counter: a waiting rank leaves its core to those who compute.
  */
-#include "trainer/collective/transport.h"
+#include "trainer/collective/transports/transport.h"
 
 #include "base/clock.h"
 

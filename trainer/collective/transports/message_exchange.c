@@ -11,7 +11,7 @@
  * calls of MPI: advance() is called between layers, and complete() tests, sleeps and tests again.
  * Volume a rank and step: (n - 1) / n of the vector out for adding, and again for the sums.
  */
-#include "trainer/collective/transport.h"
+#include "trainer/collective/transports/transport.h"
 
 #include "base/clock.h"
 

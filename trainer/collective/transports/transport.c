@@ -1,4 +1,4 @@
-#include "trainer/collective/transport.h"
+#include "trainer/collective/transports/transport.h"
 
 #include "trainer/collective/places.h"
 
