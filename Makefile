@@ -228,7 +228,7 @@ $$(B)/tests/$1/%: $$(B)/tests/$1/%.o $$(if $$(filter model,$1),$$(call lib,model
 endef
 $(foreach f,$(TEST_FOLDERS),$(eval $(call test_rule,$f)))
 # Ranks that are threads.
-$(B)/tests/trainer/test_strategies: $(B)/tests/trainer/threads.o
+$(addprefix $(B)/tests/trainer/test_,strategies traffic): $(B)/tests/trainer/threads.o
 # Events by hand against events by protobuf-c.
 $(B)/tests/eventlog/test_event_encode: SYSTEM_eventlog += $(shell $(CONFIG) --libs libprotobuf-c)
 $(B)/tests/eventlog/test_event_encode: $(call lib,proto)

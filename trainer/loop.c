@@ -422,11 +422,17 @@ static const char *last_state(const struct loop *l, int failed)
     return l->stopped && saved ? "stopped" : "failed";
 }
 
-int loop_close(struct loop *l, int failed)
+int loop_count_bytes(struct traffic *out, const struct strategy *s, struct error *e)
+{
+    return traffic_gather(out, s->world, s->workers, "save and close its files", e);
+}
+
+int loop_close(struct loop *l, int failed, struct error *e)
 {
     char newest[4096 + 32] = "";
-    struct error e = { 0 };
-    int lost = l->lead && l->options->checkpoint_directory && keep_directory(l, &e) < 0;
+    struct error trouble = { 0 };
+    struct traffic traffic = { 0 };
+    int lost = l->lead && l->options->checkpoint_directory && keep_directory(l, &trouble) < 0;
     struct summary s = { .state = last_state(l, failed),
                          .run_option = l->options->strategy.kind->name,
                          .reason = l->state.reason,
@@ -435,7 +441,8 @@ int loop_close(struct loop *l, int failed)
                          .max_steps = l->options->max_steps,
                          .world_size = (int)l->position.world_size,
                          .workers = l->strategy->workers,
-                         .input_waited = batch_source_waited(l->source) };
+                         .input_waited = batch_source_waited(l->source),
+                         .traffic = &traffic };
     const int stopped = !strcmp(s.state, "stopped"), interrupted = (l->signal & TALLY_INT) != 0;
 
     world_set_idle(l->strategy->world, NULL, NULL);
@@ -448,17 +455,20 @@ int loop_close(struct loop *l, int failed)
                  : interrupted ? "interrupted by SIGINT"
                                : "terminated by SIGTERM");
     }
-    if (lost || (lost = write_state(l, s.state, &e) < 0)) {
-        sign(l, &e);
-        log_line(l->log, "trainer: %s", e.message);
+    if (lost || (lost = write_state(l, s.state, &trouble) < 0)) {
+        sign(l, &trouble);
+        log_line(l->log, "trainer: %s", trouble.message);
     }
     l->began = 0;
+    if (!failed)
+        loop_count_bytes(&traffic, l->strategy, e);
     if (l->lead && !failed) {
         if (l->saved >= 0 && l->options->checkpoint_directory)
             snprintf(newest, sizeof newest, "%s/model.ckpt-%" PRId64, l->options->checkpoint_directory, l->saved);
         l->strategy->operations->report(l->strategy, &s.report);
         progress_summary(&l->progress, &s, l->options->json);
     }
+    traffic_release(&traffic);
     lost |= progress_close(&l->progress) < 0;
     if (!l->lead) /* an asynchronous worker does not learn of the last steps */
         return failed || l->bad ? LOOP_FAILED : LOOP_DONE;

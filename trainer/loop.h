@@ -83,8 +83,11 @@ void loop_fail_dead(const struct train_options *options);
 enum { LOOP_DONE = 0, LOOP_FAILED = 1, LOOP_SIGNAL = 128 };
 
 /* Writes the last state of training.json, prints the summary, and closes everything. failed: 1 after an error of
- * loop_run. A run also fails if points are lost or its last state cannot be written. Returns the exit status: done,
- * failed, or, on rank 0, LOOP_SIGNAL + the number of the signal that ended it. */
-int loop_close(struct loop *l, int failed);
+ * loop_run; otherwise collective, to count the bytes of all ranks: servers call loop_count_bytes() instead. A run also
+ * fails if points are lost or its last state cannot be written. Returns the exit status: done, failed, or, on rank 0,
+ * LOOP_SIGNAL + the number of the signal that ended it. e is set only if a rank did not come (world_lost()). */
+int loop_close(struct loop *l, int failed, struct error *e);
+/* As traffic_gather(): traffic_release() it. */
+int loop_count_bytes(struct traffic *out, const struct strategy *s, struct error *e);
 
 #endif

@@ -413,7 +413,7 @@ static _Noreturn void abandon(struct run *r, struct error *e)
     if (world_rank(r->world) > 0)
         loop_fail_dead(&r->options);
     else if (r->loop.began)
-        loop_close(&r->loop, 1);
+        loop_close(&r->loop, 1, NULL);
     world_abort(r->world, EXIT_NO);
 }
 
@@ -431,16 +431,19 @@ static void idle_server(void *context)
 /* Returns rank 0's exit status. */
 static int work(struct run *r, struct error *e)
 {
+    struct traffic traffic;
     int status = EXIT_DONE, rc;
 
     if (r->strategy->worker < 0) {
         world_set_idle(r->world, idle_server, r);
         if (r->strategy->operations->serve(r->strategy, &asked.stop, e) < 0)
             abandon(r, e);
+        loop_count_bytes(&traffic, r->strategy, e);
+        traffic_release(&traffic);
     } else {
         if (loop_run(&r->loop, e) < 0)
             abandon(r, e);
-        status = loop_close(&r->loop, 0);
+        status = loop_close(&r->loop, 0, e);
     }
     /* Rank 0 may be saving: waits here, asleep, instead of busily in MPI's end. And no rank leaves early: when mpirun
      * ends the ranks, it kills all others as soon as one has left. */
@@ -507,7 +510,7 @@ static int train(struct run *r)
         if (world_rank(r->world) == 0) /* all ranks have the same error */
             log_line(&r->log, "trainer: %s", e.message);
         if (r->worker == 0 && r->loop.began)
-            loop_close(&r->loop, 1);
+            loop_close(&r->loop, 1, NULL);
         return EXIT_USAGE;
     }
     say_if_done(r);

@@ -182,6 +182,8 @@ static void print_json(const struct progress *p, const struct summary *s, double
     number(&b, "staleness_max", (double)s->report.staleness_max);
     number(&b, "loss", p->loss);
     number(&b, "precision", p->precision);
+    buffer_append_text(&b, ", ");
+    traffic_json(&b, s->traffic, s->global_step - p->first_step);
     buffer_append_text(&b, "}\n");
     if (buffer_ok(&b)) {
         fwrite(b.data, 1, b.length, stdout);
@@ -191,15 +193,24 @@ static void print_json(const struct progress *p, const struct summary *s, double
 }
 
 /* Logs the communication of the ranks, if there are several. */
-static void say_of_ranks(const struct progress *p, const struct strategy_report *r, double seconds)
+static void say_of_ranks(const struct progress *p, const struct summary *s, double seconds)
 {
+    const struct strategy_report *r = &s->report;
+    struct buffer busiest = BUFFER_EMPTY;
     char sent[HUMAN_TEXT_MAX], stale[80] = "";
 
     if (r->staleness_max > 0)
         snprintf(stale, sizeof stale, "; staleness mean %.2f, max %" PRId64, r->staleness_mean, r->staleness_max);
-    log_line(p->log, "rank 0 sent %s a step (%s) and waited %.1f %% of the time%s",
+    if (s->traffic->ranks > 0) {
+        const struct traffic_link link = traffic_busiest(s->traffic);
+
+        buffer_append_text(&busiest, "; busiest link: ");
+        traffic_text(&busiest, s->traffic, &link, s->global_step - p->first_step);
+    }
+    log_line(p->log, "rank 0 sent %s a step (%s) and waited %.1f %% of the time%s%s",
              human_bytes((uint64_t)r->bytes_step, sent), r->transport, seconds > 0 ? 100 * r->waited / seconds : 0,
-             stale);
+             stale, buffer_text(&busiest));
+    buffer_release(&busiest);
 }
 
 static void say_the_end(const struct progress *p, const struct summary *s, double seconds)
@@ -218,7 +229,7 @@ static void say_the_end(const struct progress *p, const struct summary *s, doubl
     log_line(p->log, "%" PRId64 " steps in %s, %s steps/s, %s images/s%s", steps, human_duration(seconds, took),
              human_number(speed, rate), human_number(speed * (double)p->images_step, images), last);
     if (s->world_size > 1)
-        say_of_ranks(p, &s->report, seconds);
+        say_of_ranks(p, s, seconds);
 }
 
 void progress_summary(const struct progress *p, const struct summary *s, int json)

@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/program/log.h"
+#include "trainer/collective/traffic.h"
 #include "trainer/rate.h"
 #include "trainer/strategies/strategy.h"
 
@@ -60,6 +61,7 @@ struct summary {
     int world_size, workers;
     double input_waited; /* seconds spent waiting for the prefetch thread */
     struct strategy_report report;
+    const struct traffic *traffic; /* of all ranks */
 };
 void progress_summary(const struct progress *p, const struct summary *s, int json);
 

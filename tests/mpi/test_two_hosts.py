@@ -129,3 +129,31 @@ def test_for_good(run):
         assert named or (name == "killed" and "on node b\n" in said), f"{name}: {said}"
         for host in "ab" if one.hosts.alive("b") else "a":
             wait_for(lambda: not one.hosts.processes(host), lambda: f"{name}: {one.hosts.processes(host)} to end")
+
+
+@pytest.mark.parametrize("how", ["mpi", "ps"])
+def test_bytes_are_those_of_the_kernel(how, tmp_path):
+    """What each host sent and received by the program's count is what the kernel counts, within headers: 100 bytes a kilobyte,
+    and what mpirun and MPI say to each other when they start and end. The busiest link is that of a host."""
+    hosts, steps = two_hosts.Hosts(tmp_path), 150
+    process = hosts.start(*LENET, *HOWS[how], "--transport", "mpi", "--max-steps", steps, "--json", keepalive=[])
+    out, said = process.communicate(timeout=DEADLINE)
+    assert process.returncode == 0, said
+    kernel = {name: hosts.counted(name) for name in "ab"}
+    hosts.close()
+    summary, total = json.loads(out), 4 * (21840 + 1)
+    links = summary["links"]
+    counted = {name: tuple(steps * sum(link[key] for link in links if link["host"] == name) for key in
+                           ("sent_to_other_hosts_per_step", "received_from_other_hosts_per_step")) for name in "ab"}
+    for name in "ab":
+        for ours, theirs in zip(counted[name], kernel[name]):
+            assert ours < theirs < 1.1 * ours + 2**20, f"{name}: {counted}, {kernel}"
+    assert all(counted["a"][i] == counted["b"][1 - i] for i in (0, 1))
+    busiest = summary["busiest_link"]
+    assert busiest["host"] in "ab" and "rank" not in busiest
+    assert busiest["sent_per_step"] * steps == pytest.approx(counted[busiest["host"]][0])
+    # Each of two ranks sends a slice and a sum, each a quarter of the vector, to each of two ranks; or two workers send all
+    # of it to a server, which is on the other host than those.
+    wanted = 2 * total if how == "mpi" else 2 * (total - 4)
+    assert busiest["sent_per_step"] == pytest.approx(wanted, rel=0.01)
+    assert re.search(r"busiest link: host [ab] \(rank (0, 1|2, 3)\), .* sent and .* received a step", said), said

@@ -1,5 +1,6 @@
 """Two hosts on one machine, "a" and "b", joined by a cable that can be cut: each has a network, a name, processes and a
 /dev/shm of its own. mpirun runs on "a" and starts its daemon on "b" through a launch agent. Needs root, as CI has it."""
+import json
 import os
 import pathlib
 import re
@@ -93,6 +94,11 @@ class Hosts:
     def kill(self, name):
         """All processes of a host: the kernel ends them with the first one."""
         os.kill(self.pids[name], signal.SIGKILL)
+
+    def counted(self, name):
+        """The bytes that the kernel has sent and received through a host's cable, with all headers."""
+        link, = json.loads(checked(*self.inside(name), "ip", "-json", "-statistics", "link", "show", "cable"))
+        return link["stats64"]["tx"]["bytes"], link["stats64"]["rx"]["bytes"]
 
     def alive(self, name):
         return self.holders[name].poll() is None

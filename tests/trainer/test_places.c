@@ -73,10 +73,29 @@ static void test_precedence(void **state)
     assert_true(places_precedence(60, 4) == 18);
 }
 
+static void test_hosts(void **state)
+{
+    static const struct process scattered[] = { { .host = "b", .boot = "1" },
+                                                { .host = "a", .boot = "1" },
+                                                { .host = "b", .boot = "1" },
+                                                { .host = "b", .boot = "2" },
+                                                { .host = "a", .boot = "1" } };
+    static const int wanted[] = { 0, 1, 0, 2, 1 };
+    int hosts[5];
+
+    (void)state;
+    assert_int_equal(places_hosts(two_hosts, 4, hosts), 2);
+    assert_int_equal(hosts[1], 0);
+    assert_int_equal(hosts[2], 1);
+    assert_int_equal(places_hosts(scattered, 5, hosts), 3);
+    assert_memory_equal(hosts, wanted, sizeof wanted);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(test_text), cmocka_unit_test(test_scattered),
-                                        cmocka_unit_test(test_one_host), cmocka_unit_test(test_precedence) };
+    const struct CMUnitTest tests[] = { cmocka_unit_test(test_text), cmocka_unit_test(test_hosts),
+                                        cmocka_unit_test(test_scattered), cmocka_unit_test(test_one_host),
+                                        cmocka_unit_test(test_precedence) };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

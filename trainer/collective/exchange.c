@@ -38,6 +38,18 @@ struct extent slice_extent(struct extent whole, int n, int r)
     return x;
 }
 
+size_t slices_count(size_t total, size_t bucket, int n, int r)
+{
+    size_t count = 0;
+
+    for (size_t q = 0; q < bucket_count(total, bucket); q++) {
+        const struct extent x = slice_extent(bucket_extent(total, bucket, q), n, r);
+
+        count += x.to - x.from;
+    }
+    return count;
+}
+
 static void sum_by_rank(real *out, const real *const *parts, int count, size_t from, size_t to)
 {
     for (size_t i = from; i < to; i++)

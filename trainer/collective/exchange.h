@@ -25,6 +25,9 @@ size_t buckets_ready(size_t total, size_t bucket, size_t low);
 /* The part of an extent that rank r of n adds. */
 struct extent slice_extent(struct extent whole, int n, int r);
 
+/* Elements of all of rank r's slices, one of each bucket. */
+size_t slices_count(size_t total, size_t bucket, int n, int r);
+
 /* In which order vectors are added, element by element: it decides about the last bits. */
 enum association {
     ASSOCIATION_RANK, /* ((0 + 1) + 2) + 3 */

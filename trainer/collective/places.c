@@ -43,10 +43,29 @@ double places_precedence(double deadline, int before)
     return before > 0 ? 3 * before + deadline / 10 : 0;
 }
 
+static int together(const struct process *a, const struct process *b)
+{
+    return !strcmp(a->host, b->host) && !strcmp(a->boot, b->boot);
+}
+
+int places_hosts(const struct process *places, int count, int *hosts)
+{
+    int found = 0;
+
+    for (int r = 0; r < count; r++) {
+        int first = 0;
+
+        while (first < r && !together(&places[first], &places[r]))
+            first++;
+        hosts[r] = first < r ? hosts[first] : found++;
+    }
+    return found;
+}
+
 int places_one_host(const struct process *places, int count)
 {
     for (int r = 1; r < count; r++)
-        if (strcmp(places[r].host, places[0].host) != 0 || strcmp(places[r].boot, places[0].boot) != 0)
+        if (!together(&places[r], &places[0]))
             return 0;
     return 1;
 }

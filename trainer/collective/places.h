@@ -20,6 +20,10 @@ int places_scattered(const struct process *places, const char *marks, int count)
  * the word before; 0: none. */
 double places_precedence(double deadline, int before);
 
+/* Numbers the hosts in the order of their first ranks: hosts[r], r < count, is that of rank r. Two ranks are on one
+ * host if its name and boot are the same. Returns how many hosts there are. */
+int places_hosts(const struct process *places, int count, int *hosts);
+
 /* 1: all ranks r < count are on the host of rank 0. */
 int places_one_host(const struct process *places, int count);
 

@@ -31,6 +31,7 @@ struct world {
     struct process *places;    /* (size) */
     struct message *in, *out;  /* (size) of the current collective operation */
     char *late;                /* (size) */
+    struct world_sent *sent;   /* (size) */
 };
 
 double world_ran(struct world *w)
@@ -183,7 +184,8 @@ static int meet(struct world *w, struct error *e)
     w->in = calloc((size_t)w->size, sizeof *w->in);
     w->out = calloc((size_t)w->size, sizeof *w->out);
     w->late = calloc((size_t)w->size, 1);
-    if (!w->places || !w->in || !w->out || !w->late)
+    w->sent = calloc((size_t)w->size, sizeof *w->sent);
+    if (!w->places || !w->in || !w->out || !w->late || !w->sent)
         return error_memory(e, NULL, "to start as one of %d ranks", w->size);
     process_self(&self);
     if (w->watchdog)
@@ -251,6 +253,7 @@ void world_close(struct world *w)
     free(w->in);
     free(w->out);
     free(w->late);
+    free(w->sent);
     free(w);
 }
 
@@ -374,6 +377,14 @@ int world_agree(struct world *w, const char *doing, int status, struct error *e)
     return rc;
 }
 
+int world_gather(struct world *w, const void *mine, size_t n, void *all, const char *doing, struct error *e)
+{
+    if (w->size > 1)
+        return gather(w, mine, n, all, doing, e);
+    memcpy(all, mine, n);
+    return OK;
+}
+
 int world_broadcast(struct world *w, void *bytes, size_t n, const char *what, struct error *e)
 {
     enum { PIECE = 1 << 28 }; /* MPI counts are int */
@@ -427,7 +438,18 @@ int world_send(struct world *w, int to, int tag, const void *bytes, size_t n, st
     int rc = w->participants->operations->send(w->participants, to, tag, bytes, n, &m->handle, e);
 
     m->active = rc == OK;
+    *(tag < WORLD_TAG_ASIDE ? &w->sent[to].steps : &w->sent[to].aside) += (int64_t)n;
     return rc;
+}
+
+const struct world_sent *world_sent(const struct world *w)
+{
+    return w->sent;
+}
+
+void world_share(struct world *w, int reader, size_t n)
+{
+    w->sent[reader].memory += (int64_t)n;
 }
 
 int world_receive(struct world *w, int from, int tag, void *bytes, size_t n, struct message *m, struct error *e)

@@ -66,6 +66,9 @@ int world_broadcast(struct world *w, void *bytes, size_t n, const char *what, st
 /* Collective. Compares `value`: ERR_ARG, with a sentence naming `what` and the ranks that differ from rank 0. */
 int world_same(struct world *w, const char *doing, uint64_t value, const char *what, struct error *e);
 
+/* Collective. all[r] (n bytes each, world_size() of them) becomes rank r's `mine`; `doing` as above. */
+int world_gather(struct world *w, const void *mine, size_t n, void *all, const char *doing, struct error *e);
+
 /* A pending message. Zeroed: none, and message_done() returns 1. */
 struct message {
     uint64_t handle;
@@ -73,6 +76,8 @@ struct message {
 };
 
 enum { WORLD_ANY_RANK = PARTICIPANT_ANY };
+/* Messages with this tag and above are not part of a step (start, checkpoints, end), and are counted apart. */
+enum { WORLD_TAG_ASIDE = 30000 };
 
 /* Start sending or receiving n bytes (n <= INT_MAX), which belong to the message until message_done(). Messages between
  * two ranks with the same tag arrive in order. */
@@ -82,6 +87,19 @@ int world_receive(struct world *w, int from, int tag, void *bytes, size_t n, str
 int message_done(struct world *w, struct message *m, struct error *e);
 /* Cancels a receive that nobody will answer. */
 void message_cancel(struct world *w, struct message *m);
+
+/*
+ * The bytes that this rank has sent to others since the start, without the headers of MPI and of the network: traffic.h
+ * adds up those of all ranks.
+ */
+struct world_sent {
+    int64_t steps;  /* in messages of steps */
+    int64_t memory; /* read by that rank in memory that both share, in steps */
+    int64_t aside;  /* in messages that are not part of a step */
+};
+const struct world_sent *world_sent(const struct world *w); /* (size), by rank; NULL without a launcher. Borrowed. */
+/* Counts n bytes of this rank's shared memory that rank `reader` reads in a step. */
+void world_share(struct world *w, int reader, size_t n);
 
 /*
  * Waiting: a pause that grows, and a deadline that counts only time in which this process ran (a run stopped and

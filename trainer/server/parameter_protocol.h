@@ -27,6 +27,7 @@
 #define TRAINER_SERVER_PARAMETER_PROTOCOL_H
 
 #include "trainer/collective/tally.h"
+#include "trainer/collective/world.h"
 
 #include <stdint.h>
 
@@ -36,7 +37,7 @@ enum {
     TAG_REPLY = PACKETS_MAX,
     TAG_TALLY = 2 * PACKETS_MAX,
     TAG_VERDICT,
-    TAG_CONTROL,
+    TAG_CONTROL = WORLD_TAG_ASIDE, /* from here on not part of a step */
     TAG_COUNTS,
     TAG_SNAPSHOT,
 };

@@ -92,14 +92,9 @@ static int allreduce_finish(struct strategy *s, struct error *e)
 static void allreduce_report(const struct strategy *s, struct strategy_report *r)
 {
     const struct allreduce *a = (const struct allreduce *)s;
-    double own = 0;
+    const double own = (double)slices_count(a->total, a->bucket, s->workers, s->worker);
 
-    /* Other ranks read this rank's whole vector except its own slices, and the sums of its own slices, once each. */
-    for (size_t q = 0; q < a->transport->plan.buckets; q++) {
-        struct extent x = bucket_extent(a->total, a->bucket, q), mine = slice_extent(x, s->workers, s->worker);
-
-        own += (double)(mine.to - mine.from);
-    }
+    /* Other ranks get this rank's whole vector except its own slices, and the sums of its own slices, once each. */
     *r = (struct strategy_report){ .waited = a->transport->waited, .transport = a->transport->operations->name };
     r->bytes_step = sizeof(real) * ((double)a->total - own + own * (s->workers - 1)) +
                     sizeof(struct tally_part) * (double)(s->workers - 1);

@@ -49,6 +49,7 @@ struct shared_window {
     size_t mapped;
     uint32_t first;      /* counters' value before this step's first bucket */
     size_t final, added; /* of this step, this rank */
+    size_t *slices;      /* (ranks) elements of all slices that a rank adds */
     char *late;
 };
 
@@ -168,6 +169,16 @@ static void shared_window_advance(struct transport *t, size_t ready)
         add_slice(s, s->added);
 }
 
+/* Rank r has read its slices of our vector, and reads our slices of the result and our part. */
+static void count_bytes(const struct shared_window *s)
+{
+    const struct transport_plan *p = &s->base.plan;
+
+    for (int r = 0; r < p->ranks; r++)
+        if (r != p->rank)
+            world_share(p->world, r, (s->slices[r] + s->slices[p->rank]) * sizeof(real) + sizeof(struct tally_part));
+}
+
 static int shared_window_complete(struct transport *t, const struct tally_part *mine, struct tally_part *all,
                                   struct error *e)
 {
@@ -188,6 +199,7 @@ static int shared_window_complete(struct transport *t, const struct tally_part *
         return rc;
     for (int r = 0; r < p->ranks; r++)
         all[r] = s->words[r].part[turn];
+    count_bytes(s);
     return OK;
 }
 
@@ -198,6 +210,7 @@ static void shared_window_release(struct transport *t)
     if (s->mapping)
         munmap(s->mapping, s->mapped);
     free(s->vectors);
+    free(s->slices);
     free(s->late);
     free(s);
 }
@@ -262,9 +275,10 @@ int shared_window_new(struct transport **out, const struct transport_plan *plan,
         s->base.step = -1;
         s->mapped = head + vector * ((size_t)plan->ranks + 1);
         s->vectors = calloc((size_t)plan->ranks, sizeof *s->vectors);
+        s->slices = calloc((size_t)plan->ranks, sizeof *s->slices);
         s->late = calloc((size_t)plan->ranks, 1);
     }
-    if (!s || !s->vectors || !s->late)
+    if (!s || !s->vectors || !s->slices || !s->late)
         rc = error_memory(e, NULL, "for the shared window");
     if ((rc = world_agree(plan->world, "make room for shared memory", rc, e)) == OK)
         rc = map(s, e);
@@ -274,6 +288,8 @@ int shared_window_new(struct transport **out, const struct transport_plan *plan,
         return rc;
     }
     s->words = s->mapping;
+    for (int r = 0; r < plan->ranks; r++)
+        s->slices[r] = slices_count(plan->total, plan->bucket, plan->ranks, r);
     for (int r = 0; r < plan->ranks; r++)
         s->vectors[r] = (const real *)(void *)((char *)s->mapping + head + vector * (size_t)r);
     s->base.vector = (real *)(void *)((char *)s->mapping + head + vector * (size_t)plan->rank);

@@ -1,0 +1,339 @@
+/* What ranks send is counted, by the table of strategies.md 8.1 exactly; and the busiest link is found. */
+#include "trainer/collective/traffic.h"
+
+#include "tests/check.h"
+#include "tests/trainer/threads.h"
+#include "trainer/collective/places.h"
+#include "trainer/collective/transports/transport.h"
+#include "trainer/server/parameter_protocol.h"
+#include "trainer/server/placement.h"
+#include "trainer/strategies/strategy.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { RANKS_MAX = 8, STEPS = 3, BATCH = 8 };
+
+struct player;
+typedef void play_function(struct player *p);
+struct player {
+    play_function *play;
+    const void *scene;
+    struct world *world;
+    int rank, ranks;
+    struct traffic traffic;
+    pthread_t thread;
+    struct thread_post *post;
+};
+
+static void *live(void *context)
+{
+    struct player *p = context;
+    struct error e = { 0 };
+
+    if (world_over(&p->world, thread_participant(p->post, p->rank), 60, &e) < 0)
+        abort();
+    p->play(p);
+    return NULL;
+}
+
+/* Every rank plays; of each, traffic is what all ranks had counted. */
+static void with_ranks(struct player *players, int ranks, play_function *play, const void *scene)
+{
+    struct thread_post *post = thread_post_new(ranks);
+
+    for (int r = 0; r < ranks; r++) {
+        players[r] = (struct player){ .play = play, .scene = scene, .rank = r, .ranks = ranks, .post = post };
+        assert_int_equal(pthread_create(&players[r].thread, NULL, live, &players[r]), 0);
+    }
+    for (int r = 0; r < ranks; r++)
+        pthread_join(players[r].thread, NULL);
+}
+
+static void leave(struct player *players, int ranks)
+{
+    struct thread_post *post = players[0].post;
+
+    for (int r = 0; r < ranks; r++) {
+        traffic_release(&players[r].traffic);
+        world_close(players[r].world);
+    }
+    thread_post_free(post);
+}
+
+/* ---- all-reduce -------------------------------------------------------------------------------------------------- */
+
+struct sums {
+    int (*make)(struct transport **out, const struct transport_plan *plan, struct error *e);
+    size_t total, bucket;
+};
+
+static void add_up(struct player *p)
+{
+    const struct sums *s = p->scene;
+    const struct transport_plan plan = { .world = p->world,
+                                         .total = s->total,
+                                         .bucket = s->bucket,
+                                         .buckets = bucket_count(s->total, s->bucket),
+                                         .ranks = p->ranks,
+                                         .rank = p->rank };
+    struct tally_part part = { .flags = 0 }, parts[RANKS_MAX];
+    struct transport *t;
+    struct error e = { 0 };
+
+    if (s->make(&t, &plan, &e) < 0)
+        abort();
+    for (int64_t step = 0; step < STEPS; step++) {
+        t->operations->begin(t, step);
+        for (size_t i = 0; i < s->total; i++)
+            t->vector[i] = (real)p->rank;
+        if (t->operations->complete(t, &part, parts, &e) < 0 ||
+            t->result[s->total - 1] != (real)(p->ranks * (p->ranks - 1) / 2))
+            abort();
+    }
+    if (traffic_gather(&p->traffic, p->world, p->ranks, "count", &e) < 0)
+        abort();
+    t->operations->free(t);
+}
+
+/* 2 (n - 1) / n D each way, exactly, where n divides the cache lines of every bucket; else for all ranks together. */
+static void check_sums(const struct sums *s, int n)
+{
+    const int64_t tallies = STEPS * (n - 1) * (int64_t)sizeof(struct tally_part);
+    const int64_t all = STEPS * 2 * (n - 1) * (int64_t)(s->total * sizeof(real));
+    struct player players[RANKS_MAX];
+    int64_t sent = 0, received = 0, own, each;
+
+    with_ranks(players, n, add_up, s);
+    for (int r = 0; r < n; r++) {
+        const struct traffic_link link = traffic_of_rank(&players[n - 1].traffic, r);
+
+        if (s->total % ((size_t)n * EXCHANGE_ALIGNMENT) == 0 && s->bucket % ((size_t)n * EXCHANGE_ALIGNMENT) == 0) {
+            assert_int_equal(link.sent, all / n + tallies);
+            assert_int_equal(link.received, all / n + tallies);
+        }
+        own = (int64_t)slices_count(s->total, s->bucket, n, r);
+        each = STEPS * (int64_t)sizeof(real) * ((int64_t)s->total - own + (n - 1) * own) + tallies;
+        assert_int_equal(link.sent, each);
+        assert_int_equal(link.received, each);
+        assert_int_equal(link.sent, traffic_of_rank(&players[0].traffic, r).sent); /* all know the same */
+        assert_int_equal(traffic_of_rank_away(&players[0].traffic, r).sent, 0);    /* one host */
+        sent += link.sent;
+        received += link.received;
+    }
+    assert_int_equal(sent, all + n * tallies);
+    assert_int_equal(received, sent);
+    leave(players, n);
+}
+
+static void test_all_reduce(void **state)
+{
+    static const size_t totals[][2] = { { 3840, 3840 }, { 3840, 960 }, { 1001, 96 }, { 7, 16 } };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof totals / sizeof *totals; i++)
+        for (int n = 2; n <= 5; n++) {
+            check_sums(&(struct sums){ message_exchange_new, totals[i][0], totals[i][1] }, n);
+            check_sums(&(struct sums){ shared_window_new, totals[i][0], totals[i][1] }, n);
+        }
+}
+
+/* ---- parameter servers ------------------------------------------------------------------------------------------- */
+
+struct pushes {
+    int servers;
+    size_t bucket_bytes;
+};
+
+static void take_steps(struct strategy *s)
+{
+    struct error e = { 0 };
+    int64_t step;
+
+    for (int more = s->more; more;) {
+        struct tally tally = { .score = { 1, BATCH, 1, BATCH } };
+
+        if (s->operations->step_begin(s, s->global_step, &e) < 0 || s->operations->step_end(s, &tally, &e) < 0)
+            abort();
+        more = tally.more;
+    }
+    if (s->worker == 0 && s->operations->collect(s, 1, &step, &e) < 0)
+        abort();
+    if (s->operations->finish(s, &e) < 0)
+        abort();
+}
+
+static const struct strategy_kind *kind_of(const char *name)
+{
+    size_t i = 0;
+
+    while (strcmp(strategy_kinds[i]->name, name) != 0)
+        i++;
+    return strategy_kinds[i];
+}
+
+static struct strategy_options options_of(const struct pushes *scene)
+{
+    struct strategy_options o = { .kind = kind_of("ps"),
+                                  .synchronous = 1,
+                                  .batch_size = BATCH,
+                                  .max_steps = STEPS,
+                                  .bucket_bytes = scene->bucket_bytes };
+    struct option rows[STRATEGY_ROWS];
+    const size_t count = o.kind->options(rows, o.own.bytes);
+
+    for (size_t i = 0; i < count; i++)
+        if (!strcmp(rows[i].name, "servers"))
+            *(int64_t *)rows[i].value = scene->servers;
+    o.kind->resolve(&o);
+    return o;
+}
+
+static void push_and_pull(struct player *p)
+{
+    static const volatile int no_signal;
+    const struct strategy_options options = options_of(p->scene);
+    struct optimizer *optimizer;
+    struct network *network;
+    struct strategy *s;
+    struct error e = { 0 };
+    real *vector;
+
+    if (network_new(&network, model_find("lenet"), 0, &e) < 0)
+        abort();
+    network_initialize(network, 1);
+    if (optimizer_new(&optimizer, network, &(struct optimizer_options){ .learning_rate = 0.1 }, &e) < 0)
+        abort();
+    vector = reals_new(network_exchange_count(network));
+    vector[network_exchange_count(network) - 1] = BATCH;
+    network_set_exchange(network, vector);
+    if (strategy_start(&s, p->world, &options, optimizer, 1, &e) < 0)
+        abort();
+    if (s->worker < 0 && s->operations->serve(s, &no_signal, &e) < 0)
+        abort();
+    if (s->worker >= 0)
+        take_steps(s);
+    if (traffic_gather(&p->traffic, p->world, s->workers, "count", &e) < 0)
+        abort();
+    strategy_free(s);
+    optimizer_free(optimizer);
+    network_free(network);
+    free(vector);
+}
+
+/* A worker: D each way. Server j: n D_j each way. And the weight to each server, the flags back; a tally, a verdict. */
+static void check_pushes(int workers, int servers, size_t bucket_bytes)
+{
+    const struct pushes scene = { servers, bucket_bytes };
+    struct player players[RANKS_MAX];
+    struct placement placement;
+    struct network *network;
+    int64_t d = 0;
+
+    with_ranks(players, workers + servers, push_and_pull, &scene);
+    assert_int_equal(network_new(&network, model_find("lenet"), 0, NULL), OK);
+    assert_int_equal(placement_of(&placement, network, servers, NULL), OK);
+    for (int j = 0; j < servers; j++) {
+        const struct traffic_link link = traffic_of_rank(&players[0].traffic, workers + j);
+        const int64_t held = (int64_t)(placement.held[j] * sizeof(real));
+
+        assert_int_equal(link.received,
+                         STEPS * workers * (held + 4 + (j == 0 ? (int64_t)sizeof(struct tally_part) : 0)));
+        assert_int_equal(link.sent, STEPS * workers * (held + 8 + (j == 0 ? (int64_t)sizeof(struct verdict) : 0)));
+        d += held;
+    }
+    assert_int_equal(d, network_parameter_count(network) * sizeof(real));
+    for (int w = 0; w < workers; w++) {
+        const struct traffic_link link = traffic_of_rank(&players[0].traffic, w);
+
+        assert_int_equal(link.sent, STEPS * (d + 4 * servers + (int64_t)sizeof(struct tally_part)));
+        assert_int_equal(link.received, STEPS * (d + 8 * servers + (int64_t)sizeof(struct verdict)));
+    }
+    assert_true(traffic_busiest(&players[0].traffic).rank >= workers);
+    placement_release(&placement);
+    network_free(network);
+    leave(players, workers + servers);
+}
+
+static void test_servers(void **state)
+{
+    (void)state;
+    check_pushes(2, 1, 1 << 20);
+    check_pushes(3, 2, 4096);
+    check_pushes(4, 3, 16384);
+}
+
+/* ---- links ------------------------------------------------------------------------------------------------------- */
+
+static const struct process three_hosts[] = { { .host = "a", .boot = "1" },
+                                              { .host = "b", .boot = "1" },
+                                              { .host = "b", .boot = "1" },
+                                              { .host = "c", .boot = "1" } };
+
+static void assert_text(const struct traffic *t, int64_t steps, const char *wanted)
+{
+    const struct traffic_link link = traffic_busiest(t);
+    struct buffer text = BUFFER_EMPTY;
+
+    traffic_text(&text, t, &link, steps);
+    assert_string_equal(buffer_text(&text), wanted);
+    buffer_release(&text);
+}
+
+static void test_busiest(void **state)
+{
+    struct world_sent sent[4][4] = { 0 };
+    int hosts[4];
+    struct traffic t = { 4, 3, places_hosts(three_hosts, 4, hosts), three_hosts, hosts, sent[0] };
+    struct buffer json = BUFFER_EMPTY;
+
+    (void)state;
+    assert_int_equal(t.hosts, 3);
+    sent[1][2].memory = 1 << 20; /* stays on host b */
+    sent[0][1].steps = 3000;
+    sent[1][3].steps = 1000;
+    sent[2][3].steps = 2500;
+    sent[3][0].aside = 1 << 20; /* not in steps */
+    assert_text(&t, 10, "host b (rank 1, 2), 350 B sent and 300 B received a step");
+    assert_int_equal(traffic_of_host(&t, 2).received, 3500);
+    assert_int_equal(traffic_of_rank(&t, 2).received, 1 << 20);
+    assert_int_equal(traffic_of_rank_away(&t, 2).received, 0);
+    traffic_json(&json, &t, 10);
+    assert_non_null(strstr(buffer_text(&json), "{\"host\": \"c\", \"rank\": 3, \"role\": \"server\", "
+                                               "\"sent_per_step\": 0.0, \"received_per_step\": 350.0"));
+    assert_non_null(strstr(buffer_text(&json), "\"sent_between_steps\": 1048576}], \"busiest_link\": {\"host\": \"b\", "
+                                               "\"sent_per_step\": 350.0, \"received_per_step\": 300.0}"));
+    buffer_release(&json);
+    t.hosts = 1;
+    memset(hosts, 0, sizeof hosts);
+    assert_text(&t, 1024, "rank 1, 1.00 KiB sent and 2 B received a step");
+    sent[0][1].steps = sent[0][2].steps = 1 << 20;
+    assert_text(&t, 1024, "rank 0, 2.00 KiB sent and 0 B received a step");
+    sent[0][3].steps = sent[1][3].steps = 2 << 20;
+    assert_text(&t, 1024, "server 0 (rank 3), 0 B sent and 4.00 KiB received a step");
+    assert_text(&t, 0, "server 0 (rank 3), 0 B sent and 0 B received a step"); /* no step: no division */
+}
+
+static void test_no_launcher(void **state)
+{
+    struct buffer json = BUFFER_EMPTY;
+    struct traffic none = { 0 };
+
+    (void)state;
+    traffic_json(&json, &none, 10);
+    assert_string_equal(buffer_text(&json), "\"links\": [], \"busiest_link\": null");
+    buffer_release(&json);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_all_reduce),
+        cmocka_unit_test(test_servers),
+        cmocka_unit_test(test_busiest),
+        cmocka_unit_test(test_no_launcher),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
