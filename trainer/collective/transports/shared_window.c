@@ -9,34 +9,16 @@
  * has added all its slices. So nothing needs a second copy: a rank that begins step t + 1 has finished step t, hence no
  * rank still reads its vector; and slice r of the result is overwritten only after every rank said that the bucket of
  * t + 1 is final, hence has applied step t. The parts (tallies) are read after that, so they alternate between two.
- *
- * Waiting is a short spin, then a futex on the counter: a waiting rank leaves its core to those who compute.
  */
 #include "trainer/collective/transports/transport.h"
 
 #include "base/clock.h"
+#include "trainer/collective/transports/shared_memory.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <linux/futex.h>
-#include <stdatomic.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
-#include <sys/mman.h>
-#include <sys/syscall.h>
-#include <time.h>
-#include <unistd.h>
-
-enum { PAGE = 4096, SPIN = 200, SLICE_NS = 20000000 };
-
-struct counter {
-    _Alignas(64) _Atomic uint32_t value;
-    _Atomic uint32_t waiters;
-};
 
 struct words {
-    struct counter final, added; /* buckets this rank has made final; buckets whose slice it has added */
+    struct shared_counter final, added; /* buckets this rank has made final; buckets whose slice it has added */
     _Alignas(64) struct tally_part part[2];
 };
 
@@ -45,59 +27,12 @@ struct shared_window {
     struct words *words;
     const real **vectors; /* (ranks) */
     real *result;
-    void *mapping;
-    size_t mapped;
+    struct shared_memory memory;
     uint32_t first;      /* counters' value before this step's first bucket */
     size_t final, added; /* of this step, this rank */
     size_t *slices;      /* (ranks) elements of all slices that a rank adds */
     char *late;
 };
-
-static size_t rounded(size_t n)
-{
-    return (n + PAGE - 1) / PAGE * PAGE;
-}
-
-static int reached(const struct counter *c, uint32_t target)
-{
-    return (int32_t)(atomic_load(&c->value) - target) >= 0;
-}
-
-static void post(struct counter *c, uint32_t value)
-{
-    atomic_store(&c->value, value);
-    /* Sequentially consistent, like the waiter's two steps: either it sees the value or we see the waiter. */
-    if (atomic_load(&c->waiters))
-        syscall(SYS_futex, &c->value, FUTEX_WAKE, 0x7fffffff, NULL, NULL, 0);
-}
-
-static inline void relax(void)
-{
-#if defined(__x86_64__)
-    __builtin_ia32_pause();
-#elif defined(__aarch64__)
-    __asm__ volatile("yield");
-#endif
-}
-
-/* Waits until the counter of rank r has reached target. 0: a time slice has passed, call again. */
-static int wait_slice(struct counter *c, uint32_t target)
-{
-    struct timespec slice = { 0, SLICE_NS };
-    uint32_t seen;
-
-    for (int i = 0; i < SPIN; i++) {
-        if (reached(c, target))
-            return 1;
-        relax();
-    }
-    atomic_fetch_add(&c->waiters, 1);
-    seen = atomic_load(&c->value);
-    if ((int32_t)(seen - target) < 0)
-        syscall(SYS_futex, &c->value, FUTEX_WAIT, seen, &slice, NULL, 0);
-    atomic_fetch_sub(&c->waiters, 1);
-    return reached(c, target);
-}
 
 static int wait_all(struct shared_window *s, int adding, size_t bucket, uint32_t target, struct error *e)
 {
@@ -107,19 +42,19 @@ static int wait_all(struct shared_window *s, int adding, size_t bucket, uint32_t
     int rc = OK;
 
     for (int r = 0; r < t->plan.ranks && rc == OK; r++) {
-        struct counter *c = adding ? &s->words[r].added : &s->words[r].final;
+        struct shared_counter *c = adding ? &s->words[r].added : &s->words[r].final;
 
-        if (reached(c, target))
+        if (shared_counter_reached(c, target))
             continue;
         if (begun == 0) {
             begun = clock_monotonic();
             patience_init(&p, t->plan.world, world_deadline(t->plan.world));
         }
-        while (rc == OK && !wait_slice(c, target)) {
+        while (rc == OK && !shared_counter_wait(c, target)) {
             if (patience_spend(&p))
                 continue;
             for (int k = 0; k < t->plan.ranks; k++)
-                s->late[k] = !reached(adding ? &s->words[k].added : &s->words[k].final, target);
+                s->late[k] = !shared_counter_reached(adding ? &s->words[k].added : &s->words[k].final, target);
             rc = transport_late(t, bucket, s->late, &p, e);
         }
     }
@@ -140,7 +75,7 @@ static void shared_window_begin(struct transport *t, int64_t step)
 static int final_everywhere(const struct shared_window *s, size_t q)
 {
     for (int r = 0; r < s->base.plan.ranks; r++)
-        if (!reached(&s->words[r].final, s->first + (uint32_t)q + 1))
+        if (!shared_counter_reached(&s->words[r].final, s->first + (uint32_t)q + 1))
             return 0;
     return 1;
 }
@@ -152,7 +87,7 @@ static void add_slice(struct shared_window *s, size_t q)
 
     exchange_sum(s->result, s->vectors, p->ranks, p->association, x.from, x.to);
     s->added = q + 1;
-    post(&s->words[p->rank].added, s->first + (uint32_t)s->added);
+    shared_counter_post(&s->words[p->rank].added, s->first + (uint32_t)s->added);
 }
 
 static void shared_window_advance(struct transport *t, size_t ready)
@@ -163,7 +98,7 @@ static void shared_window_advance(struct transport *t, size_t ready)
         ready = t->plan.buckets - 1; /* the last one carries the tally: complete() posts it */
     if (ready > s->final) {
         s->final = ready;
-        post(&s->words[t->plan.rank].final, s->first + (uint32_t)ready);
+        shared_counter_post(&s->words[t->plan.rank].final, s->first + (uint32_t)ready);
     }
     while (s->added < s->final && final_everywhere(s, s->added))
         add_slice(s, s->added);
@@ -189,7 +124,7 @@ static int shared_window_complete(struct transport *t, const struct tally_part *
 
     s->words[p->rank].part[turn] = *mine;
     s->final = p->buckets;
-    post(&s->words[p->rank].final, s->first + (uint32_t)p->buckets);
+    shared_counter_post(&s->words[p->rank].final, s->first + (uint32_t)p->buckets);
     while (s->added < p->buckets) {
         if ((rc = wait_all(s, 0, s->added, s->first + (uint32_t)s->added + 1, e)) < 0)
             return rc;
@@ -207,8 +142,7 @@ static void shared_window_release(struct transport *t)
 {
     struct shared_window *s = (struct shared_window *)t;
 
-    if (s->mapping)
-        munmap(s->mapping, s->mapped);
+    shared_memory_close(&s->memory);
     free(s->vectors);
     free(s->slices);
     free(s->late);
@@ -223,77 +157,42 @@ static const struct transport_operations operations = {
     .free = shared_window_release,
 };
 
-/* Rank 0 makes the memory under a unique name, the others open it, and the name is removed at once. */
-static int map(struct shared_window *s, struct error *e)
-{
-    const struct transport_plan *p = &s->base.plan;
-    char name[64] = "";
-    int fd = -1, rc = OK, error = 0;
-
-    if (p->rank == 0) {
-        snprintf(name, sizeof name, "/evalboard-%ld-%llx", (long)getpid(), (unsigned long long)(clock_wall() * 1e6));
-        fd = shm_open(name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-        /* Allocates the memory now: a page that /dev/shm cannot provide would be a SIGBUS in the middle of training. */
-        if (fd < 0)
-            rc = error_system(e, "cannot make shared memory %s", name);
-        else if ((error = posix_fallocate(fd, 0, (off_t)s->mapped)) != 0) {
-            errno = error;
-            rc = error_system(e, "cannot allocate %zu bytes of shared memory", s->mapped);
-        }
-    }
-    if ((rc = world_agree(p->world, "make shared memory", rc, e)) < 0)
-        goto out;
-    if ((rc = world_broadcast(p->world, name, sizeof name, "the name of the shared memory", e)) < 0)
-        goto out;
-    if (p->rank > 0 && (fd = shm_open(name, O_RDWR | O_CLOEXEC, 0600)) < 0)
-        rc = error_system(e, "cannot open shared memory %s", name);
-    if (rc == OK) {
-        s->mapping = mmap(NULL, s->mapped, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-        if (s->mapping == MAP_FAILED) {
-            s->mapping = NULL;
-            rc = error_system(e, "cannot map %zu bytes of shared memory", s->mapped);
-        }
-    }
-    rc = world_agree(p->world, "open shared memory", rc, e);
-out:
-    if (fd >= 0)
-        close(fd);
-    if (p->rank == 0 && name[0])
-        shm_unlink(name);
-    return rc;
-}
-
 int shared_window_new(struct transport **out, const struct transport_plan *plan, struct error *e)
 {
     struct shared_window *s = calloc(1, sizeof *s);
-    size_t vector = rounded(plan->total * sizeof(real)), head = rounded((size_t)plan->ranks * sizeof(struct words));
+    const size_t vector = shared_memory_rounded(plan->total * sizeof(real));
+    const size_t head = shared_memory_rounded((size_t)plan->ranks * sizeof(struct words));
+    char *vectors;
+    int *host = NULL; /* all zero: one host */
     int rc = OK;
 
     if (s) {
         s->base.operations = &operations;
         s->base.plan = *plan;
         s->base.step = -1;
-        s->mapped = head + vector * ((size_t)plan->ranks + 1);
         s->vectors = calloc((size_t)plan->ranks, sizeof *s->vectors);
         s->slices = calloc((size_t)plan->ranks, sizeof *s->slices);
         s->late = calloc((size_t)plan->ranks, 1);
+        host = calloc((size_t)plan->ranks, sizeof *host);
     }
-    if (!s || !s->vectors || !s->slices || !s->late)
+    if (!s || !s->vectors || !s->slices || !s->late || !host)
         rc = error_memory(e, NULL, "for the shared window");
     if ((rc = world_agree(plan->world, "make room for shared memory", rc, e)) == OK)
-        rc = map(s, e);
+        rc = shared_memory_open(&s->memory, plan->world, host, head + vector * ((size_t)plan->ranks + 1), e);
+    free(host);
     if (rc < 0) {
         if (s)
             shared_window_release(&s->base);
         return rc;
     }
-    s->words = s->mapping;
+    s->words = s->memory.bytes;
+    vectors = (char *)s->memory.bytes + head;
     for (int r = 0; r < plan->ranks; r++)
         s->slices[r] = slices_count(plan->total, plan->bucket, plan->ranks, r);
     for (int r = 0; r < plan->ranks; r++)
-        s->vectors[r] = (const real *)(void *)((char *)s->mapping + head + vector * (size_t)r);
-    s->base.vector = (real *)(void *)((char *)s->mapping + head + vector * (size_t)plan->rank);
-    s->result = (real *)(void *)((char *)s->mapping + head + vector * (size_t)plan->ranks);
+        s->vectors[r] = (const real *)(void *)(vectors + vector * (size_t)r);
+    s->base.vector = (real *)(void *)(vectors + vector * (size_t)plan->rank);
+    s->result = (real *)(void *)(vectors + vector * (size_t)plan->ranks);
     s->base.result = s->result;
     *out = &s->base;
     return OK;

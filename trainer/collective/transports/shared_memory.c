@@ -1,0 +1,141 @@
+#include "trainer/collective/transports/shared_memory.h"
+
+#include "base/clock.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/futex.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { PAGE = 4096, SPIN = 200, SLICE_NS = 20000000, NAME_SIZE = 64 };
+
+size_t shared_memory_rounded(size_t n)
+{
+    return (n + PAGE - 1) / PAGE * PAGE;
+}
+
+int shared_counter_reached(const struct shared_counter *c, uint32_t target)
+{
+    return (int32_t)(atomic_load(&c->value) - target) >= 0;
+}
+
+void shared_counter_post(struct shared_counter *c, uint32_t value)
+{
+    atomic_store(&c->value, value);
+    /* Sequentially consistent, like the waiter's two steps: either it sees the value or we see the waiter. */
+    if (atomic_load(&c->waiters))
+        syscall(SYS_futex, &c->value, FUTEX_WAKE, 0x7fffffff, NULL, NULL, 0);
+}
+
+static inline void relax(void)
+{
+#if defined(__x86_64__)
+    __builtin_ia32_pause();
+#elif defined(__aarch64__)
+    __asm__ volatile("yield");
+#endif
+}
+
+int shared_counter_wait(struct shared_counter *c, uint32_t target)
+{
+    struct timespec slice = { 0, SLICE_NS };
+    uint32_t seen;
+
+    for (int i = 0; i < SPIN; i++) {
+        if (shared_counter_reached(c, target))
+            return 1;
+        relax();
+    }
+    atomic_fetch_add(&c->waiters, 1);
+    seen = atomic_load(&c->value);
+    if ((int32_t)(seen - target) < 0)
+        syscall(SYS_futex, &c->value, FUTEX_WAIT, seen, &slice, NULL, 0);
+    atomic_fetch_sub(&c->waiters, 1);
+    return shared_counter_reached(c, target);
+}
+
+/* The first rank of a host makes the memory, under a unique name. Its descriptor, or an error. */
+static int make(char *name, int rank, size_t size, struct error *e)
+{
+    int fd, error;
+
+    snprintf(name, NAME_SIZE, "/evalboard-%ld-%d-%llx", (long)getpid(), rank, (unsigned long long)(clock_wall() * 1e6));
+    fd = shm_open(name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    if (fd < 0) {
+        error_system(e, "cannot make shared memory %s", name);
+        name[0] = '\0';
+        return ERR_IO;
+    }
+    /* Allocates the memory now: a page that /dev/shm cannot provide would be a SIGBUS in the middle of training. */
+    if ((error = posix_fallocate(fd, 0, (off_t)size)) != 0) {
+        errno = error;
+        error_system(e, "cannot allocate %zu bytes of shared memory", size);
+        close(fd);
+        return ERR_IO;
+    }
+    return fd;
+}
+
+static int map(struct shared_memory *m, int fd, size_t size, struct error *e)
+{
+    void *bytes = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+
+    if (bytes == MAP_FAILED)
+        return error_system(e, "cannot map %zu bytes of shared memory", size);
+    *m = (struct shared_memory){ bytes, size };
+    return OK;
+}
+
+/* The others of the host open it by its name. */
+static int open_by_name(struct shared_memory *m, int fd, const char *name, size_t size, struct error *e)
+{
+    int rc;
+
+    if (fd < 0 && (fd = shm_open(name, O_RDWR | O_CLOEXEC, 0600)) < 0)
+        return error_system(e, "cannot open shared memory %s", name);
+    rc = map(m, fd, size, e);
+    close(fd);
+    return rc;
+}
+
+int shared_memory_open(struct shared_memory *m, struct world *w, const int *host, size_t size, struct error *e)
+{
+    const int rank = world_rank(w);
+    char name[NAME_SIZE] = "";
+    char(*names)[NAME_SIZE] = calloc((size_t)world_size(w), sizeof *names);
+    int first = 0, fd = -1, rc = OK;
+
+    *m = (struct shared_memory){ NULL, 0 };
+    while (host[first] != host[rank])
+        first++;
+    if (!names)
+        rc = error_memory(e, NULL, "for shared memory");
+    else if (first == rank && (fd = make(name, rank, size, e)) < 0)
+        rc = fd;
+    if ((rc = world_agree(w, "make shared memory", rc, e)) == OK &&
+        (rc = world_gather(w, name, sizeof name, names, "send the name of the shared memory", e)) == OK) {
+        rc = open_by_name(m, fd, names[first], size, e);
+        fd = -1;
+        rc = world_agree(w, "open shared memory", rc, e);
+    }
+    if (fd >= 0)
+        close(fd);
+    if (name[0])
+        shm_unlink(name);
+    if (rc < 0)
+        shared_memory_close(m);
+    free(names);
+    return rc;
+}
+
+void shared_memory_close(struct shared_memory *m)
+{
+    if (m->bytes)
+        munmap(m->bytes, m->size);
+    *m = (struct shared_memory){ NULL, 0 };
+}
