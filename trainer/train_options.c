@@ -4,6 +4,7 @@
 #include "base/program/options.h"
 #include "trainer/collective/exchange.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -68,6 +69,7 @@ static const char *strategies_choices(char *out, size_t size)
 
 static size_t add_rows(struct option *table, size_t at, const struct option *rows, size_t count)
 {
+    assert(at + count <= COMMON_ROWS + OWN_ROWS);
     memcpy(table + at, rows, count * sizeof *rows);
     return at + count;
 }
@@ -85,9 +87,10 @@ static size_t add_own_rows(struct option *table, size_t at, struct command *c)
     return at;
 }
 
-static size_t fill_table(struct option *t, struct command *c)
+/* Adds what to train, and on which ranks. */
+static size_t add_what_rows(struct option *t, size_t at, struct command *c)
 {
-    const struct option what[] = {
+    const struct option rows[] = {
         { OPTION_HEADING, .help = "What to train, and on which ranks:" },
         { OPTION_CHOICE, .name = "model", .value = &c->model, .argument = "NAME", .help = "Train this model. Required.",
           .choices = options_choices(model_names(), c->models, sizeof c->models) },
@@ -100,7 +103,14 @@ static size_t fill_table(struct option *t, struct command *c)
           .choices = strategies_choices(c->strategies, sizeof c->strategies),
           .help = strategies_help(c->strategies_help, sizeof c->strategies_help) },
     };
-    const struct option how[] = {
+
+    return add_rows(t, at, rows, sizeof rows / sizeof *rows);
+}
+
+/* Adds how to train. */
+static size_t add_how_rows(struct option *t, size_t at, struct command *c)
+{
+    const struct option rows[] = {
         { OPTION_CHOICE, .name = "shard", .value = &c->shard, .argument = "KIND", .choices = "records|files",
           .help = "Give each worker its part of all records in one shuffled order (records, the default), or whole "
                   "files of its own (files)." },
@@ -128,6 +138,15 @@ static size_t fill_table(struct option *t, struct command *c)
         { OPTION_INT, .name = "seed", .value = &c->seed, .argument = "N", .minimum = 0, .maximum = 9e15,
           .help = "Draw the initial values, the order of the data and the augmentation from seed N. Default: 1, or the "
                   "checkpoint's on resume." },
+    };
+
+    return add_rows(t, at, rows, sizeof rows / sizeof *rows);
+}
+
+/* Adds checkpoints, curves, and how ranks communicate. */
+static size_t add_saving_rows(struct option *t, size_t at, struct command *c)
+{
+    const struct option rows[] = {
         { OPTION_HEADING, .help = "Checkpoints and curves:" },
         { OPTION_TEXT, .name = "checkpoint-dir", .value = &c->o.checkpoint_directory, .argument = "CKPT",
           .help = "Save checkpoints (model.ckpt-N), their list (checkpoint) and training.json in CKPT. Default: save "
@@ -162,10 +181,12 @@ static size_t fill_table(struct option *t, struct command *c)
           .maximum = 1 << 30, .help = "Exchange gradients in pieces of N bytes. Default: 61440." },
     };
 
-    enum { WHAT = sizeof what / sizeof *what, HOW = sizeof how / sizeof *how };
+    return add_rows(t, at, rows, sizeof rows / sizeof *rows);
+}
 
-    _Static_assert(WHAT + HOW <= COMMON_ROWS, "the table has room");
-    return add_rows(t, add_own_rows(t, add_rows(t, 0, what, WHAT), c), how, HOW);
+static size_t fill_table(struct option *t, struct command *c)
+{
+    return add_saving_rows(t, add_how_rows(t, add_own_rows(t, add_what_rows(t, 0, c), c), c), c);
 }
 
 static int index_of(const char *word, const char *const *names, size_t count)
