@@ -267,7 +267,7 @@ int loop_open(struct loop *l, const struct train_options *options, struct strate
     snprintf(l->state.data, sizeof l->state.data, "%s", options->data);
     snprintf(l->state.optimizer, sizeof l->state.optimizer, "%s", optimizer_kind_names[options->optimizer.kind]);
     l->state.batch_size = options->batch_size;
-    l->state.learning_rate = options->optimizer.learning_rate;
+    l->state.learning_rate = schedule_full_rate(&options->optimizer.schedule, options->optimizer.learning_rate);
     l->state.max_steps = options->max_steps;
     l->state.world_size = position->world_size;
     l->state.started = clock_wall();

@@ -383,6 +383,8 @@ static int set_up(struct run *r, struct error *e)
 
     if (rc > 0) {
         r->worker = world_rank(r->world) < r->workers ? world_rank(r->world) : -1;
+        if (r->options.scale_learning_rate)
+            r->options.optimizer.schedule.workers = r->workers;
         rc = open_data(r, e);
     }
     if (rc == OK)
@@ -461,7 +463,7 @@ static void say_what_begins(struct run *r)
     const struct train_options *o = &r->options;
     const int ranks = world_size(r->world), together = o->strategy.synchronous ? r->workers : 1;
     const double images = (double)r->dataset->count * (o->shard == SHARD_FILES ? r->workers : 1);
-    char how[64] = "", shards[40] = "", batch[80] = "", epoch[HUMAN_TEXT_MAX];
+    char how[64] = "", shards[40] = "", batch[80] = "", epoch[HUMAN_TEXT_MAX], rate[200];
 
     if (o->quiet)
         return;
@@ -470,13 +472,14 @@ static void say_what_begins(struct run *r)
         snprintf(shards, sizeof shards, "%d micro-shards", o->micro_shards);
     if (together > 1 || shards[0])
         snprintf(batch, sizeof batch, " (%d x %d%s%s)", together, o->batch_size, shards[0] ? ", " : "", shards);
+    schedule_describe(&o->optimizer.schedule, o->optimizer.learning_rate, rate, sizeof rate);
     log_line(&r->log,
              "%s (%zu weights) on %s (%.0f images): %s%s%s; %sbatch %d%s, %s steps an epoch, to step %" PRId64
-             "; %s, learning rate %g",
+             "; %s, learning rate %s",
              o->model->name, network_parameter_count(r->network), o->data, images, o->strategy.label,
              how[0] ? ", " : "", how, together > 1 ? "global " : "", together * o->batch_size, batch,
              human_number(images / (together * o->batch_size), epoch), o->max_steps,
-             optimizer_kind_names[o->optimizer.kind], o->optimizer.learning_rate);
+             optimizer_kind_names[o->optimizer.kind], rate);
 }
 
 static void say_if_done(struct run *r)

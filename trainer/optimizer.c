@@ -127,9 +127,7 @@ void optimizer_reset(struct optimizer *o, int64_t step)
 
 double optimizer_rate(const struct optimizer *o, int64_t step)
 {
-    const struct optimizer_options *given = &o->options;
-
-    return given->schedule ? given->schedule(given->learning_rate, step) : given->learning_rate;
+    return schedule_rate(&o->options.schedule, o->options.learning_rate, step);
 }
 
 /* after: the number of updates, this one included. */

@@ -14,6 +14,7 @@
 #include "base/error.h"
 #include "model/network.h"
 #include "trainer/optimizers/optimizer_rule.h"
+#include "trainer/update/schedule.h"
 
 #include <stddef.h>
 #include <stdint.h>
@@ -26,10 +27,10 @@ extern const struct optimizer_rule *const optimizer_kind_rules[OPTIMIZER_KINDS];
 
 struct optimizer_options {
     enum optimizer_kind kind;
-    double learning_rate;                          /* the base rate */
-    double (*schedule)(double base, int64_t step); /* returns the rate of a step; NULL: always the base rate */
-    double momentum;                               /* OPTIMIZER_MOMENTUM: usually 0.9 */
-    double moving_average;                         /* decay of the moving averages of the variables; 0: no averages */
+    double learning_rate;     /* the base rate, of one worker */
+    struct schedule schedule; /* zeroed: always the base rate */
+    double momentum;          /* OPTIMIZER_MOMENTUM: usually 0.9 */
+    double moving_average;    /* decay of the moving averages of the variables; 0: no averages */
 };
 
 struct optimizer;

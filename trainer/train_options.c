@@ -16,12 +16,12 @@ static const char examples[] =
     "  mpirun -n 4 trainer --run-option mpi --model resnet32 --data cifar10 --data-dir data --batch-size 32 "
     "--checkpoint-dir ckpt --save-checkpoint-steps 100 --log-dir logs/mpi/train --max-steps 3500\n";
 
-enum { OWN_ROWS = STRATEGY_KINDS * STRATEGY_ROWS, COMMON_ROWS = 31 };
+enum { OWN_ROWS = STRATEGY_KINDS * STRATEGY_ROWS, COMMON_ROWS = 36 };
 
 /* as given; initially the defaults below */
 struct command {
     struct train_options o; /* what needs no translation */
-    const char *model, *run_option, *optimizer, *shard, *resume;
+    const char *model, *run_option, *optimizer, *shard, *resume, *scale, *decay_at;
     int64_t batch_size, micro_shards, keep, seed, bucket_bytes;
     double learning_rate, momentum;
     int moving_average;
@@ -33,7 +33,12 @@ struct command {
 };
 
 static const struct command defaults = {
-    .o = { .augment = 1, .max_steps = 1000, .log_every = 10, .deadline = TRAIN_DEADLINE },
+    .o = { .augment = 1,
+           .max_steps = 1000,
+           .log_every = 10,
+           .deadline = TRAIN_DEADLINE,
+           .optimizer.schedule.decay_factor = 0.1 },
+    .scale = "none",
     .run_option = "single",
     .shard = "records",
     .resume = "auto",
@@ -143,6 +148,27 @@ static size_t add_how_rows(struct option *t, size_t at, struct command *c)
     return add_rows(t, at, rows, sizeof rows / sizeof *rows);
 }
 
+/* Adds what changes the learning rate from step to step. */
+static size_t add_schedule_rows(struct option *t, size_t at, struct command *c)
+{
+    struct schedule *s = &c->o.optimizer.schedule;
+    const struct option rows[] = {
+        { OPTION_CHOICE, .name = "scale-learning-rate", .value = &c->scale, .argument = "HOW", .choices = "linear|none",
+          .help = "Multiply the learning rate by the number of workers whose gradients are averaged (linear), or use "
+                  "it as it is (none, the default)." },
+        { OPTION_INT, .name = "warmup", .value = &s->warmup, .argument = "STEPS", .minimum = 0, .maximum = 1e12,
+          .help = "Let the learning rate rise linearly over the first STEPS steps: from one worker's rate with "
+                  "--scale-learning-rate linear, else from 1/(STEPS + 1) of the rate. Default: 0." },
+        { OPTION_TEXT, .name = "decay-at", .value = &c->decay_at, .argument = "STEP[,STEP...]",
+          .help = "Multiply the learning rate by --decay-factor at each of these steps, instead of the model's "
+                  "schedule." },
+        { OPTION_DOUBLE, .name = "decay-factor", .value = &s->decay_factor, .argument = "X", .minimum = 1e-6,
+          .maximum = 1, .help = "Multiply the learning rate by X at each step of --decay-at. Default: 0.1." },
+    };
+
+    return add_rows(t, at, rows, sizeof rows / sizeof *rows);
+}
+
 /* Adds checkpoints, curves, and how ranks communicate. */
 static size_t add_saving_rows(struct option *t, size_t at, struct command *c)
 {
@@ -186,7 +212,9 @@ static size_t add_saving_rows(struct option *t, size_t at, struct command *c)
 
 static size_t fill_table(struct option *t, struct command *c)
 {
-    return add_saving_rows(t, add_how_rows(t, add_own_rows(t, add_what_rows(t, 0, c), c), c), c);
+    const size_t own = add_own_rows(t, add_what_rows(t, 0, c), c);
+
+    return add_saving_rows(t, add_schedule_rows(t, add_how_rows(t, own, c), c), c);
 }
 
 static int index_of(const char *word, const char *const *names, size_t count)
@@ -239,13 +267,29 @@ static int resume_of(const char *text, struct train_options *o, struct error *e)
     return OK;
 }
 
+static int schedule_of(const struct command *c, const struct options *given, struct train_options *o, struct error *e)
+{
+    o->optimizer.schedule.recipe = o->recipe->schedule;
+    o->scale_learning_rate = !strcmp(c->scale, "linear");
+    if (o->scale_learning_rate && !o->strategy.synchronous)
+        return error_set(e, ERR_ARG,
+                         "--scale-learning-rate linear: with --async each update is of one worker's gradients, and "
+                         "nothing is averaged; keep the learning rate, or lower it");
+    if (!c->decay_at && options_given(given, "decay-factor"))
+        return error_set(e, ERR_ARG, "--decay-factor needs --decay-at");
+    if (c->decay_at && schedule_parse_decays(&o->optimizer.schedule, c->decay_at, e) < 0) {
+        error_prefix(e, "--decay-at");
+        return ERR_ARG;
+    }
+    return OK;
+}
+
 static void optimizer_of(const struct command *c, const struct options *given, struct train_options *o)
 {
     const struct recipe *r = o->recipe;
     const char *name = c->optimizer ? c->optimizer : r->optimizer;
 
     o->optimizer.kind = (enum optimizer_kind)index_of(name, optimizer_kind_names, OPTIMIZER_KINDS);
-    o->optimizer.schedule = r->schedule;
     o->optimizer.learning_rate = c->learning_rate > 0 ? c->learning_rate : r->learning_rate;
     o->optimizer.momentum = options_given(given, "momentum") ? c->momentum : r->momentum > 0 ? r->momentum : 0.9;
     o->optimizer.moving_average = r->moving_average;
@@ -301,6 +345,8 @@ static int translate(const struct command *c, const struct options *given, struc
     o->seed = (uint64_t)c->seed;
     o->seed_given = options_given(given, "seed");
     optimizer_of(c, given, o);
+    if (schedule_of(c, given, o, e) < 0)
+        return ERR_ARG;
     return resume_of(c->resume, o, e);
 }
 
@@ -369,8 +415,12 @@ uint64_t train_options_fingerprint(const struct train_options *o)
                          (double)o->shard,
                          (double)o->augment,
                          (double)o->micro_shards };
+    const struct schedule *s = &o->optimizer.schedule;
+    double schedule[] = { (double)o->scale_learning_rate, (double)s->warmup, s->decay_factor };
     uint64_t h = exchange_hash(o->model->name, strlen(o->model->name), EXCHANGE_HASH_SEED);
 
     h = exchange_hash(o->data, strlen(o->data), h);
+    h = exchange_hash(schedule, sizeof schedule, h);
+    h = exchange_hash(s->decay_at, (size_t)s->decays * sizeof *s->decay_at, h);
     return exchange_hash(numbers, sizeof numbers, h);
 }

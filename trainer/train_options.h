@@ -24,6 +24,7 @@ struct train_options {
     const char *checkpoint_directory, *log_directory; /* NULL: none */
     struct strategy_options strategy; /* kind, its own options, and what follows from them; the run sets the rest */
     struct optimizer_options optimizer;
+    int scale_learning_rate; /* 1: the run sets optimizer.schedule.workers, once the number is known */
     enum shard_kind shard;
     int augment, quiet, json, take_over;
     int batch_size;

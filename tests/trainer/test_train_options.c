@@ -46,6 +46,27 @@ static void test_defaults(void **state)
     assert_int_equal(o->keep, 5);
     assert_int_equal(o->resume, RESUME_AUTO);
     assert_int_equal(o->augment, 1);
+    assert_int_equal(o->scale_learning_rate, 0);
+    assert_ptr_equal(o->optimizer.schedule.recipe, o->recipe->schedule);
+    assert_int_equal(o->optimizer.schedule.decays, 0);
+    assert_int_equal(o->optimizer.schedule.warmup, 0);
+}
+
+static void test_schedule(void **state)
+{
+    const char *const words[] = { GIVEN, "--scale-learning-rate=linear", "--warmup=5", "--decay-at=7,9", NULL };
+    const char *const factor[] = { GIVEN, "--decay-at=7", "--decay-factor=0.5", NULL };
+    struct parsed p;
+
+    (void)state;
+    assert_int_equal(parse(words, &p, NULL), OPTIONS_RUN);
+    assert_int_equal(p.o.scale_learning_rate, 1);
+    assert_int_equal(p.o.optimizer.schedule.warmup, 5);
+    assert_int_equal(p.o.optimizer.schedule.decays, 2);
+    assert_int_equal(p.o.optimizer.schedule.decay_at[1], 9);
+    assert_true(p.o.optimizer.schedule.decay_factor == 0.1);
+    assert_int_equal(parse(factor, &p, NULL), OPTIONS_RUN);
+    assert_true(p.o.optimizer.schedule.decay_factor == 0.5);
 }
 
 static void test_given(void **state)
@@ -100,6 +121,9 @@ static void test_refused(void **state)
         { { GIVEN, "--batch-size", "0" }, "batch-size" },
         { { GIVEN, "--max-step", "5" }, "max-steps" },
         { { GIVEN, "ckpt" }, "'ckpt'" },
+        { { GIVEN, "--decay-at", "9,5" }, "--decay-at: the steps of '9,5' do not rise" },
+        { { GIVEN, "--decay-factor", "0.5" }, "--decay-factor needs --decay-at" },
+        { { GIVEN, "--run-option", "ps", "--async", "--scale-learning-rate", "linear" }, "nothing is averaged" },
     };
 
     (void)state;
@@ -115,15 +139,21 @@ static void test_refused(void **state)
 
 static void test_fingerprint(void **state)
 {
-    const char *const one[] = { GIVEN, NULL }, *const other[] = { GIVEN, "--learning-rate", "0.2", NULL };
+    const char *const one[] = { GIVEN, NULL };
+    const char *const others[][WORDS] = { { GIVEN, "--learning-rate", "0.2" },
+                                          { GIVEN, "--scale-learning-rate", "linear" },
+                                          { GIVEN, "--warmup", "1" },
+                                          { GIVEN, "--decay-at", "7" } };
     const char *const same[] = { GIVEN, "--quiet", "--log-every", "3", NULL };
     struct parsed a, b, c;
 
     (void)state;
     parse(one, &a, NULL);
-    parse(other, &b, NULL);
     parse(same, &c, NULL);
-    assert_true(train_options_fingerprint(&a.o) != train_options_fingerprint(&b.o));
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+        assert_int_equal(parse(others[i], &b, NULL), OPTIONS_RUN);
+        assert_true(train_options_fingerprint(&a.o) != train_options_fingerprint(&b.o));
+    }
     assert_true(train_options_fingerprint(&a.o) == train_options_fingerprint(&c.o));
 }
 
@@ -158,9 +188,9 @@ static void test_own_options(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(test_defaults), cmocka_unit_test(test_given),
-                                        cmocka_unit_test(test_refused), cmocka_unit_test(test_fingerprint),
-                                        cmocka_unit_test(test_own_options) };
+    const struct CMUnitTest tests[] = { cmocka_unit_test(test_defaults),    cmocka_unit_test(test_given),
+                                        cmocka_unit_test(test_schedule),    cmocka_unit_test(test_refused),
+                                        cmocka_unit_test(test_fingerprint), cmocka_unit_test(test_own_options) };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,28 @@
+"""How training goes is the same wherever it is computed: learning rates that change, clipped gradients, shares of the data."""
+import json
+import subprocess
+
+import pytest
+
+import ranks
+
+LENET = ["--model", "lenet", "--data", "fashion-mnist", "--batch-size", 8, "--json", "--quiet"]
+
+
+def points(directory, tag):
+    run = subprocess.run([ranks.BUILD / "bin" / "eventlog", "export", "--format=jsonl", "--tag", tag, directory],
+                         capture_output=True, text=True, check=True)
+    return [json.loads(line)["value"] for line in run.stdout.splitlines()]
+
+
+def test_schedule_is_of_the_global_step(tmp_path):
+    """3 workers by messages, and with 2 servers, stopped at step 5 and resumed: one curve of rates, one result."""
+    options = [*LENET, "--scale-learning-rate", "linear", "--warmup", 4, "--decay-at", "6,8", "--log-every", 1]
+    for key, count, how, stops in (("mpi", 3, ["mpi"], [9]), ("ps", 5, ["ps", "--servers", 2], [5, 9])):
+        for stop in stops:
+            ranks.train(count, *options, "--run-option", *how, "--max-steps", stop, "--checkpoint-dir", tmp_path / key,
+                        "--log-dir", tmp_path / key / "log")
+        want = [0.05, 0.075, 0.1, 0.125, 0.15, 0.15, 0.015, 0.015, 0.0015]
+        assert points(tmp_path / key / "log", "learning_rate") == pytest.approx(want, rel=1e-6)
+    assert ranks.variables(tmp_path / "mpi/model.ckpt-9") == ranks.variables(tmp_path / "ps/model.ckpt-9")
+    assert json.loads((tmp_path / "ps/training.json").read_text())["learning_rate"] == pytest.approx(0.15)
