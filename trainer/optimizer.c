@@ -1,5 +1,8 @@
 #include "trainer/optimizer.h"
 
+#include "trainer/update/gradient_norm.h"
+
+#include <assert.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,6 +29,8 @@ struct optimizer {
     real *memory; /* slot 1, slot 2, averages, biased; those that exist */
     real *slot1, *slot2, *averages, *biased;
     double statistics_decay;
+    double norm;      /* of the last gradient that was measured */
+    int64_t measured; /* its step; -1: none */
 };
 
 static int compare_segments(const void *a, const void *b)
@@ -72,6 +77,7 @@ int optimizer_new(struct optimizer **out, struct network *n, const struct optimi
     o->parameters = p;
     o->statistics = s;
     o->statistics_decay = network_model(n)->statistics_decay;
+    o->measured = -1;
     if (make_segments(o, e) < 0) {
         optimizer_free(o);
         return ERR_NOMEM;
@@ -177,16 +183,65 @@ static struct optimizer_state own_state(const struct optimizer *o, const struct 
     return s->statistic ? state_at(&statistics, i - o->parameters) : state_at(&weights, i);
 }
 
+/* What does not depend on the variable. */
+static struct optimizer_step step_of(const struct optimizer *o, int64_t step, real weight)
+{
+    return (struct optimizer_step){ .scale = weight > 0 ? (real)(1.0 / (double)weight) : 0,
+                                    .clip = 1,
+                                    .rate = optimizer_rate(o, step),
+                                    .momentum = o->options.momentum,
+                                    .updates = (double)(step + 1) + (double)o->counters.adam_ahead };
+}
+
+/* The squares of the gradient of one variable's weights. */
+static double squares_of(const struct optimizer *o, const struct segment *s, struct optimizer_step rule,
+                         const real *sum)
+{
+    const real *w = network_parameters(o->network);
+    real gradient[GRADIENT_NORM_BLOCK];
+    struct gradient_norm norm = { 0 };
+
+    rule.decay = s->decay;
+    for (size_t from = s->from; from < s->to; from += GRADIENT_NORM_BLOCK) {
+        const size_t count = s->to - from < GRADIENT_NORM_BLOCK ? s->to - from : GRADIENT_NORM_BLOCK;
+
+        for (size_t i = 0; i < count; i++)
+            gradient[i] = optimizer_gradient(&rule, sum[from + i], w[from + i]);
+        gradient_norm_add(&norm, gradient, count);
+    }
+    return gradient_norm_squares(&norm);
+}
+
+void optimizer_measure(struct optimizer *o, int64_t step, const real *sum)
+{
+    const struct optimizer_step rule = step_of(o, step, sum[o->parameters + o->statistics]);
+    double squares = 0;
+
+    if (!(o->options.clip_norm > 0))
+        return;
+    for (size_t i = 0; i < o->segment_count; i++)
+        if (!o->segments[i].statistic)
+            squares += squares_of(o, &o->segments[i], rule, sum);
+    o->norm = sqrt(squares);
+    o->measured = step;
+}
+
+double optimizer_gradient_norm(const struct optimizer *o)
+{
+    return o->norm;
+}
+
 /* state NULL: the optimizer's own. */
 static void update_range(const struct optimizer *o, int64_t step, const real *sum, real weight, size_t from, size_t to,
                          const struct optimizer_state *state)
 {
     const double after = (double)(step + 1);
-    struct optimizer_step rule = { .scale = weight > 0 ? (real)(1.0 / (double)weight) : 0,
-                                   .rate = optimizer_rate(o, step),
-                                   .momentum = o->options.momentum,
-                                   .updates = after + (double)o->counters.adam_ahead };
+    struct optimizer_step rule = step_of(o, step, weight);
 
+    if (o->options.clip_norm > 0) {
+        assert(o->measured == step);
+        rule.clip = (real)gradient_norm_factor(o->norm, o->options.clip_norm);
+    }
     for (size_t i = 0; i < o->segment_count; i++) {
         const struct segment *s = &o->segments[i];
         const size_t a = s->from > from ? s->from : from, b = s->to < to ? s->to : to;

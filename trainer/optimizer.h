@@ -30,6 +30,7 @@ struct optimizer_options {
     double learning_rate;     /* the base rate, of one worker */
     struct schedule schedule; /* zeroed: always the base rate */
     double momentum;          /* OPTIMIZER_MOMENTUM: usually 0.9 */
+    double clip_norm;         /* the largest norm of an update's gradient; 0: any. See optimizer_measure() */
     double moving_average;    /* decay of the moving averages of the variables; 0: no averages */
 };
 
@@ -44,6 +45,16 @@ void optimizer_free(struct optimizer *o); /* NULL is fine */
  * global step `step` with these weights; the biased statistics become those of an uninterrupted run (m (1 -
  * d^step)). */
 void optimizer_reset(struct optimizer *o, int64_t step);
+
+/*
+ * With clip_norm: call it before the first optimizer_apply() of update `step`, with the whole sum. The gradients of
+ * this update (means over the samples, with weight decay's part) are then multiplied by clip_norm / max(clip_norm, n),
+ * n being the norm of all of them together: TensorFlow's clip_by_global_norm of the gradients of the whole loss. A
+ * server, which has only a part of the gradient, cannot do this. Without clip_norm: does nothing.
+ */
+void optimizer_measure(struct optimizer *o, int64_t step, const real *sum);
+/* The norm that it measured last, before clipping; 0: it never did. */
+double optimizer_gradient_norm(const struct optimizer *o);
 
 /*
  * Makes update number `step` (the number of updates before it) of the elements [from, to) of the exchange vector. sum:

@@ -82,6 +82,8 @@ void progress_point(struct progress *p, const struct tally *tally, double decay,
     scalar(p, "learning_rate", step, rate);
     scalar(p, "global_step/sec", step, speed);
     scalar(p, "images/sec", step, speed * (double)p->images_step);
+    if (report->gradient_norm > 0)
+        scalar(p, "gradient_norm", step, report->gradient_norm);
     if (report->staleness_max > 0)
         scalar(p, "staleness", step, report->staleness_mean);
     if (step / (10 * p->log_every) != p->rated / (10 * p->log_every)) {

@@ -16,7 +16,7 @@ static const char examples[] =
     "  mpirun -n 4 trainer --run-option mpi --model resnet32 --data cifar10 --data-dir data --batch-size 32 "
     "--checkpoint-dir ckpt --save-checkpoint-steps 100 --log-dir logs/mpi/train --max-steps 3500\n";
 
-enum { OWN_ROWS = STRATEGY_KINDS * STRATEGY_ROWS, COMMON_ROWS = 36 };
+enum { OWN_ROWS = STRATEGY_KINDS * STRATEGY_ROWS, COMMON_ROWS = 37 };
 
 /* as given; initially the defaults below */
 struct command {
@@ -148,10 +148,11 @@ static size_t add_how_rows(struct option *t, size_t at, struct command *c)
     return add_rows(t, at, rows, sizeof rows / sizeof *rows);
 }
 
-/* Adds what changes the learning rate from step to step. */
+/* Adds what changes learning rates and gradients from step to step. */
 static size_t add_schedule_rows(struct option *t, size_t at, struct command *c)
 {
-    struct schedule *s = &c->o.optimizer.schedule;
+    struct optimizer_options *o = &c->o.optimizer;
+    struct schedule *s = &o->schedule;
     const struct option rows[] = {
         { OPTION_CHOICE, .name = "scale-learning-rate", .value = &c->scale, .argument = "HOW", .choices = "linear|none",
           .help = "Multiply the learning rate by the number of workers whose gradients are averaged (linear), or use "
@@ -164,6 +165,10 @@ static size_t add_schedule_rows(struct option *t, size_t at, struct command *c)
                   "schedule." },
         { OPTION_DOUBLE, .name = "decay-factor", .value = &s->decay_factor, .argument = "X", .minimum = 1e-6,
           .maximum = 1, .help = "Multiply the learning rate by X at each step of --decay-at. Default: 0.1." },
+        { OPTION_DOUBLE, .name = "clip-norm", .value = &o->clip_norm, .argument = "X", .minimum = 1e-12,
+          .maximum = 1e12,
+          .help = "Scale an update's gradient down to norm X if its norm, over all variables together, is larger. Not "
+                  "with --run-option ps. Default: leave it as it is." },
     };
 
     return add_rows(t, at, rows, sizeof rows / sizeof *rows);
@@ -275,6 +280,11 @@ static int schedule_of(const struct command *c, const struct options *given, str
         return error_set(e, ERR_ARG,
                          "--scale-learning-rate linear: with --async each update is of one worker's gradients, and "
                          "nothing is averaged; keep the learning rate, or lower it");
+    if (o->optimizer.clip_norm > 0 && !o->strategy.kind->clips)
+        return error_set(e, ERR_ARG,
+                         "--clip-norm needs every gradient in one place: --run-option single and mpi have them, but %s "
+                         "does not",
+                         o->strategy.kind->name);
     if (!c->decay_at && options_given(given, "decay-factor"))
         return error_set(e, ERR_ARG, "--decay-factor needs --decay-at");
     if (c->decay_at && schedule_parse_decays(&o->optimizer.schedule, c->decay_at, e) < 0) {
@@ -416,7 +426,7 @@ uint64_t train_options_fingerprint(const struct train_options *o)
                          (double)o->augment,
                          (double)o->micro_shards };
     const struct schedule *s = &o->optimizer.schedule;
-    double schedule[] = { (double)o->scale_learning_rate, (double)s->warmup, s->decay_factor };
+    double schedule[] = { (double)o->scale_learning_rate, (double)s->warmup, s->decay_factor, o->optimizer.clip_norm };
     uint64_t h = exchange_hash(o->model->name, strlen(o->model->name), EXCHANGE_HASH_SEED);
 
     h = exchange_hash(o->data, strlen(o->data), h);

@@ -26,3 +26,17 @@ def test_schedule_is_of_the_global_step(tmp_path):
         assert points(tmp_path / key / "log", "learning_rate") == pytest.approx(want, rel=1e-6)
     assert ranks.variables(tmp_path / "mpi/model.ckpt-9") == ranks.variables(tmp_path / "ps/model.ckpt-9")
     assert json.loads((tmp_path / "ps/training.json").read_text())["learning_rate"] == pytest.approx(0.15)
+
+
+def test_clipping(tmp_path):
+    """The norm is of the workers' mean, wherever it was added; it is written beside the loss."""
+    options = [*LENET, "--clip-norm", 0.5, "--max-steps", 6, "--log-every", 1]
+    for key, how in (("shared", ["--transport", "shared"]), ("messages", ["--transport", "mpi"])):
+        ranks.train(3, *options, "--run-option", "mpi", *how, "--checkpoint-dir", tmp_path / key, "--log-dir",
+                    tmp_path / key / "log")
+    norms = points(tmp_path / "shared/log", "gradient_norm")
+    assert len(norms) == 6 and all(0.5 < norm < 10 for norm in norms)
+    assert norms == points(tmp_path / "messages/log", "gradient_norm")
+    assert ranks.variables(tmp_path / "shared/model.ckpt-6") == ranks.variables(tmp_path / "messages/model.ckpt-6")
+    _, said = ranks.train(0, *LENET, "--run-option", "ps", "--clip-norm", 1, status=2)
+    assert "--clip-norm needs every gradient in one place" in said

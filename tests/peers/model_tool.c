@@ -6,9 +6,10 @@
  *   model_tool train MODEL PREFIX IMAGES LABELS SAMPLE OUT     one training pass; samples are numbered from SAMPLE;
  *                                                              OUT: the exchange vector; prints cross entropy, correct
  *                                                              answers and weight decay's loss
- *   model_tool optimize MODEL PREFIX KIND RATE MOMENTUM AVERAGE SAMPLES SUMS OUT
+ *   model_tool optimize MODEL PREFIX KIND RATE MOMENTUM AVERAGE CLIP SAMPLES SUMS OUT
  *                                                              updates 0, 1, ... by the exchange vectors in SUMS, each
- *                                                              added over SAMPLES; OUT: all arrays of the optimizer
+ *                                                              added over SAMPLES, gradients clipped to norm CLIP (0:
+ *                                                              not); OUT: all arrays of the optimizer
  *   model_tool transform NAME DATA DIRECTORY FIRST COUNT OUT   test images FIRST, FIRST + 1, ... as a model is fed them
  */
 #include "base/file.h"
@@ -168,7 +169,8 @@ static int optimize(char **argv, struct error *e)
                                          .learning_rate = atof(argv[3]),
                                          .schedule = { .recipe = recipe_find(argv[0])->schedule },
                                          .momentum = atof(argv[4]),
-                                         .moving_average = atof(argv[5]) };
+                                         .moving_average = atof(argv[5]),
+                                         .clip_norm = atof(argv[6]) };
     struct buffer sums = BUFFER_EMPTY, arrays = BUFFER_EMPTY;
     struct optimizer *o = NULL;
     struct network *n = NULL;
@@ -176,11 +178,10 @@ static int optimize(char **argv, struct error *e)
     size_t width;
     int rc;
 
-    if (!strcmp(argv[2], "momentum"))
-        options.kind = OPTIMIZER_MOMENTUM;
-    else if (!strcmp(argv[2], "adam"))
-        options.kind = OPTIMIZER_ADAM;
-    if ((rc = file_read(argv[7], FILE_LIMIT, &sums, e)) < 0 || (rc = load(&n, argv[0], argv[1], 0, e)) < 0 ||
+    for (int kind = 0; kind < OPTIMIZER_KINDS; kind++)
+        if (!strcmp(argv[2], optimizer_kind_names[kind]))
+            options.kind = (enum optimizer_kind)kind;
+    if ((rc = file_read(argv[8], FILE_LIMIT, &sums, e)) < 0 || (rc = load(&n, argv[0], argv[1], 0, e)) < 0 ||
         (rc = optimizer_new(&o, n, &options, e)) < 0)
         goto done;
     width = network_exchange_count(n) - 1;
@@ -188,9 +189,10 @@ static int optimize(char **argv, struct error *e)
         rc = error_memory(e, NULL, "left");
         goto done;
     }
-    sum[width] = (real)atoll(argv[6]);
+    sum[width] = (real)atoll(argv[7]);
     for (size_t step = 0; (step + 1) * width * sizeof(real) <= sums.length; step++) {
         memcpy(sum, sums.data + step * width * sizeof *sum, width * sizeof *sum);
+        optimizer_measure(o, (int64_t)step, sum);
         optimizer_apply(o, (int64_t)step, sum, 0, width);
     }
     for (int kind = 0; kind < ARRAY_KINDS; kind++) {
@@ -199,7 +201,7 @@ static int optimize(char **argv, struct error *e)
         printf("%zu\n", a.count);
         buffer_append(&arrays, a.values, a.count * sizeof(real));
     }
-    rc = buffer_ok(&arrays) ? put_file(argv[8], arrays.data, arrays.length, e) : error_memory(e, NULL, "left");
+    rc = buffer_ok(&arrays) ? put_file(argv[9], arrays.data, arrays.length, e) : error_memory(e, NULL, "left");
 done:
     free(sum);
     optimizer_free(o);
@@ -244,7 +246,7 @@ int main(int argc, char **argv)
         int (*run)(char **argv, struct error *e);
     } commands[] = {
         { "variables", 1, print_variables }, { "infer", 4, infer },         { "train", 6, train },
-        { "optimize", 9, optimize },         { "transform", 6, transform },
+        { "optimize", 10, optimize },        { "transform", 6, transform },
     };
     struct error e = { 0 };
 

@@ -182,8 +182,8 @@ OPTIMIZERS = {
 STEPS, SAMPLES = 6, 24
 
 
-@pytest.mark.parametrize("kind", OPTIMIZERS)
-def test_optimizer(peer, kind, tmp_path):
+@pytest.mark.parametrize("kind, clip", [*((kind, 0) for kind in OPTIMIZERS), ("momentum", 1.5)])
+def test_optimizer(peer, kind, clip, tmp_path):
     """Six updates by random sums: weights, slots, moving averages of variables, zero-debiased moving statistics."""
     from tensorflow.python.training import moving_averages
 
@@ -192,7 +192,7 @@ def test_optimizer(peer, kind, tmp_path):
     random = numpy.random.default_rng(3)
     sums = random.normal(size=(STEPS, model.parameters + model.statistics)).astype("float32")
     sums.tofile(tmp_path / "sums")
-    counts = list(map(int, tool("optimize", model.name, peer.prefix, kind, 0.1, 0.9, average, SAMPLES,
+    counts = list(map(int, tool("optimize", model.name, peer.prefix, kind, 0.1, 0.9, average, clip, SAMPLES,
                                 tmp_path / "sums", tmp_path / "out").split()))
     arrays = numpy.split(numpy.fromfile(tmp_path / "out", "float32"), numpy.cumsum(counts)[:-1])
     assert counts[0] == model.parameters and counts[1] == model.statistics
@@ -205,9 +205,10 @@ def test_optimizer(peer, kind, tmp_path):
         feeds = {name: v1.placeholder(tf.float32, variables[name].shape) for name in names}
         step = v1.train.get_or_create_global_step()
         optimizer = OPTIMIZERS[kind]()
-        update = optimizer.apply_gradients(
-            [(feeds[name] / SAMPLES + model.decay(name) * variable, variable) for name, variable in variables.items()],
-            step)
+        gradients = [feeds[name] / SAMPLES + model.decay(name) * variable for name, variable in variables.items()]
+        if clip:
+            gradients, _ = tf.clip_by_global_norm(gradients, clip)
+        update = optimizer.apply_gradients(zip(gradients, variables.values()), step)
         shadows = v1.train.ExponentialMovingAverage(average or 0.5, num_updates=step)
         with v1.control_dependencies([update]):
             update = shadows.apply(list(variables.values()))

@@ -19,10 +19,10 @@ static struct network *network_of(const char *model)
     return n;
 }
 
-static struct optimizer *optimizer_of(struct network *n, enum optimizer_kind kind, double average)
+static struct optimizer *optimizer_of(struct network *n, enum optimizer_kind kind, double average, double clip)
 {
     const struct optimizer_options options = {
-        .kind = kind, .learning_rate = 0.05, .momentum = 0.9, .moving_average = average
+        .kind = kind, .learning_rate = 0.05, .momentum = 0.9, .moving_average = average, .clip_norm = clip
     };
     struct optimizer *o;
 
@@ -48,7 +48,7 @@ struct reference {
 };
 
 static void reference_step(struct reference *x, const struct optimizer *o, const struct variable *v, double sum,
-                           int64_t t)
+                           double clip, int64_t t)
 {
     const struct optimizer_options *options = optimizer_options_of(o);
     double rate = optimizer_rate(o, t), decay = network_model(optimizer_network(o))->statistics_decay, g, d;
@@ -61,7 +61,7 @@ static void reference_step(struct reference *x, const struct optimizer *o, const
             x->w -= (1 - decay) * (x->w - sum / SAMPLES);
         return;
     }
-    g = sum / SAMPLES + v->decay * x->w;
+    g = clip * (sum / SAMPLES + v->decay * x->w);
     if (options->kind == OPTIMIZER_SGD) {
         x->w -= rate * g;
     } else if (options->kind == OPTIMIZER_MOMENTUM) {
@@ -83,10 +83,30 @@ static void assert_near(double got, double want, const char *name, size_t i)
         fail_msg("%s[%zu] is %.9g, and %.9g in double", name, i, got, want);
 }
 
-static void check_against_double(const char *model, enum optimizer_kind kind, double average)
+/* By what gradients are clipped, according to the weights in double; and that the optimizer's norm is this one. */
+static double reference_clip(const struct reference *x, struct optimizer *o, const real *sum, int64_t t)
+{
+    struct network *n = optimizer_network(o);
+    const double limit = optimizer_options_of(o)->clip_norm;
+    double squares = 0;
+    size_t count;
+    const struct variable *v = network_variables(n, &count);
+
+    optimizer_measure(o, t, sum);
+    if (!(limit > 0))
+        return 1;
+    for (size_t k = 0; k < count; k++)
+        for (size_t i = v[k].offset; v[k].kind == VARIABLE_WEIGHT && i < v[k].offset + v[k].count; i++)
+            squares += pow((double)sum[i] / SAMPLES + v[k].decay * x[i].w, 2);
+    if (!(fabs(optimizer_gradient_norm(o) / sqrt(squares) - 1) < 1e-6))
+        fail_msg("the norm is %.9g, and %.9g in double", optimizer_gradient_norm(o), sqrt(squares));
+    return limit / fmax(limit, sqrt(squares));
+}
+
+static void check_against_double(const char *model, enum optimizer_kind kind, double average, double clip_norm)
 {
     struct network *n = network_of(model);
-    struct optimizer *o = optimizer_of(n, kind, average);
+    struct optimizer *o = optimizer_of(n, kind, average, clip_norm);
     size_t total = network_exchange_count(n), parameters = network_parameter_count(n), count;
     const struct variable *v = network_variables(n, &count);
     struct reference *x = calloc(total, sizeof *x);
@@ -97,13 +117,17 @@ static void check_against_double(const char *model, enum optimizer_kind kind, do
         x[i].average = x[i].w;
     }
     for (int64_t t = 0; t < STEPS; t++) {
+        double clip;
+
         fill_sum(sum, total, parameters, t);
+        clip = reference_clip(x, o, sum, t);
+        assert_true(clip_norm == 0 || (clip_norm < 5) == (clip < 0.9));
         optimizer_apply(o, t, sum, 0, total);
         for (size_t k = 0; k < count; k++) {
             const size_t from = network_exchange_place(n, &v[k]);
 
             for (size_t i = from; i < from + v[k].count; i++)
-                reference_step(&x[i], o, &v[k], sum[i], t);
+                reference_step(&x[i], o, &v[k], sum[i], clip, t);
         }
     }
     for (size_t k = 0; k < count; k++) {
@@ -129,11 +153,45 @@ static void check_against_double(const char *model, enum optimizer_kind kind, do
 static void test_formulas(void **state)
 {
     (void)state;
-    check_against_double("lenet", OPTIMIZER_SGD, 0);
-    check_against_double("lenet", OPTIMIZER_MOMENTUM, 0);
-    check_against_double("lenet", OPTIMIZER_ADAM, 0.9999);
-    check_against_double("cifar10_cnn", OPTIMIZER_SGD, 0.9999);
-    check_against_double("resnet32", OPTIMIZER_MOMENTUM, 0);
+    check_against_double("lenet", OPTIMIZER_SGD, 0, 0);
+    check_against_double("lenet", OPTIMIZER_MOMENTUM, 0, 0);
+    check_against_double("lenet", OPTIMIZER_ADAM, 0.9999, 0);
+    check_against_double("cifar10_cnn", OPTIMIZER_SGD, 0.9999, 0);
+    check_against_double("resnet32", OPTIMIZER_MOMENTUM, 0, 0);
+}
+
+/* Random gradients have norms of 6 (lenet) and 28 (resnet32, cifar10_cnn: 43). */
+static void test_clipped(void **state)
+{
+    (void)state;
+    check_against_double("lenet", OPTIMIZER_SGD, 0, 0.5);
+    check_against_double("lenet", OPTIMIZER_MOMENTUM, 0.9999, 1000);
+    check_against_double("cifar10_cnn", OPTIMIZER_SGD, 0, 3);
+    check_against_double("resnet32", OPTIMIZER_MOMENTUM, 0, 2);
+}
+
+/* A gradient within the limit is left alone, to the bit. */
+static void test_not_clipped(void **state)
+{
+    struct network *a = network_of("lenet"), *b = network_of("lenet");
+    struct optimizer *x = optimizer_of(a, OPTIMIZER_MOMENTUM, 0, 1000), *y = optimizer_of(b, OPTIMIZER_MOMENTUM, 0, 0);
+    const size_t total = network_exchange_count(a), parameters = network_parameter_count(a);
+    real *sum = calloc(total, sizeof *sum);
+
+    (void)state;
+    for (int64_t t = 0; t < 3; t++) {
+        fill_sum(sum, total, parameters, t);
+        optimizer_measure(x, t, sum);
+        optimizer_apply(x, t, sum, 0, total);
+        optimizer_apply(y, t, sum, 0, total);
+    }
+    assert_true(optimizer_gradient_norm(x) > 1 && optimizer_gradient_norm(y) == 0);
+    assert_memory_equal(network_parameters(a), network_parameters(b), parameters * sizeof(real));
+    free(sum);
+    optimizer_free(x);
+    optimizer_free(y);
+    network_free(a);
+    network_free(b);
 }
 
 static void test_parts_are_the_whole(void **state)
@@ -144,12 +202,15 @@ static void test_parts_are_the_whole(void **state)
     for (size_t m = 0; m < 2; m++)
         for (size_t piece = 97; piece < 200000; piece = piece * 37 + 5) {
             struct network *a = network_of(models[m]), *b = network_of(models[m]);
-            struct optimizer *x = optimizer_of(a, OPTIMIZER_ADAM, 0.99), *y = optimizer_of(b, OPTIMIZER_ADAM, 0.99);
+            struct optimizer *x = optimizer_of(a, OPTIMIZER_ADAM, 0.99, 0.1),
+                             *y = optimizer_of(b, OPTIMIZER_ADAM, 0.99, 0.1);
             size_t total = network_exchange_count(a);
             real *sum = calloc(total, sizeof *sum);
 
             for (int64_t t = 0; t < 3; t++) {
                 fill_sum(sum, total, network_parameter_count(a), t);
+                optimizer_measure(x, t, sum);
+                optimizer_measure(y, t, sum);
                 optimizer_apply(x, t, sum, 0, total);
                 for (size_t from = 0; from < total; from += piece)
                     optimizer_apply(y, t, sum, from, from + piece < total ? from + piece : total);
@@ -174,7 +235,7 @@ static void test_parts_are_the_whole(void **state)
 static void test_first_statistics(void **state)
 {
     struct network *n = network_of("resnet32");
-    struct optimizer *o = optimizer_of(n, OPTIMIZER_MOMENTUM, 0);
+    struct optimizer *o = optimizer_of(n, OPTIMIZER_MOMENTUM, 0, 0);
     size_t p = network_parameter_count(n), total = network_exchange_count(n);
     real *sum = calloc(total, sizeof *sum);
 
@@ -193,7 +254,7 @@ static void test_first_statistics(void **state)
 static void test_no_weight(void **state)
 {
     struct network *n = network_of("resnet32");
-    struct optimizer *o = optimizer_of(n, OPTIMIZER_SGD, 0);
+    struct optimizer *o = optimizer_of(n, OPTIMIZER_SGD, 0, 0);
     size_t total = network_exchange_count(n), count;
     const struct variable *v = network_variables(n, &count);
     real *sum = calloc(total, sizeof *sum), *before = calloc(total, sizeof *before);
@@ -213,10 +274,9 @@ static void test_no_weight(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_formulas),
-        cmocka_unit_test(test_parts_are_the_whole),
-        cmocka_unit_test(test_first_statistics),
-        cmocka_unit_test(test_no_weight),
+        cmocka_unit_test(test_formulas),         cmocka_unit_test(test_clipped),
+        cmocka_unit_test(test_not_clipped),      cmocka_unit_test(test_parts_are_the_whole),
+        cmocka_unit_test(test_first_statistics), cmocka_unit_test(test_no_weight),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -24,6 +24,7 @@ struct scene {
     int change_at; /* worker 1 changes a weight before this step */
     size_t bucket_bytes;
     enum association association;
+    double clip_norm;
 };
 
 struct actor {
@@ -58,7 +59,7 @@ static void fill(real *vector, const struct network *n, int64_t step, int worker
 static void make_state(const struct scene *s, struct network **n, struct optimizer **o)
 {
     const struct optimizer_options options = {
-        .kind = s->optimizer, .learning_rate = 0.05, .momentum = 0.9, .moving_average = 0.99
+        .kind = s->optimizer, .learning_rate = 0.05, .momentum = 0.9, .moving_average = 0.99, .clip_norm = s->clip_norm
     };
 
     if (network_new(n, model_find(s->model), 0, NULL) < 0)
@@ -226,7 +227,9 @@ static void assert_state(const struct scene *s, int workers, int64_t steps, stru
             fill(vectors + (size_t)w * total, n, step, w);
         }
         exchange_sum(sum, rows, workers, s->association, 0, total);
+        optimizer_measure(o, step, sum);
         optimizer_apply(o, step, sum, 0, total);
+        assert_true(s->clip_norm == 0 || optimizer_gradient_norm(o) > s->clip_norm);
     }
     for (int k = 0; k < ARRAY_KINDS && !saved; k++) {
         const struct optimizer_array x = optimizer_array(o, (enum optimizer_array_kind)k);
@@ -299,6 +302,10 @@ static void test_same_bits(void **state)
         check_same_bits(&s);
         s.association = ASSOCIATION_TREE;
         check_same_bits(&s);
+        if (kind_of(s.strategy)->clips) {
+            s.clip_norm = 0.5;
+            check_same_bits(&s);
+        }
     }
 }
 

@@ -122,6 +122,8 @@ static void test_refused(void **state)
         { { GIVEN, "--max-step", "5" }, "max-steps" },
         { { GIVEN, "ckpt" }, "'ckpt'" },
         { { GIVEN, "--decay-at", "9,5" }, "--decay-at: the steps of '9,5' do not rise" },
+        { { GIVEN, "--run-option", "ps", "--clip-norm", "5" }, "--clip-norm needs every gradient in one place: " },
+        { { GIVEN, "--clip-norm", "0" }, "clip-norm" },
         { { GIVEN, "--decay-factor", "0.5" }, "--decay-factor needs --decay-at" },
         { { GIVEN, "--run-option", "ps", "--async", "--scale-learning-rate", "linear" }, "nothing is averaged" },
     };
@@ -143,7 +145,8 @@ static void test_fingerprint(void **state)
     const char *const others[][WORDS] = { { GIVEN, "--learning-rate", "0.2" },
                                           { GIVEN, "--scale-learning-rate", "linear" },
                                           { GIVEN, "--warmup", "1" },
-                                          { GIVEN, "--decay-at", "7" } };
+                                          { GIVEN, "--decay-at", "7" },
+                                          { GIVEN, "--clip-norm", "7" } };
     const char *const same[] = { GIVEN, "--quiet", "--log-every", "3", NULL };
     struct parsed a, b, c;
 

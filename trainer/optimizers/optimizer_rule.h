@@ -15,6 +15,7 @@
 struct optimizer_step {
     real scale;      /* multiplies sums: 1 / weight of the samples */
     float decay;     /* of the weights */
+    real clip;       /* multiplies gradients: 1, or less to limit their norm */
     double rate;     /* the learning rate */
     double momentum; /* as requested */
     double updates;  /* of the slots so far, this one included */
@@ -27,10 +28,10 @@ struct optimizer_rule {
     void (*update)(struct optimizer_step s, const real *sum, real *w, real *first, real *second, size_t count);
 };
 
-/* Sum to gradient: the weighted mean over the update's samples, and weight decay's part. */
+/* Sum to gradient: the weighted mean over the update's samples, and weight decay's part; both clipped. */
 static inline real optimizer_gradient(const struct optimizer_step *s, real sum, real weight)
 {
-    return sum * s->scale + (real)s->decay * weight;
+    return (sum * s->scale + (real)s->decay * weight) * s->clip;
 }
 
 /* The table: ROW(the end of its constant in enum optimizer_kind; its name, also in its file's name and in

@@ -68,6 +68,7 @@ static int allreduce_step_end(struct strategy *s, struct tally *tally, struct er
     *tally = tally_sum(a->parts, s->workers, s->global_step, s->options.max_steps);
     if (tally->flags & TALLY_LEFT)
         return OK;
+    optimizer_measure(s->optimizer, s->global_step, a->transport->result);
     optimizer_apply(s->optimizer, s->global_step, a->transport->result, 0, a->total);
     s->global_step = tally->global_step;
     return OK;
@@ -95,7 +96,9 @@ static void allreduce_report(const struct strategy *s, struct strategy_report *r
     const double own = (double)slices_count(a->total, a->bucket, s->workers, s->worker);
 
     /* Other ranks get this rank's whole vector except its own slices, and the sums of its own slices, once each. */
-    *r = (struct strategy_report){ .waited = a->transport->waited, .transport = a->transport->operations->name };
+    *r = (struct strategy_report){ .waited = a->transport->waited,
+                                   .transport = a->transport->operations->name,
+                                   .gradient_norm = optimizer_gradient_norm(s->optimizer) };
     r->bytes_step = sizeof(real) * ((double)a->total - own + own * (s->workers - 1)) +
                     sizeof(struct tally_part) * (double)(s->workers - 1);
 }
@@ -208,6 +211,7 @@ static void allreduce_describe(const struct strategy_options *o, int ranks, char
 const struct strategy_kind strategy_allreduce = {
     .name = "mpi",
     .help = "on ranks that all hold the weights and all-reduce the gradients",
+    .clips = 1,
     .options = allreduce_rows,
     .workers = allreduce_workers,
     .describe = allreduce_describe,

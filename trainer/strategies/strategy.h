@@ -51,6 +51,7 @@ struct strategy_report {
     double waited;         /* seconds that this rank waited for others */
     double staleness_mean; /* asynchronous: updates between a worker's pull and its push; else 0 */
     int64_t staleness_max;
+    double gradient_norm;  /* of the last update, with --clip-norm and before clipping; else 0 */
     const char *transport; /* "none", "shared memory", "messages"; static */
 };
 
@@ -94,6 +95,7 @@ struct strategy_kind {
     const char *name;      /* for --run-option, and in files */
     const char *help;      /* ends the sentence "Train ..." */
     const char *exclusive; /* its own flag that is refused with other strategies; NULL: none */
+    int clips;             /* 1: has the whole gradient in one place, and calls optimizer_measure(), for --clip-norm */
     /* Sets `own` to its defaults and `rows` (at most STRATEGY_ROWS) to the strategy's own options, whose values are in
      * `own`. Returns how many. NULL: none. */
     size_t (*options)(struct option *rows, void *own);
