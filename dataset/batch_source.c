@@ -63,7 +63,7 @@ static size_t record_at(struct batch_source *s, int64_t place)
     int64_t count = (int64_t)s->data->count, epoch = place / count;
 
     if (epoch != s->order_epoch) {
-        uint32_t worker = s->shard.kind == SHARD_FILES ? (uint32_t)s->shard.index : 0;
+        uint32_t worker = s->shard.kind == SHARD_RECORDS ? 0 : (uint32_t)s->shard.index;
 
         permutation_fill(s->order, s->data->count, s->seed, worker, epoch);
         s->order_epoch = epoch;
@@ -73,7 +73,7 @@ static size_t record_at(struct batch_source *s, int64_t place)
 
 /* Sample indices of step t: worker i of n takes every n-th of [t n B, (t + 1) n B), from i on, or the i-th B of them;
  * they are unique over workers and steps. With shared records they are places of the endless order; with files of its
- * own it takes places [t B, (t + 1) B) of its own order. */
+ * own, or with all records for itself, it takes places [t B, (t + 1) B) of its own order. */
 static void prepare(struct batch_source *s, struct slot *slot, int64_t step)
 {
     const int64_t n = s->shard.count, size = s->batch_size;
@@ -83,7 +83,7 @@ static void prepare(struct batch_source *s, struct slot *slot, int64_t step)
     for (int64_t j = 0; j < size && !atomic_load_explicit(&s->stop, memory_order_relaxed); j++) {
         const int64_t sample = s->contiguous ? (step * n + s->shard.index) * size + j
                                              : (step * size + j) * n + s->shard.index;
-        const size_t record = record_at(s, s->shard.kind == SHARD_FILES ? step * size + j : sample);
+        const size_t record = record_at(s, s->shard.kind == SHARD_RECORDS ? sample : step * size + j);
 
         slot->samples[j] = sample;
         slot->labels[j] = s->data->labels[record];

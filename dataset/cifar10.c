@@ -195,6 +195,7 @@ static int read_cifar10(struct dataset_owned *o, const struct dataset_kind *kind
             continue;
         if ((rc = cifar10_read(path[f], count[f], o->images + done * CIFAR10_IMAGE, o->labels + done, e)) < 0)
             return rc;
+        dataset_owned_add_file(o, path[f]);
         done += count[f];
     }
     o->d.count = total;

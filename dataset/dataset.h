@@ -19,8 +19,9 @@ enum dataset_split { DATASET_TRAIN, DATASET_TEST };
  *                  worker would have taken.
  *   SHARD_FILES:   worker `index` takes whole files, those files f of the sorted list with f mod count = index.
  *                  A worker without a file is an error that names it.
+ *   SHARD_NONE:    all workers hold all records, and each takes all of them in an order of its own.
  */
-enum shard_kind { SHARD_RECORDS, SHARD_FILES };
+enum shard_kind { SHARD_RECORDS, SHARD_FILES, SHARD_NONE };
 struct shard {
     enum shard_kind kind;
     int count, index; /* workers; which one, 0 <= index < count. {SHARD_RECORDS, 1, 0} is everything */
@@ -29,12 +30,13 @@ struct shard {
 /* 1: the worker takes that file of the sorted list. */
 static inline int shard_has_file(const struct shard *s, int file)
 {
-    return s->kind == SHARD_RECORDS || file % s->count == s->index;
+    return s->kind != SHARD_FILES || file % s->count == s->index;
 }
 
 struct dataset {
     char name[32];
-    size_t count; /* images */
+    char files[256]; /* the names of the files that its images are from: "a, b"; cut off if too long */
+    size_t count;    /* images */
     int height, width, channels, classes;
     const uint8_t *images;          /* (count, height, width, channels), row-major, interleaved channels, 0..255 */
     const uint8_t *labels;          /* (count), each < classes */

@@ -5,7 +5,11 @@
 #ifndef DATASET_DATASET_KIND_H
 #define DATASET_DATASET_KIND_H
 
+#include "base/file.h"
 #include "dataset/dataset.h"
+
+#include <stdio.h>
+#include <string.h>
 
 /* A data set with the memory it owns. */
 struct dataset_owned {
@@ -13,6 +17,14 @@ struct dataset_owned {
     uint8_t *images, *labels; /* d's, by malloc() */
     void *names;              /* d.class_names and their texts if they are from a file; by malloc() */
 };
+
+/* Adds the file of this path to o->d.files. */
+static inline void dataset_owned_add_file(struct dataset_owned *o, const char *path)
+{
+    const size_t used = strlen(o->d.files);
+
+    snprintf(o->d.files + used, sizeof o->d.files - used, "%s%s", used ? ", " : "", file_base_name(path));
+}
 
 struct dataset_kind {
     const char *usual_place; /* if no directory is given; NULL: none */

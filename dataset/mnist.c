@@ -83,6 +83,7 @@ static int read_mnist(struct dataset_owned *o, const struct dataset_kind *kind, 
             goto done;
         }
     }
+    dataset_owned_add_file(o, images_path);
     o->images = images.data;
     o->labels = labels.data;
     o->d.count = images.size[0];

@@ -4,6 +4,7 @@
 #include "base/human.h"
 #include "base/program/subcommand.h"
 #include "checkpoint/directory/checkpoint_directory.h"
+#include "trainer/advice/share.h"
 #include "trainer/collective/places.h"
 #include "trainer/loop.h"
 #include "trainer/tool/command.h"
@@ -335,13 +336,13 @@ static int share_state(struct run *r, struct error *e)
     return rc;
 }
 
-/* Workers that share records must have the same ones, or their parts would overlap. */
+/* Workers that read the same files must have the same records: their parts would overlap otherwise. */
 static int compare_data(struct run *r, struct error *e)
 {
     uint64_t count = r->dataset ? r->dataset->count : 0, first = count;
     int rc = world_broadcast(r->world, &first, sizeof first, "the size of the data", e);
 
-    if (rc == OK && r->worker >= 0 && r->options.shard == SHARD_RECORDS && count != first)
+    if (rc == OK && r->worker >= 0 && r->options.shard != SHARD_FILES && count != first)
         rc = error_set(e, ERR_ARG, "rank %d has %" PRIu64 " images of %s, but rank 0 has %" PRIu64, r->worker, count,
                        r->options.data, first);
     return world_agree(r->world, "compare the size of its data", rc, e);
@@ -482,6 +483,18 @@ static void say_what_begins(struct run *r)
              optimizer_kind_names[o->optimizer.kind], rate);
 }
 
+/* Logs which files this rank reads: each worker its own, or rank 0 for all if they are alike. */
+static void say_what_is_read(struct run *r)
+{
+    const struct shard shard = { r->options.shard, r->workers, r->worker };
+    char who[WORLD_NAME_MAX], text[512];
+
+    if (r->options.quiet || r->workers == 1 || (r->worker > 0 && shard.kind != SHARD_FILES))
+        return;
+    world_name(r->world, world_rank(r->world), who, sizeof who);
+    log_line(&r->log, "%s", share_text(&shard, r->dataset, who, text, sizeof text));
+}
+
 static void say_if_done(struct run *r)
 {
     const struct train_options *o = &r->options;
@@ -502,6 +515,8 @@ static int train(struct run *r)
     if (rc == OK) {
         if (r->worker == 0)
             say_what_begins(r);
+        if (r->worker >= 0)
+            say_what_is_read(r);
         if (r->worker >= 0)
             rc = loop_open(&r->loop, &r->options, r->strategy, r->shards, r->source, &r->losses, &asked, &r->lock,
                            &r->log, &r->position, r->resumed, &e);

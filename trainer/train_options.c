@@ -9,7 +9,7 @@
 #include <string.h>
 
 #define OPTIMIZER_CHOICE(place, name) "|" #name
-static const char *const shards[] = { "records", "files" };
+static const char *const shards[] = { "records", "files", "none" };
 
 static const char examples[] =
     "  trainer --model lenet --data fashion-mnist --checkpoint-dir ckpt --max-steps 1000\n"
@@ -116,9 +116,9 @@ static size_t add_what_rows(struct option *t, size_t at, struct command *c)
 static size_t add_how_rows(struct option *t, size_t at, struct command *c)
 {
     const struct option rows[] = {
-        { OPTION_CHOICE, .name = "shard", .value = &c->shard, .argument = "KIND", .choices = "records|files",
-          .help = "Give each worker its part of all records in one shuffled order (records, the default), or whole "
-                  "files of its own (files)." },
+        { OPTION_CHOICE, .name = "shard", .value = &c->shard, .argument = "KIND", .choices = "records|files|none",
+          .help = "Give each worker its part of all records in one shuffled order (records, the default), whole "
+                  "files of its own (files), or all records in an order of its own (none)." },
         { OPTION_HEADING, .help = "How to train:" },
         { OPTION_INT, .name = "max-steps", .value = &c->o.max_steps, .argument = "N", .minimum = 1, .maximum = 1e15,
           .help = "Finish the training at global step N. Default: 1000." },
@@ -347,7 +347,7 @@ static int translate(const struct command *c, const struct options *given, struc
     o->model = model_find(c->model);
     o->recipe = recipe_find(c->model);
     strategy_of(c, &o->strategy);
-    o->shard = index_of(c->shard, shards, 2) ? SHARD_FILES : SHARD_RECORDS;
+    o->shard = (enum shard_kind)index_of(c->shard, shards, sizeof shards / sizeof *shards);
     o->batch_size = c->batch_size ? (int)c->batch_size : o->recipe->batch_size;
     o->micro_shards = (int)c->micro_shards;
     o->keep = (size_t)c->keep;
@@ -410,7 +410,7 @@ int train_options_parse(struct train_options *out, const struct subcommand *comm
 
 const char *shard_name(enum shard_kind s)
 {
-    return s == SHARD_FILES ? shards[1] : shards[0];
+    return shards[s];
 }
 
 uint64_t train_options_fingerprint(const struct train_options *o)

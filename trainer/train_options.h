@@ -49,7 +49,7 @@ int train_options_command(const struct subcommand *commands, size_t count, int a
 int train_options_parse(struct train_options *out, const struct subcommand *commands, size_t count, int argc,
                         char **argv, struct error *e);
 
-/* "records", "files". Static. */
+/* "records", "files", "none". Static. */
 const char *shard_name(enum shard_kind s);
 
 /* A hash of everything that must be the same on every rank, except the strategy's own options, which the strategy

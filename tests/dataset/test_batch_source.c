@@ -186,20 +186,19 @@ static void test_resume(void **state)
     batch_source_free(s);
 }
 
-/* With files of its own a worker goes through all its records each epoch, in an order of its own, and sample indices
- * are unique over workers. */
-static void test_shards_of_files(void **state)
+/* With files or all records for itself a worker goes through all its records each epoch, in an order of its own, and
+ * sample indices are unique over workers. */
+static void check_own_orders(enum shard_kind kind)
 {
     enum { BATCH = 5, STEPS = 15, WORKERS = 3 };
     int given[WORKERS * BATCH * STEPS] = { 0 }, order[WORKERS][BATCH * STEPS];
 
-    (void)state;
     for (int worker = 0; worker < WORKERS; worker++) {
         struct batch_source_options o = options(WORKERS, worker, BATCH, 0);
         struct batch_source *s;
         int seen[COUNT] = { 0 };
 
-        o.shard.kind = SHARD_FILES;
+        o.shard.kind = kind;
         s = open_source(&o);
         for (int t = 0; t < STEPS; t++) {
             const struct batch *b = next(s);
@@ -216,6 +215,13 @@ static void test_shards_of_files(void **state)
         for (int other = 0; other < worker; other++)
             assert_true(memcmp(order[worker], order[other], sizeof order[0]) != 0);
     }
+}
+
+static void test_own_orders(void **state)
+{
+    (void)state;
+    check_own_orders(SHARD_FILES);
+    check_own_orders(SHARD_NONE);
 }
 
 static void test_free_any_time(void **state)
@@ -323,7 +329,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_workers_share_one_order),
         cmocka_unit_test(test_resume),
-        cmocka_unit_test(test_shards_of_files),
+        cmocka_unit_test(test_own_orders),
         cmocka_unit_test(test_free_any_time),
         cmocka_unit_test(test_borrowed),
         cmocka_unit_test(test_wait),

@@ -196,6 +196,12 @@ static void test_shards_of_files(void **state)
             if (dataset_open(&d, "cifar10", directory, DATASET_TRAIN, &shard, &e) != OK)
                 fail_msg("%s", e.message);
             total += d->count;
+            assert_true(strstr(d->files, "data_batch_") == d->files);
+            for (int f = 1; f <= 5; f++) {
+                const char name[] = { 'h', '_', (char)('0' + f), '.', 'b', 'i', 'n', '\0' };
+
+                assert_int_equal(strstr(d->files, name) != NULL, (f - 1) % workers == worker);
+            }
             for (size_t i = 0; i < d->count; i++) {
                 size_t number = d->images[i * 3072] + 256u * d->images[i * 3072 + 1], file = number / 100;
 

@@ -71,6 +71,8 @@ def test_into_a_file(count, options, says, tmp_path):
                           "--checkpoint-dir", tmp_path)
     lines = said.splitlines()
     assert lines[0].startswith("lenet (21840 weights) on fashion-mnist (60000 images): " + says)
+    if count:
+        assert lines.pop(1).startswith("each of 2 workers reads train-images-idx3-ubyte.gz: 60000 images")
     assert lines[1] == f"Saving checkpoints for 0 into {tmp_path}/model.ckpt."
     assert re.fullmatch(r"step: [1-3], loss: \d+\.\d{3}, precision: \d\.\d{3}", lines[2])
     end = lines.index(f"finished at step 3 of 3; saved as {tmp_path}/model.ckpt-3")
