@@ -1,11 +1,8 @@
 #include "trainer/loop.h"
 
 #include "base/clock.h"
-#include "base/file.h"
 #include "base/program/time_text.h"
-#include "checkpoint/directory/checkpoint_directory.h"
 #include "checkpoint/directory/stop_file.h"
-#include "trainer/training_lock.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -17,21 +14,6 @@
 #define BATCH_LOOK_SECONDS 0.02
 #define TICK_SECONDS 0.1
 #define STATE_SECONDS 10
-enum { SAVES_MAX = 3 };
-
-/* Makes sure that the checkpoint directory exists: 1 if it was made again, so earlier checkpoints are elsewhere. */
-static int keep_directory(struct loop *l, struct error *e)
-{
-    const char *directory = l->options->checkpoint_directory;
-    int rc = training_lock_keep(directory, l->lock, e);
-
-    if (rc == 1) {
-        log_line(l->log, "trainer: %s: deleted, moved or replaced; made again, without the earlier checkpoints",
-                 directory);
-        l->saved = -1;
-    }
-    return rc;
-}
 
 static int write_state(struct loop *l, const char *state, struct error *e)
 {
@@ -40,7 +22,7 @@ static int write_state(struct loop *l, const char *state, struct error *e)
 
     if (!l->lead || !l->options->checkpoint_directory)
         return OK;
-    if ((rc = keep_directory(l, e)) < 0)
+    if ((rc = saving_keep_directory(&l->saving, e)) < 0)
         return rc;
     snprintf(s->state, sizeof s->state, "%s", state);
     s->global_step = l->position.global_step;
@@ -128,63 +110,6 @@ static void idle(void *context)
         loop_fail_dead(l->options);
 }
 
-/* mpirun kills ranks that are still saving after it ended them. How long it waits is set when it is started. */
-static void tell_of_grace(struct loop *l, double seconds)
-{
-    const double grace = world_grace(l->strategy->world);
-
-    if (l->grace_told || l->options->quiet || grace == 0 || seconds < grace / 2)
-        return;
-    l->grace_told = 1;
-    log_line(l->log,
-             "saving took %.1f s, and an interrupted mpirun kills its ranks %g s after SIGTERM; to save in time then, "
-             "start it with --mca " WORLD_GRACE_PARAMETER " %.0f",
-             seconds, grace, ceil(4 * seconds));
-}
-
-/* Saves into the directory that has the name once it is done. */
-static int save_here(struct loop *l, struct error *e)
-{
-    const char *directory = l->options->checkpoint_directory;
-    int rc = OK, again = 1;
-
-    for (int i = 0; i < SAVES_MAX && again == 1; i++) {
-        rc = training_checkpoint_save(NULL, directory, l->options->keep, l->strategy->optimizer, l->losses,
-                                      &l->position, e);
-        again = keep_directory(l, NULL);
-    }
-    return again == 1 ? error_set(e, ERR_IO, "%s: replaced again and again during saving", directory) : rc;
-}
-
-/* The optimizer of rank 0 must hold the state of position.global_step. */
-static int save(struct loop *l, struct error *e)
-{
-    struct error failure = { 0 };
-    const double begun = clock_monotonic();
-    char path[4096];
-    int rc = file_join(path, sizeof path, l->options->checkpoint_directory, "model.ckpt", e);
-
-    if (rc < 0)
-        return rc;
-    if (!l->options->quiet)
-        log_line(l->log, "Saving checkpoints for %" PRId64 " into %s.", l->position.global_step, path);
-    rc = save_here(l, &failure);
-    if (rc == CHECKPOINT_OLD_REMAINS) {
-        sign(l, &failure);
-        log_line(l->log, "trainer: saved, but %s", failure.message);
-        rc = OK;
-    } else if (rc < 0) {
-        error_copy(e, &failure);
-    }
-    l->tried = l->position.global_step;
-    l->tried_at = clock_monotonic();
-    if (rc == OK) {
-        l->saved = l->position.global_step;
-        tell_of_grace(l, l->tried_at - begun);
-    }
-    return rc;
-}
-
 /* Saves a checkpoint between steps, or after the last. Only a rank that does not answer is an error here; a full disk
  * is logged and counted, and training continues. */
 static int save_now(struct loop *l, int last, struct error *e)
@@ -195,32 +120,18 @@ static int save_now(struct loop *l, int last, struct error *e)
 
     if (!l->lead)
         return OK;
-    kept = checkpoints ? keep_directory(l, &failure) : OK;
-    if (!more_to_come && (!checkpoints || l->saved == l->position.global_step))
+    kept = checkpoints ? saving_keep_directory(&l->saving, &failure) : OK;
+    if (!more_to_come && (!checkpoints || l->saving.saved == l->position.global_step))
         return OK;
     if ((rc = l->strategy->operations->collect(l->strategy, last, &l->position.global_step, e)) < 0)
         return rc;
-    if (!checkpoints || l->saved == l->position.global_step)
+    if (!checkpoints || l->saving.saved == l->position.global_step)
         return OK;
     progress_flush(&l->progress, 1);
-    if (kept < 0 || save(l, &failure) < 0 || (!last && write_state(l, "running", &failure) < 0)) {
-        l->failed_saves++;
-        sign(l, &failure);
-        l->tried = l->position.global_step;
-        l->tried_at = clock_monotonic();
-        log_line(l->log, "trainer: no checkpoint of step %" PRId64 ": %s; training goes on%s", l->position.global_step,
-                 failure.message, kept < 0 ? "" : ", earlier checkpoints are kept");
-    }
+    if (kept < 0 || saving_save(&l->saving, &l->position, &failure) < 0 ||
+        (!last && write_state(l, "running", &failure) < 0))
+        saving_fail(&l->saving, l->position.global_step, kept >= 0, &failure);
     return OK;
-}
-
-static int due(const struct loop *l)
-{
-    const struct train_options *o = l->options;
-
-    if (o->save_steps > 0)
-        return l->position.global_step >= l->tried + o->save_steps;
-    return o->save_seconds > 0 && clock_monotonic() - l->tried_at >= o->save_seconds;
 }
 
 /* A stop file left by an earlier run ends this one as well, since nobody else deletes it. */
@@ -254,12 +165,18 @@ int loop_open(struct loop *l, const struct train_options *options, struct strate
     l->source = source;
     l->losses = losses;
     l->signals = signals;
-    l->lock = lock;
     l->log = log;
     l->position = *position;
-    l->saved = saved;
-    l->tried = position->global_step;
-    l->tried_at = clock_monotonic();
+    l->saving = (struct saving){
+        .options = { options->checkpoint_directory, options->keep, options->save_steps, options->save_seconds,
+                     options->quiet },
+        .optimizer = strategy->optimizer,
+        .losses = losses,
+        .world = strategy->world,
+        .log = log,
+        .lock = lock,
+    };
+    saving_begin(&l->saving, position->global_step, saved);
     l->lead = strategy->worker == 0;
     process_self(&l->state.process);
     snprintf(l->state.run_option, sizeof l->state.run_option, "%s", options->strategy.kind->name);
@@ -280,8 +197,8 @@ int loop_open(struct loop *l, const struct train_options *options, struct strate
     l->progress.images_step = (int64_t)options->batch_size * (options->strategy.synchronous ? strategy->workers : 1);
     rc = write_state(l, "running", e);
     l->began = rc == OK || is_stated(l);
-    if (rc == OK && l->lead && options->checkpoint_directory && l->saved != position->global_step)
-        rc = save(l, e);
+    if (rc == OK && l->lead && options->checkpoint_directory && l->saving.saved != position->global_step)
+        rc = saving_save(&l->saving, &l->position, e);
     if (rc == OK)
         tell_of_old_stop(l);
     network_set_leave(strategy->network, leave, l);
@@ -392,7 +309,8 @@ static int steps(struct loop *l, struct error *e)
         loss_averages_after(l->losses, score_loss(&tally.score));
         if (wanted && (progress_due(&l->progress, tally.global_step, o->max_steps) || !more))
             log_point(l, &tally, decay, before);
-        if (more && (due(l) || (tally.flags & TALLY_SAVE)) && (rc = save_now(l, 0, e)) < 0)
+        if (more && (saving_due(&l->saving, tally.global_step) || (tally.flags & TALLY_SAVE)) &&
+            (rc = save_now(l, 0, e)) < 0)
             return rc;
     }
     return OK;
@@ -413,12 +331,12 @@ int loop_run(struct loop *l, struct error *e)
 static const char *last_state(const struct loop *l, int failed)
 {
     const int64_t step = l->position.global_step;
-    const int saved = !l->options->checkpoint_directory || l->saved == step;
+    const int saved = !l->options->checkpoint_directory || l->saving.saved == step;
 
     if (failed || l->bad)
         return "failed";
     if (step >= l->options->max_steps || l->asked_to_stop)
-        return l->failed_saves || !saved ? "failed" : "finished";
+        return l->saving.failed || !saved ? "failed" : "finished";
     return l->stopped && saved ? "stopped" : "failed";
 }
 
@@ -432,7 +350,7 @@ int loop_close(struct loop *l, int failed, struct error *e)
     char newest[4096 + 32] = "";
     struct error trouble = { 0 };
     struct traffic traffic = { 0 };
-    int lost = l->lead && l->options->checkpoint_directory && keep_directory(l, &trouble) < 0;
+    int lost = l->lead && l->options->checkpoint_directory && saving_keep_directory(&l->saving, &trouble) < 0;
     struct summary s = { .state = last_state(l, failed),
                          .run_option = l->options->strategy.kind->name,
                          .reason = l->state.reason,
@@ -463,8 +381,9 @@ int loop_close(struct loop *l, int failed, struct error *e)
     if (!failed)
         loop_count_bytes(&traffic, l->strategy, e);
     if (l->lead && !failed) {
-        if (l->saved >= 0 && l->options->checkpoint_directory)
-            snprintf(newest, sizeof newest, "%s/model.ckpt-%" PRId64, l->options->checkpoint_directory, l->saved);
+        if (l->saving.saved >= 0 && l->options->checkpoint_directory)
+            snprintf(newest, sizeof newest, "%s/model.ckpt-%" PRId64, l->options->checkpoint_directory,
+                     l->saving.saved);
         l->strategy->operations->report(l->strategy, &s.report);
         progress_summary(&l->progress, &s, l->options->json);
     }

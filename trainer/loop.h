@@ -20,9 +20,9 @@
 #include "dataset/batch_source.h"
 #include "trainer/collective/micro_shards.h"
 #include "trainer/progress.h"
+#include "trainer/saving.h"
 #include "trainer/strategies/strategy.h"
 #include "trainer/train_options.h"
-#include "trainer/training_checkpoint.h"
 
 #include <signal.h>
 #include <stdint.h>
@@ -41,32 +41,28 @@ struct loop {
     struct batch_source *source;
     struct loss_averages *losses; /* without items except on rank 0 */
     struct loop_signals *signals;
-    int *lock; /* of the checkpoint directory, training_lock.h; rank 0 */
     struct log *log;
     struct training_position position;
     struct progress progress;
+    struct saving saving; /* rank 0 */
     struct training_state state;
-    int lead;      /* 1: rank 0, which saves and logs */
-    int began;     /* 1: training.json says "running" for this run, and this rank has not ended it */
-    int64_t saved; /* step of the newest checkpoint of this run, or the one resumed from; -1: none */
-    int64_t tried; /* step of the last attempt to save, from which the next is counted */
-    double tried_at;
-    double looked_at;      /* monotonic: the last look for a stop file */
-    double ticked_at;      /* monotonic: the last check for periodic work */
-    double stated_at;      /* monotonic: when training.json was last written */
-    int asked_to_stop;     /* 1: there is a stop file; state.reason says why */
-    int old_stop_told;     /* 1: it is from an earlier run, which was logged */
-    int stopped;           /* 1: a signal to some rank, or the launcher's death, ends the run */
-    uint32_t signal;       /* the tally's flag of that signal; 0: the launcher's death */
-    double left_at;        /* monotonic: when this rank was first seen waiting for others with a signal pending; 0 */
-    int given_up;          /* 1: "failed" is already written, since it may be killed */
-    int grace_told;        /* 1: it was logged that saving takes longer than mpirun waits */
-    int failed_saves, bad; /* bad: the loss was not a number */
+    int lead;          /* 1: rank 0, which saves and logs */
+    int began;         /* 1: training.json says "running" for this run, and this rank has not ended it */
+    double looked_at;  /* monotonic: the last look for a stop file */
+    double ticked_at;  /* monotonic: the last check for periodic work */
+    double stated_at;  /* monotonic: when training.json was last written */
+    int asked_to_stop; /* 1: there is a stop file; state.reason says why */
+    int old_stop_told; /* 1: it is from an earlier run, which was logged */
+    int stopped;       /* 1: a signal to some rank, or the launcher's death, ends the run */
+    uint32_t signal;   /* the tally's flag of that signal; 0: the launcher's death */
+    double left_at;    /* monotonic: when this rank was first seen waiting for others with a signal pending; 0 */
+    int given_up;      /* 1: "failed" is already written, since it may be killed */
+    int bad;           /* 1: the loss was not a number */
 };
 
-/* Call on every worker. All pointers are borrowed; position is where the run starts; saved: as in the struct. On rank 0
- * opens the event file, writes training.json and the first checkpoint: an error here ends the run. From then on it
- * makes the checkpoint directory again if that is deleted, moved or replaced. */
+/* Call on every worker. All pointers are borrowed; position is where the run starts; lock and saved: as in saving.h. On
+ * rank 0 opens the event file, writes training.json and the first checkpoint: an error here ends the run. From then on
+ * it makes the checkpoint directory again if that is deleted, moved or replaced. */
 int loop_open(struct loop *l, const struct train_options *options, struct strategy *strategy,
               struct micro_shards *shards, struct batch_source *source, struct loss_averages *losses,
               struct loop_signals *signals, int *lock, struct log *log, const struct training_position *position,
