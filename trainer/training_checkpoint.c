@@ -82,18 +82,19 @@ static int add_text(struct tensor_bundle_writer *w, const char *name, const char
     return tensor_bundle_writer_add(w, name, TENSOR_UINT8, 1, &length, text, (size_t)length, e);
 }
 
-static int add_arrays(struct tensor_bundle_writer *w, struct optimizer *o, int64_t statistics_updates, struct error *e)
+static int add_arrays(struct tensor_bundle_writer *w, const struct training_checkpoint *c, int64_t statistics_updates,
+                      struct error *e)
 {
     size_t count;
-    const struct variable *v = network_variables(optimizer_network(o), &count);
+    const struct variable *v = network_variables(optimizer_network(c->optimizer), &count);
     char name[NAME_BYTES], step[NAME_BYTES];
     int rc = OK;
 
     for (size_t i = 0; i < count; i++)
         for (int kind = 0; kind < ARRAY_KINDS && rc == OK; kind++) {
-            struct optimizer_array a = optimizer_array(o, (enum optimizer_array_kind)kind);
+            const struct optimizer_array a = c->arrays[kind];
 
-            if (a.count == 0 || !array_name(o, &v[i], (enum optimizer_array_kind)kind, name))
+            if (a.count == 0 || !array_name(c->optimizer, &v[i], (enum optimizer_array_kind)kind, name))
                 continue;
             rc = tensor_bundle_writer_add(w, name, TENSOR_FLOAT, v[i].rank, v[i].shape, a.values + v[i].offset,
                                           v[i].count * sizeof(float), e);
@@ -105,15 +106,16 @@ static int add_arrays(struct tensor_bundle_writer *w, struct optimizer *o, int64
     return rc;
 }
 
-static int add_all(struct tensor_bundle_writer *w, struct optimizer *o, const struct loss_averages *losses,
-                   const struct training_position *p, struct error *e)
+static int add_all(struct tensor_bundle_writer *w, const struct training_checkpoint *c, struct error *e)
 {
-    int64_t adam = p->global_step + optimizer_counters(o)->adam_ahead;
-    int64_t statistics = p->global_step + optimizer_counters(o)->statistics_ahead;
-    int rc = add_arrays(w, o, statistics, e);
+    const struct optimizer *o = c->optimizer;
+    const struct training_position *p = &c->position;
+    int64_t adam = p->global_step + c->counters.adam_ahead;
+    int64_t statistics = p->global_step + c->counters.statistics_ahead;
+    int rc = add_arrays(w, c, statistics, e);
 
-    for (size_t i = 0; i < losses->count && rc == OK; i++)
-        rc = add_float(w, losses->items[i].name, (double)losses->items[i].value, e);
+    for (size_t i = 0; i < c->losses.count && rc == OK; i++)
+        rc = add_float(w, c->losses.items[i].name, (double)c->losses.items[i].value, e);
     if (rc == OK && rule_of(o)->beta2 > 0)
         (void)((rc = add_float(w, "beta1_power", pow(rule_of(o)->beta1, (double)adam + 1), e)) < 0 ||
                (rc = add_float(w, "beta2_power", pow(rule_of(o)->beta2, (double)adam + 1), e)) < 0 ||
@@ -133,26 +135,81 @@ static int add_all(struct tensor_bundle_writer *w, struct optimizer *o, const st
     return OK;
 }
 
-int training_checkpoint_save(const struct io *io, const char *directory, size_t keep, struct optimizer *o,
-                             const struct loss_averages *losses, const struct training_position *position,
-                             struct error *e)
+void training_checkpoint_of(struct training_checkpoint *c, struct optimizer *o, const struct loss_averages *losses,
+                            const struct training_position *position)
+{
+    memset(c, 0, sizeof *c);
+    c->optimizer = o;
+    for (int kind = 0; kind < ARRAY_KINDS; kind++)
+        c->arrays[kind] = optimizer_array(o, (enum optimizer_array_kind)kind);
+    c->counters = *optimizer_counters(o);
+    c->losses = *losses;
+    c->position = *position;
+}
+
+void training_checkpoint_release(struct training_checkpoint *c)
+{
+    free(c->memory);
+    free(c->averages);
+    memset(c, 0, sizeof *c);
+}
+
+int training_checkpoint_copy(struct training_checkpoint *c, struct optimizer *o, const struct loss_averages *losses,
+                             const struct training_position *position, struct error *e)
+{
+    real *memory = c->memory;
+    struct loss_average *averages = c->averages;
+    size_t count = 0, at = 0;
+
+    training_checkpoint_of(c, o, losses, position);
+    c->memory = memory;
+    c->averages = averages;
+    for (int kind = 0; kind < ARRAY_KINDS; kind++)
+        count += c->arrays[kind].count;
+    if ((!c->memory && !(c->memory = malloc((count + 1) * sizeof *c->memory))) ||
+        (!c->averages && !(c->averages = malloc((losses->count + 1) * sizeof *c->averages))))
+        return error_memory(e, NULL, "for a copy of %zu numbers", count);
+    for (int kind = 0; kind < ARRAY_KINDS; kind++)
+        if (c->arrays[kind].count) {
+            memcpy(c->memory + at, c->arrays[kind].values, c->arrays[kind].count * sizeof *c->memory);
+            c->arrays[kind].values = c->memory + at;
+            at += c->arrays[kind].count;
+        }
+    if (losses->count)
+        memcpy(c->averages, losses->items, losses->count * sizeof *c->averages);
+    c->losses.items = c->averages;
+    return OK;
+}
+
+int training_checkpoint_write(const struct io *io, const char *directory, size_t keep,
+                              const struct training_checkpoint *c, struct error *e)
 {
     char name[64], prefix[4096];
     struct tensor_bundle_writer *w;
     int rc;
 
     _Static_assert(sizeof(real) == sizeof(float), "checkpoints hold float32");
-    snprintf(name, sizeof name, "model.ckpt-%" PRId64, position->global_step);
+    snprintf(name, sizeof name, "model.ckpt-%" PRId64, c->position.global_step);
     if ((rc = file_join(prefix, sizeof prefix, directory, name, e)) < 0 ||
         (rc = tensor_bundle_writer_open(&w, io, prefix, e)) < 0)
         return rc;
-    if ((rc = add_all(w, o, losses, position, e)) < 0) {
+    if ((rc = add_all(w, c, e)) < 0) {
         tensor_bundle_writer_abandon(w);
         return rc;
     }
     if ((rc = tensor_bundle_writer_finish(w, e)) < 0)
         return rc;
     return checkpoint_directory_commit(io, directory, name, keep, e);
+}
+
+int training_checkpoint_save(const struct io *io, const char *directory, size_t keep, struct optimizer *o,
+                             const struct loss_averages *losses, const struct training_position *position,
+                             struct error *e)
+{
+    struct training_checkpoint c;
+
+    training_checkpoint_of(&c, o, losses, position);
+    return training_checkpoint_write(io, directory, keep, &c, e);
 }
 
 /* ---- loading ----------------------------------------------------------------------------------------------------- */

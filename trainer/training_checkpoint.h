@@ -32,9 +32,33 @@ struct training_position {
     char run_option[16], shard[16], data[64]; /* "": does not say; run_option may also be "ps --async" */
 };
 
+/* What a checkpoint is made of: the training itself, or a copy of its state at one step, which another thread may save
+ * while the training goes on. Names, shapes and options are the training's in both cases. */
+struct training_checkpoint {
+    const struct optimizer *optimizer;
+    struct optimizer_array arrays[ARRAY_KINDS];
+    struct optimizer_counters counters;
+    struct loss_averages losses;
+    struct training_position position;
+    real *memory; /* of the copied arrays; NULL: not copied yet */
+    struct loss_average *averages;
+};
+
+/* The training itself, which must not change until it is saved. Everything is borrowed. */
+void training_checkpoint_of(struct training_checkpoint *c, struct optimizer *o, const struct loss_averages *losses,
+                            const struct training_position *position);
+/* Copies the training into c, which is all zero or holds an earlier copy of it, whose memory is used again: as much as
+ * all arrays of the optimizer have. The optimizer must live as long. ERR_NOMEM: c holds no copy, but may try again. */
+int training_checkpoint_copy(struct training_checkpoint *c, struct optimizer *o, const struct loss_averages *losses,
+                             const struct training_position *position, struct error *e);
+void training_checkpoint_release(struct training_checkpoint *c); /* all zero is fine */
+
 /* Writes DIRECTORY/model.ckpt-<step>, then adds it to the end of the state file and deletes all but the newest `keep`
  * (0: keeps all). io may be NULL for io_real. After an error the earlier checkpoints and the state file are unchanged.
  * CHECKPOINT_OLD_REMAINS (checkpoint_directory.h): saved, but an old one could not be deleted; e says why. */
+int training_checkpoint_write(const struct io *io, const char *directory, size_t keep,
+                              const struct training_checkpoint *c, struct error *e);
+/* The same of the training itself. */
 int training_checkpoint_save(const struct io *io, const char *directory, size_t keep, struct optimizer *o,
                              const struct loss_averages *losses, const struct training_position *position,
                              struct error *e);
