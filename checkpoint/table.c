@@ -408,7 +408,7 @@ static void write_block(struct table_builder *t, struct buffer *entries, struct 
 
 static void close_data_block(struct table_builder *t)
 {
-    if (!t->block.length)
+    if (!t->block.length && buffer_ok(&t->block))
         return;
     write_block(t, &t->block, &t->restarts, &t->pending_offset, &t->pending_size);
     t->in_block = 0;

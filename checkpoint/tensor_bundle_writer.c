@@ -449,6 +449,8 @@ static int build_index(struct tensor_bundle_writer *w, struct buffer *out, struc
         qsort(w->items, w->count, sizeof *w->items, compare_items);
     table_builder_init(&table, out);
     bundle_header_encode(&value, 1);
+    if (!buffer_ok(&value))
+        rc = error_memory(e, w->prefix, "for its header");
     table_builder_add(&table, "", 0, buffer_text(&value), value.length);
     for (size_t i = 0; i < w->count && rc == OK; i++) {
         struct item *item = w->items[i];
