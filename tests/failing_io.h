@@ -16,7 +16,7 @@ struct io_failing {
 };
 
 /* 1: this call is to fail (errno is set). */
-static int fails(struct io_failing *f)
+static int io_fails(struct io_failing *f)
 {
     f->calls++;
     if (!f->fail_at || (f->stay_failed ? f->calls < f->fail_at : f->calls != f->fail_at))
@@ -29,14 +29,14 @@ static int fails(struct io_failing *f)
 
 static int failing_open(void *f, const char *path, int flags, mode_t mode)
 {
-    return fails(f) ? -1 : io_real.open(NULL, path, flags, mode);
+    return io_fails(f) ? -1 : io_real.open(NULL, path, flags, mode);
 }
 
 static ssize_t failing_write(void *context, int fd, const void *bytes, size_t n)
 {
     struct io_failing *f = context;
 
-    if (!fails(f))
+    if (!io_fails(f))
         return io_real.write(NULL, fd, bytes, n);
     if (f->short_writes && n > 1)
         return io_real.write(NULL, fd, bytes, n / 2);
@@ -45,27 +45,27 @@ static ssize_t failing_write(void *context, int fd, const void *bytes, size_t n)
 
 static int failing_fsync(void *f, int fd)
 {
-    return fails(f) ? -1 : io_real.fsync(NULL, fd);
+    return io_fails(f) ? -1 : io_real.fsync(NULL, fd);
 }
 
 static int failing_ftruncate(void *f, int fd, off_t length)
 {
-    return fails(f) ? -1 : io_real.ftruncate(NULL, fd, length);
+    return io_fails(f) ? -1 : io_real.ftruncate(NULL, fd, length);
 }
 
 static int failing_rename(void *f, const char *from, const char *to)
 {
-    return fails(f) ? -1 : io_real.rename(NULL, from, to);
+    return io_fails(f) ? -1 : io_real.rename(NULL, from, to);
 }
 
 static int failing_unlink(void *f, const char *path)
 {
-    return fails(f) ? -1 : io_real.unlink(NULL, path);
+    return io_fails(f) ? -1 : io_real.unlink(NULL, path);
 }
 
 static int failing_close(void *f, int fd)
 {
-    int failed = fails(f), system = errno;
+    int failed = io_fails(f), system = errno;
 
     io_real.close(NULL, fd); /* the descriptor is gone either way, as after a real failing close */
     errno = system;

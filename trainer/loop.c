@@ -55,14 +55,32 @@ static int asked_to_leave(const struct loop *l)
     return l->signals->stop || world_orphaned(l->strategy->world);
 }
 
+/* What follows from a checkpoint that is saved (rc > 0) or is not (rc < 0). */
+static void settle(struct loop *l, int rc, struct error *failure)
+{
+    if (rc > 0 && l->began && !l->given_up)
+        rc = write_state(l, "running", failure);
+    if (rc < 0)
+        saving_fail(&l->saving, l->saving.tried, 1, failure);
+}
+
+/* Learns what became of the checkpoint that is being written beside the training. */
+static void look_at_save(struct loop *l)
+{
+    struct error failure = { 0 };
+
+    settle(l, saving_look(&l->saving, &failure), &failure);
+}
+
 /* Called often, also within a step: does the work that is due. */
 static void tick(struct loop *l)
 {
     const double now = clock_monotonic();
 
-    if (!l->lead || now - l->ticked_at < TICK_SECONDS || asked_to_leave(l))
+    if (!l->lead || !l->began || now - l->ticked_at < TICK_SECONDS || asked_to_leave(l))
         return;
     l->ticked_at = now;
+    look_at_save(l);
     progress_show(&l->progress);
     if (now - l->stated_at >= STATE_SECONDS)
         write_state(l, "running", NULL);
@@ -110,8 +128,17 @@ static void idle(void *context)
         loop_fail_dead(l->options);
 }
 
-/* Saves a checkpoint between steps, or after the last. Only a rank that does not answer is an error here; a full disk
- * is logged and counted, and training continues. */
+static void wait_for_save(struct loop *l)
+{
+    while (saving_busy(&l->saving)) {
+        saving_wait(&l->saving, TICK_SECONDS);
+        look_at_save(l);
+        tick(l);
+    }
+}
+
+/* Saves a checkpoint: between steps beside the training, once the one before it is saved; after the last step here.
+ * Only a rank that does not answer is an error; a full disk is logged and counted, and training continues. */
 static int save_now(struct loop *l, int last, struct error *e)
 {
     struct error failure = { 0 };
@@ -119,6 +146,9 @@ static int save_now(struct loop *l, int last, struct error *e)
     int checkpoints = l->options->checkpoint_directory != NULL, kept, rc;
 
     if (!l->lead)
+        return OK;
+    wait_for_save(l);
+    if (!last && asked_to_leave(l)) /* saves the same state at the end */
         return OK;
     kept = checkpoints ? saving_keep_directory(&l->saving, &failure) : OK;
     if (!more_to_come && (!checkpoints || l->saving.saved == l->position.global_step))
@@ -128,9 +158,10 @@ static int save_now(struct loop *l, int last, struct error *e)
     if (!checkpoints || l->saving.saved == l->position.global_step)
         return OK;
     progress_flush(&l->progress, 1);
-    if (kept < 0 || saving_save(&l->saving, &l->position, &failure) < 0 ||
-        (!last && write_state(l, "running", &failure) < 0))
-        saving_fail(&l->saving, l->position.global_step, kept >= 0, &failure);
+    if (kept < 0)
+        saving_fail(&l->saving, l->position.global_step, 0, &failure);
+    else
+        settle(l, (last ? saving_save : saving_start)(&l->saving, &l->position, &failure), &failure);
     return OK;
 }
 
@@ -176,7 +207,7 @@ int loop_open(struct loop *l, const struct train_options *options, struct strate
         .log = log,
         .lock = lock,
     };
-    saving_begin(&l->saving, position->global_step, saved);
+    saving_open(&l->saving, position->global_step, saved);
     l->lead = strategy->worker == 0;
     process_self(&l->state.process);
     snprintf(l->state.run_option, sizeof l->state.run_option, "%s", options->strategy.kind->name);
@@ -378,6 +409,8 @@ int loop_close(struct loop *l, int failed, struct error *e)
         log_line(l->log, "trainer: %s", trouble.message);
     }
     l->began = 0;
+    wait_for_save(l); /* after an error: "failed" is there even if this rank is killed meanwhile */
+    saving_close(&l->saving);
     if (!failed)
         loop_count_bytes(&traffic, l->strategy, e);
     if (l->lead && !failed) {

@@ -1,15 +1,17 @@
 /*
  * loop.h - the training loop of one worker: take a batch, train, exchange, log, save; until max_steps, a signal, or a
- * loss that is not a number. Rank 0's loop also writes checkpoints, events, training.json and the log.
+ * loss that is not a number. Rank 0's loop also writes checkpoints (beside the training: saving.h), events,
+ * training.json and the log.
  *
  * A signal, or the launcher's death, ends it within a step: the worker abandons its batch, all ranks learn that in the
  * exchange (TALLY_LEFT), nobody applies the step, and the state after the last whole update is saved. So a step may
  * take any time, and mpirun's SIGKILL one second after its SIGTERM loses nothing.
  *
- * training.json: "running" from loop_open on; "finished" once max_steps is reached, or a stop file asked for the end
- * (stop_file.h: rank 0 looks for it between steps, twice a second), and the last checkpoint is written; "stopped" if a
- * signal or the launcher's death ended it earlier, and the last checkpoint is written; "failed" if it ended earlier for
- * another reason. If rank 0 has died and cannot write it, loop_fail_dead() does so on another rank.
+ * training.json: "running" from loop_open on, with the newest step that was trained; "finished" once max_steps is
+ * reached, or a stop file asked for the end (stop_file.h: rank 0 looks for it between steps, twice a second), and the
+ * last checkpoint is written; "stopped" if a signal or the launcher's death ended it earlier, and the last checkpoint
+ * is written; "failed" if it ended earlier for another reason. If rank 0 has died and cannot write it,
+ * loop_fail_dead() does so on another rank.
  */
 #ifndef TRAINER_LOOP_H
 #define TRAINER_LOOP_H

@@ -1,16 +1,25 @@
 /*
- * saving.h - the checkpoints that rank 0 saves during a run: when one is due, into which directory, and what is logged
- * of it. If the directory is deleted, moved or replaced, it is made again, and a checkpoint that was being saved is
- * saved there again. For the thread of the training loop.
+ * saving.h - the checkpoints that rank 0 saves during a run: when one is due, who writes it, and what is logged of it.
+ *
+ * The training waits only for a copy of its state (memory: once more what the optimizer holds, taken at the first such
+ * save and kept); a thread then writes the copy, syncs, renames, updates the state file and deletes old checkpoints,
+ * all as training_checkpoint_write() does. One checkpoint is written at a time: if another one is due, wait for it
+ * first, so that none is left out. Its end, good or bad, is learned and logged by saving_look(). Without memory or a
+ * thread, a checkpoint is written before saving_start() returns.
+ *
+ * If the directory is deleted, moved or replaced, it is made again, and a checkpoint that was being written is written
+ * there again. All functions are for the thread of the training loop. Signals are not delivered to the writing thread.
  */
 #ifndef TRAINER_SAVING_H
 #define TRAINER_SAVING_H
 
 #include "base/error.h"
+#include "base/io.h"
 #include "base/program/log.h"
 #include "trainer/collective/world.h"
 #include "trainer/training_checkpoint.h"
 
+#include <pthread.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -23,32 +32,63 @@ struct saving_options {
 };
 
 struct saving {
+    /* set by the caller before saving_open(), and borrowed */
     struct saving_options options;
     struct optimizer *optimizer;
     const struct loss_averages *losses;
     struct world *world;
     struct log *log;
-    int *lock;       /* of the directory, training_lock.h */
-    int64_t saved;   /* step of the newest checkpoint of this run, or the one resumed from; -1: none */
+    int *lock;           /* of the directory, training_lock.h */
+    const struct io *io; /* NULL: io_real */
+
+    int64_t saved;   /* step of the newest whole checkpoint of this run, or the one resumed from; -1: none */
     int64_t tried;   /* step of the last attempt to save, from which the next is counted */
-    double tried_at; /* monotonic */
+    double tried_at; /* monotonic: its end */
     int failed;      /* how many attempts failed */
-    int grace_told;  /* 1: it was logged that saving takes longer than mpirun waits */
+
+    /* private */
+    struct training_checkpoint copy;
+    pthread_t thread;
+    pthread_mutex_t mutex; /* of the members up to failure, while the thread runs */
+    pthread_cond_t ended;
+    int done; /* 1: the thread has nothing left to do */
+    int rc;
+    double ended_at;
+    struct error failure;
+    int busy;     /* 1: there is a thread */
+    int rounds;   /* how often the checkpoint was written, into one directory after the other */
+    int replaced; /* 1: the directory was made again since the last round began */
+    double begun_at;
+    int grace_told, memory_told; /* 1: that was logged */
 };
 
-/* Fills in the rest: all pointers are borrowed and set before. step: where the run starts. */
-void saving_begin(struct saving *s, int64_t step, int64_t saved);
+/* step: where the run starts; saved: as in the struct. */
+void saving_open(struct saving *s, int64_t step, int64_t saved);
+/* Waits for the checkpoint that is being written, if saving_look() was not asked, and frees the copy. */
+void saving_close(struct saving *s);
 
-/* 1: a checkpoint of this step should be saved now. */
+/* 1: a checkpoint of this step should be saved now: options.steps have passed since the last one that was tried, or
+ * options.seconds since the last one was written. */
 int saving_due(const struct saving *s, int64_t step);
 
 /* Makes sure that the directory exists: 1 if it was made again, so earlier checkpoints are elsewhere. < 0: it cannot be
  * used. */
 int saving_keep_directory(struct saving *s, struct error *e);
 
-/* Saves a checkpoint of position.global_step, whose state the optimizer must hold. After an error the earlier
- * checkpoints are unchanged. */
+/* The two ways to save a checkpoint of position.global_step, whose state the optimizer must hold. Not while another one
+ * is being written (saving_busy). After an error the earlier checkpoints are unchanged. */
+enum { SAVING_ENDED = 1 };
+/* Returns when it is saved: OK or an error. */
 int saving_save(struct saving *s, const struct training_position *position, struct error *e);
+/* Returns as soon as the state is copied: OK; SAVING_ENDED: it is saved already; or an error. */
+int saving_start(struct saving *s, const struct training_position *position, struct error *e);
+
+/* 1: a checkpoint is being written, or saving_look() has not been asked about it since. */
+int saving_busy(const struct saving *s);
+/* SAVING_ENDED, once: the checkpoint is saved. < 0, once: it failed, e says why. OK: neither. Does not wait. */
+int saving_look(struct saving *s, struct error *e);
+/* Waits until saving_look() has something to do, at most so many seconds. */
+void saving_wait(struct saving *s, double seconds);
 
 /* Counts and logs a failed attempt to save that step. earlier_kept: 0 if the directory cannot be used. */
 void saving_fail(struct saving *s, int64_t step, int earlier_kept, struct error *why);

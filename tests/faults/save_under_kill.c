@@ -1,13 +1,13 @@
 /*
  * save_under_kill DIRECTORY STEP CALL: saves a checkpoint of lenet at STEP (weights from seed STEP) as the trainer does,
- * and is killed (SIGKILL) just before system call number CALL of the saving; CALL 0: is not.
+ * and is killed (SIGKILL) just before system call number CALL of the saving, in the thread that saves; CALL 0: is not.
  * Exit 0: saved, and the number of calls it took is printed.
  * save_under_kill DIRECTORY: loads the newest checkpoint as a resume does, compares the weights with those of its step,
  * prints the step.
  */
 #include "checkpoint/directory/checkpoint_directory.h"
 #include "tests/failing_io.h"
-#include "trainer/training_checkpoint.h"
+#include "trainer/saving.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -19,13 +19,33 @@ static struct loss_averages none; /* lenet has none */
 static int save(const char *directory, struct optimizer *o, int64_t step, long call, struct error *e)
 {
     struct io_failing failing = { .fail_at = call, .kill = 1, .short_writes = 1 };
-    struct io io = io_failing_table(&failing);
-    struct training_position p = { .global_step = step, .seed = 1, .run_option = "single", .shard = "records" };
-    int rc;
+    const struct io io = io_failing_table(&failing);
+    const struct training_position p = { .global_step = step, .seed = 1, .run_option = "single", .shard = "records" };
+    struct log log;
+    int lock = -1, rc;
+    struct saving s = {
+        .options = { .directory = directory, .keep = 2, .quiet = 1 },
+        .optimizer = o,
+        .losses = &none,
+        .log = &log,
+        .lock = &lock,
+        .io = &io,
+    };
 
+    log_init(&log, NULL, 2);
+    if ((rc = world_open(&s.world, 60, e)) < 0)
+        return rc;
+    saving_open(&s, 0, -1);
     network_initialize(optimizer_network(o), (uint64_t)step);
-    rc = training_checkpoint_save(&io, directory, 2, o, &none, &p, e);
-    if (rc == OK)
+    rc = saving_start(&s, &p, e);
+    network_initialize(optimizer_network(o), (uint64_t)step + 1); /* goes on */
+    while (rc == OK && saving_busy(&s)) {
+        saving_wait(&s, 60);
+        rc = saving_look(&s, e);
+    }
+    saving_close(&s);
+    world_close(s.world);
+    if (rc > 0)
         printf("%ld\n", failing.calls);
     return rc;
 }
