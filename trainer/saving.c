@@ -25,7 +25,7 @@ void saving_open(struct saving *s, int64_t step, int64_t saved)
 int saving_due(const struct saving *s, int64_t step)
 {
     if (s->options.steps > 0)
-        return step >= s->tried + s->options.steps;
+        return step / s->options.steps > s->tried / s->options.steps;
     return s->options.seconds > 0 && !s->busy && clock_monotonic() - s->tried_at >= s->options.seconds;
 }
 

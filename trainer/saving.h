@@ -26,7 +26,7 @@
 struct saving_options {
     const char *directory; /* borrowed; NULL: no checkpoints */
     size_t keep;           /* of the newest; 0: all */
-    int64_t steps;         /* between two saves; 0: not by steps */
+    int64_t steps;         /* save at its multiples; 0: not by steps */
     double seconds;        /* between two saves; 0: not by time */
     int quiet;             /* 1: log only errors */
 };
@@ -67,8 +67,9 @@ void saving_open(struct saving *s, int64_t step, int64_t saved);
 /* Waits for the checkpoint that is being written, if saving_look() was not asked, and frees the copy. */
 void saving_close(struct saving *s);
 
-/* 1: a checkpoint of this step should be saved now: options.steps have passed since the last one that was tried, or
- * options.seconds since the last one was written. */
+/* 1: a checkpoint of this step should be saved now: a multiple of options.steps was reached since the last one that
+ * was tried (the steps of other workers may lie between), or options.seconds have passed since the last one was
+ * written. */
 int saving_due(const struct saving *s, int64_t step);
 
 /* Makes sure that the directory exists: 1 if it was made again, so earlier checkpoints are elsewhere. < 0: it cannot be

@@ -183,7 +183,8 @@ static size_t add_saving_rows(struct option *t, size_t at, struct command *c)
           .help = "Save checkpoints (model.ckpt-N), their list (checkpoint) and training.json in CKPT. Default: save "
                   "nothing." },
         { OPTION_INT, .name = "save-checkpoint-steps", .value = &c->o.save_steps, .argument = "N", .minimum = 1,
-          .maximum = 1e15, .help = "Save a checkpoint every N steps, as well as at the start and at the end." },
+          .maximum = 1e15,
+          .help = "Save a checkpoint at each multiple of N steps, as well as at the start and at the end." },
         { OPTION_DOUBLE, .name = "save-checkpoint-seconds", .value = &c->o.save_seconds, .argument = "SECONDS",
           .minimum = 0.001, .maximum = 1e9, .help = "Save a checkpoint every SECONDS instead of every N steps." },
         { OPTION_INT, .name = "keep", .value = &c->keep, .argument = "N", .minimum = 0, .maximum = 1e9,

@@ -88,6 +88,16 @@ def test_what_a_resume_has_to_say_first(tmp_path):
     assert "its name says" not in said and "outside" not in said
 
 
+def test_saves_at_multiples(tmp_path):
+    """Of the steps asked for, wherever a run began."""
+    for steps, others in (("7", []), ("18", ["--keep", "0"])):
+        run = subprocess.run([TRAINER, "--model", "lenet", "--data", "fashion-mnist", "--batch-size", "4", "--max-steps", steps,
+                              "--checkpoint-dir", tmp_path, "--save-checkpoint-steps", "5", *others], capture_output=True,
+                             text=True, timeout=DEADLINE)
+        assert run.returncode == 0, run.stderr
+    assert sorted(int(path.suffixes[-2][6:]) for path in tmp_path.glob("*.index")) == [0, 5, 7, 10, 15, 18]
+
+
 def test_curves_after_a_resume(tmp_path):
     """Going on from step 6 of 10: each step is once in what the Python loader shows, with the new file's wall time."""
     accumulator = pytest.importorskip("tensorboard.backend.event_processing.plugin_event_accumulator")

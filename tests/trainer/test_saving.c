@@ -235,8 +235,8 @@ static void test_due(void **state)
     static const struct {
         int64_t tried, step;
         int due;
-    } cases[] = { { 0, 9, 0 },   { 0, 10, 1 },  { 10, 10, 0 }, { 10, 19, 0 },
-                  { 37, 39, 0 }, { 37, 47, 1 }, { 43, 49, 0 }, { 43, 71, 1 } };
+    } cases[] = { { 0, 9, 0 },   { 0, 10, 1 },  { 10, 10, 0 }, { 10, 19, 0 }, { 37, 39, 0 },
+                  { 37, 40, 1 }, { 38, 43, 1 }, { 43, 49, 0 }, { 43, 50, 1 }, { 43, 71, 1 } };
     struct training t;
 
     (void)state;
