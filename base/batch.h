@@ -65,6 +65,20 @@ static inline int64_t field_integer(const struct field *f, size_t i)
                                          : ((const int32_t *)f->data)[i];
 }
 
+/* Samples [first, first + count) of b; b->samples must be given. */
+static inline struct batch batch_part(const struct batch *b, int first, int count)
+{
+    struct batch part = *b;
+
+    part.count = count;
+    part.samples = b->samples + first;
+    for (int i = 0; i < b->field_count; i++) {
+        part.fields[i].data = field_at(&b->fields[i], (size_t)first);
+        part.fields[i].shape[0] = count;
+    }
+    return part;
+}
+
 static inline void score_add(struct score *s, const struct score *part)
 {
     s->loss += part->loss;

@@ -41,6 +41,30 @@ static void test_at(void **state)
     }
 }
 
+static void test_part(void **state)
+{
+    static const float images[5 * 6];
+    static const uint8_t labels[5];
+    static const int64_t samples[] = { 7, 8, 9, 10, 11 };
+    const struct batch whole = { .step = 3,
+                                 .count = 5,
+                                 .field_count = 2,
+                                 .samples = samples,
+                                 .fields = { { images, ELEMENT_FLOAT32, 2, { 5, 6 } },
+                                             { labels, ELEMENT_UINT8, 1, { 5 } } } };
+    const struct batch part = batch_part(&whole, 2, 3);
+
+    (void)state;
+    assert_int_equal(part.step, 3);
+    assert_int_equal(part.count, 3);
+    assert_int_equal(part.samples[0], 9);
+    assert_ptr_equal(part.fields[0].data, images + 12);
+    assert_ptr_equal(part.fields[1].data, labels + 2);
+    assert_int_equal(part.fields[0].shape[0], 3);
+    assert_int_equal(part.fields[0].shape[1], 6);
+    assert_int_equal(part.fields[1].shape[0], 3);
+}
+
 static void test_score(void **state)
 {
     struct score s = { 1, 2, 3, 4 };
@@ -60,6 +84,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_integers),
         cmocka_unit_test(test_at),
+        cmocka_unit_test(test_part),
         cmocka_unit_test(test_score),
     };
 

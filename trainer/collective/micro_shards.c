@@ -80,19 +80,6 @@ static void add_last(void *context, size_t low)
         m->sink->dense(m->sink->context, low);
 }
 
-static struct batch part_of(const struct batch *b, int first, int count)
-{
-    struct batch part = *b;
-
-    part.count = count;
-    part.samples = b->samples + first;
-    for (int i = 0; i < b->field_count; i++) {
-        part.fields[i].data = field_at(&b->fields[i], (size_t)first);
-        part.fields[i].shape[0] = count;
-    }
-    return part;
-}
-
 int micro_shards_train(struct micro_shards *m, const struct batch *batch, uint64_t seed,
                        const struct gradient_sink *sink, struct score *score)
 {
@@ -107,7 +94,7 @@ int micro_shards_train(struct micro_shards *m, const struct batch *batch, uint64
     m->added_from = network_exchange_count(m->network);
     *score = (struct score){ 0 };
     for (int s = 0; done && s < m->count; s++) {
-        const struct batch part = part_of(batch, s * count, count);
+        const struct batch part = batch_part(batch, s * count, count);
         const int is_last = s == m->count - 1;
         struct score of_part;
 
