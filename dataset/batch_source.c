@@ -31,7 +31,7 @@ struct batch_source {
     const struct dataset *data;
     struct transform transform;
     struct shard shard;
-    int batch_size, contiguous;
+    int batch_size, workers, contiguous;
     uint64_t seed;
     int64_t first_step;
     struct field image; /* template of a batch's images, without data */
@@ -76,19 +76,19 @@ static size_t record_at(struct batch_source *s, int64_t place)
  * own, or with all records for itself, it takes places [t B, (t + 1) B) of its own order. */
 static void prepare(struct batch_source *s, struct slot *slot, int64_t step)
 {
-    const int64_t n = s->shard.count, size = s->batch_size;
+    const int64_t n = s->shard.count, size = s->batch_size, count = slot->batch.count;
     size_t bytes = (size_t)s->data->height * (size_t)s->data->width * (size_t)s->data->channels;
 
     slot->batch.step = step;
-    for (int64_t j = 0; j < size && !atomic_load_explicit(&s->stop, memory_order_relaxed); j++) {
-        const int64_t sample = s->contiguous ? (step * n + s->shard.index) * size + j
-                                             : (step * size + j) * n + s->shard.index;
+    for (int64_t k = 0; k < count && !atomic_load_explicit(&s->stop, memory_order_relaxed); k++) {
+        const int64_t i = s->shard.index + k / size, j = k % size;
+        const int64_t sample = s->contiguous ? (step * n + i) * size + j : (step * size + j) * n + i;
         const size_t record = record_at(s, s->shard.kind == SHARD_RECORDS ? sample : step * size + j);
 
-        slot->samples[j] = sample;
-        slot->labels[j] = s->data->labels[record];
+        slot->samples[k] = sample;
+        slot->labels[k] = s->data->labels[record];
         s->transform.apply(s->data, s->data->images + record * bytes, s->seed, step, sample,
-                           slot->images + (size_t)j * s->pixels);
+                           slot->images + (size_t)k * s->pixels);
     }
 }
 
@@ -119,6 +119,14 @@ static int check_options(const struct dataset *d, const struct batch_source_opti
     if (o->shard.count < 1 || o->shard.index < 0 || o->shard.index >= o->shard.count)
         return error_set(e, ERR_ARG, "worker %d of %d: must be from 0 to the number of workers less 1", o->shard.index,
                          o->shard.count);
+    if (o->workers < 0 || o->workers > o->shard.count - o->shard.index)
+        return error_set(e, ERR_ARG, "batches of %d workers, from worker %d on, but there are %d", o->workers,
+                         o->shard.index, o->shard.count);
+    if (o->workers > 1 && o->shard.kind != SHARD_RECORDS)
+        return error_set(e, ERR_ARG, "batches of %d workers: --shard files and none are for one worker per process",
+                         o->workers);
+    if (o->batch_size > INT32_MAX / (o->workers + 1))
+        return error_set(e, ERR_ARG, "batch size %d is out of range for %d workers", o->batch_size, o->workers);
     if (o->first_step < 0 || o->first_step > INT64_MAX / 4 / o->batch_size / o->shard.count)
         return error_set(e, ERR_ARG, "step %lld is out of range for batches of %d on %d workers",
                          (long long)o->first_step, o->batch_size, o->shard.count);
@@ -145,7 +153,8 @@ static int start_thread(struct batch_source *s)
 /* The arrays of all slots: one allocation per kind. 0: out of memory, or too large for size_t. */
 static int allocate_slots(struct batch_source *s)
 {
-    size_t batch = (size_t)s->batch_size, count = (size_t)s->slot_count;
+    const int images = s->batch_size * s->workers;
+    size_t batch = (size_t)images, count = (size_t)s->slot_count;
 
     if (s->pixels == 0 || batch > SIZE_MAX / sizeof(float) / s->pixels / count || batch > SIZE_MAX / 8 / count)
         return 0;
@@ -162,10 +171,10 @@ static int allocate_slots(struct batch_source *s)
         slot->images = s->images + i * batch * s->pixels;
         slot->labels = s->labels + i * batch;
         slot->samples = s->samples + i * batch;
-        slot->batch = (struct batch){ .count = s->batch_size, .field_count = 2, .samples = slot->samples };
+        slot->batch = (struct batch){ .count = images, .field_count = 2, .samples = slot->samples };
         slot->batch.fields[FIELD_INPUT] = s->image;
         slot->batch.fields[FIELD_INPUT].data = slot->images;
-        slot->batch.fields[FIELD_LABELS] = (struct field){ slot->labels, ELEMENT_INT32, 1, { s->batch_size } };
+        slot->batch.fields[FIELD_LABELS] = (struct field){ slot->labels, ELEMENT_INT32, 1, { images } };
     }
     return 1;
 }
@@ -186,20 +195,25 @@ int batch_source_new(struct batch_source **out, const struct dataset *d, const s
     s->transform = *t;
     s->shard = options->shard;
     s->batch_size = options->batch_size;
+    s->workers = options->workers > 0 ? options->workers : 1;
     s->contiguous = options->contiguous;
     s->seed = options->seed;
     s->first_step = options->first_step;
     s->slot_count = (options->ahead > 0 ? options->ahead : AHEAD_DEFAULT) + 1; /* one more, for the borrowed batch */
-    s->image = (struct field){ NULL, ELEMENT_FLOAT32, 4, { s->batch_size, d->height, d->width, d->channels } };
+    s->image = (struct field){
+        NULL, ELEMENT_FLOAT32, 4, { s->batch_size * s->workers, d->height, d->width, d->channels }
+    };
     if (t->height)
-        s->image = (struct field){ NULL, ELEMENT_FLOAT32, 4, { s->batch_size, t->height, t->width, t->channels } };
+        s->image = (struct field){
+            NULL, ELEMENT_FLOAT32, 4, { s->batch_size * s->workers, t->height, t->width, t->channels }
+        };
     s->pixels = (size_t)s->image.shape[1] * (size_t)s->image.shape[2] * (size_t)s->image.shape[3];
     s->order_epoch = -1;
     pthread_mutex_init(&s->lock, NULL);
     pthread_cond_init(&s->filled, NULL);
     pthread_cond_init(&s->freed, NULL);
     if (!allocate_slots(s))
-        rc = error_memory(e, NULL, "for %d input batches of %d images", s->slot_count, s->batch_size);
+        rc = error_memory(e, NULL, "for %d input batches of %d images", s->slot_count, s->batch_size * s->workers);
     else if (start_thread(s) != 0)
         rc = error_set(e, ERR_NOMEM, "cannot start a thread for preparing input");
     if (rc < 0) {

@@ -1,7 +1,7 @@
 /*
- * batch_source.h - one worker's training batches, prepared ahead in a thread. The samples of a batch and their
- * augmentation are a pure function of (data, seed, shard, batch sizes, step): resuming at a step gives what an
- * uninterrupted run would have had.
+ * batch_source.h - the training batches of a worker, or of several in one process, prepared ahead in a thread. The
+ * samples of a batch and their augmentation are a pure function of (data, seed, shard, batch sizes, step): resuming at
+ * a step gives what an uninterrupted run would have had.
  */
 #ifndef DATASET_BATCH_SOURCE_H
 #define DATASET_BATCH_SOURCE_H
@@ -11,12 +11,14 @@
 #include "dataset/transform.h"
 
 /* A batch has FIELD_INPUT, the transformed images in float32, and FIELD_LABELS in int32. Its count is always
- * batch_size. */
+ * batch_size, of each of the workers in turn. */
 
 struct batch_source_options {
     const struct transform *transform;
     struct shard shard;
-    int batch_size;     /* samples of this worker per step, > 0 */
+    int batch_size;     /* samples of a worker per step, > 0 */
+    int workers;        /* a batch has those of so many workers, shard.index and the next ones, one worker after the
+                           other; with SHARD_RECORDS. 0: 1 */
     int contiguous;     /* 1: a worker's samples follow each other; 0: they are every n-th */
     uint64_t seed;      /* the same for all workers */
     int64_t first_step; /* the first call of next returns this step, counted from 0 */

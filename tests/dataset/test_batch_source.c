@@ -144,6 +144,44 @@ static void test_workers_share_one_order(void **state)
     }
 }
 
+/* A batch of several workers has those of each, one after the other. */
+static void test_workers_together(void **state)
+{
+    enum { GLOBAL = 12, STEPS = 20 };
+
+    (void)state;
+    for (int k = 0; k < 8; k++) {
+        const int workers = k / 2 < 2 ? 3 : 4, first = k / 4, together = workers - first, size = GLOBAL / workers;
+        struct batch_source_options o = options(workers, first, size, 3);
+        struct batch_source *all, *one;
+
+        o.contiguous = k % 2;
+        o.workers = together;
+        all = open_source(&o);
+        for (int t = 0; t < STEPS; t++) {
+            const struct batch *b = next(all);
+
+            assert_int_equal(b->count, together * size);
+            assert_int_equal(b->fields[FIELD_INPUT].shape[0], together * size);
+            assert_int_equal(b->fields[FIELD_LABELS].shape[0], together * size);
+            for (int w = 0; w < together; w++) {
+                struct batch_source_options alone = options(workers, first + w, size, 3 + t);
+                const struct batch part = batch_part(b, w * size, size), *wanted;
+
+                alone.contiguous = k % 2;
+                one = open_source(&alone);
+                wanted = next(one);
+                assert_int_equal(part.step, wanted->step);
+                assert_memory_equal(part.samples, wanted->samples, (size_t)size * sizeof *part.samples);
+                for (int i = 0; i < size; i++)
+                    assert_int_equal(record_of(&part, i), record_of(wanted, i));
+                batch_source_free(one);
+            }
+        }
+        batch_source_free(all);
+    }
+}
+
 /* Starting at step t gives bit for bit what a run from 0 has there; the transform gets step, sample and seed. */
 static void test_resume(void **state)
 {
@@ -324,16 +362,47 @@ static void test_errors(void **state)
     }
 }
 
+static void test_errors_of_workers_together(void **state)
+{
+    static const struct {
+        int workers, worker, together, batch;
+        enum shard_kind shard;
+        const char *sentence;
+    } wrong[] = {
+        { 4, 2, 3, 1, SHARD_RECORDS, "batches of 3 workers, from worker 2 on, but there are 4" },
+        { 4, 2, -1, 1, SHARD_RECORDS, "batches of -1 workers" },
+        { 2, 0, 2, 1, SHARD_FILES, "--shard files and none are for one worker" },
+        { 2, 0, 2, 1, SHARD_NONE, "--shard files and none are for one worker" },
+        { 4, 0, 4, INT32_MAX / 4, SHARD_RECORDS, "is out of range for 4 workers" },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        struct batch_source_options o = options(wrong[i].workers, wrong[i].worker, wrong[i].batch, 0);
+        struct batch_source *s;
+        struct error e;
+
+        o.workers = wrong[i].together;
+        o.shard.kind = wrong[i].shard;
+        assert_int_equal(batch_source_new(&s, &data, &o, &e), ERR_ARG);
+        assert_null(s);
+        if (!strstr(e.message, wrong[i].sentence))
+            fail_msg("%s", e.message);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_workers_share_one_order),
+        cmocka_unit_test(test_workers_together),
         cmocka_unit_test(test_resume),
         cmocka_unit_test(test_own_orders),
         cmocka_unit_test(test_free_any_time),
         cmocka_unit_test(test_borrowed),
         cmocka_unit_test(test_wait),
         cmocka_unit_test(test_errors),
+        cmocka_unit_test(test_errors_of_workers_together),
     };
 
     fill_data();
