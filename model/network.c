@@ -11,7 +11,8 @@
 struct network {
     struct network_builder built; /* variables and plan */
     int chunk;                    /* images per call of inference */
-    real *parameters, *statistics, *exchange, *own_exchange;
+    real *parameters, *statistics, *exchange;
+    real *own_parameters, *own_statistics, *own_exchange; /* NULL: those of another network are used */
     network_leave *leave;
     void *leave_context;
 };
@@ -50,8 +51,8 @@ int network_new(struct network **out, const struct model *model, int max_batch, 
         rc = error_set(e, ERR_ARG, "model %s has no cross entropy at its end", model->name);
         goto fail;
     }
-    n->parameters = reals_new(b->parameters);
-    n->statistics = reals_new(b->statistics);
+    n->parameters = n->own_parameters = reals_new(b->parameters);
+    n->statistics = n->own_statistics = reals_new(b->statistics);
     n->exchange = n->own_exchange = reals_new(network_exchange_count(n));
     if (!n->parameters || !n->statistics || !n->exchange) {
         rc = error_memory(e, NULL, "for the %zu parameters of model %s", b->parameters, model->name);
@@ -72,8 +73,8 @@ void network_free(struct network *n)
     if (!n)
         return;
     network_builder_release(&n->built);
-    free(n->parameters);
-    free(n->statistics);
+    free(n->own_parameters);
+    free(n->own_statistics);
     free(n->own_exchange);
     free(n);
 }
@@ -109,6 +110,15 @@ size_t network_exchange_place(const struct network *n, const struct variable *v)
     return v->offset + (v->kind == VARIABLE_STATISTIC ? n->built.parameters : 0);
 }
 
+void network_share(struct network *n, struct network *of)
+{
+    free(n->own_parameters);
+    free(n->own_statistics);
+    n->own_parameters = n->own_statistics = NULL;
+    n->parameters = of->parameters;
+    n->statistics = of->statistics;
+}
+
 real *network_parameters(struct network *n)
 {
     return n->parameters;
@@ -133,6 +143,11 @@ void network_set_leave(struct network *n, network_leave *leave, void *context)
 {
     n->leave = leave;
     n->leave_context = context;
+}
+
+int network_asked_to_leave(const struct network *n)
+{
+    return n->leave && n->leave(n->leave_context);
 }
 
 /* ---- initial values ---------------------------------------------------------------------------------------------- */

@@ -56,6 +56,11 @@ size_t network_exchange_count(const struct network *n); /* elements of the excha
 /* The index in it at which v begins. */
 size_t network_exchange_place(const struct network *n, const struct variable *v);
 
+/* Makes n read and hand out the weights and moving statistics of `of`, a network of the same model, instead of its own,
+ * which are freed. `of` is borrowed until n is freed. Several threads may then train, each its own network, as long as
+ * nobody writes the weights. */
+void network_share(struct network *n, struct network *of);
+
 real *network_parameters(struct network *n); /* (parameters); may be written between calls */
 real *network_statistics(struct network *n); /* (statistics); the moving ones, used by inference */
 real *network_exchange(struct network *n);   /* (network_exchange_count); overwritten by each training call */
@@ -90,6 +95,8 @@ struct gradient_sink {
 typedef int network_leave(void *context);
 /* NULL, the default: steps are never abandoned. Borrowed until free or the next call. */
 void network_set_leave(struct network *n, network_leave *leave, void *context);
+/* Asks it: 1: a step should be abandoned. */
+int network_asked_to_leave(const struct network *n);
 
 /* Forward with batch statistics and dropout, then backward. Fills the exchange vector. sink may be NULL. The score is
  * summed in sample order. 1: done; 0: abandoned: the exchange vector and *score are incomplete, and nothing else has

@@ -420,10 +420,13 @@ static void left_half_way(void **state)
         int asked = 0, at = INT_MAX;
 
         assert_int_equal(network_train(undisturbed, at_step(&batch, 0), 1, NULL, &wanted), 1);
+        assert_int_equal(network_asked_to_leave(n), 0);
         network_set_leave(n, left_at, &at);
         assert_int_equal(network_train(n, at_step(&batch, 0), 1, NULL, &result), 1);
         asked = INT_MAX - at;
         assert_true(asked > 9);
+        at = 0;
+        assert_int_equal(network_asked_to_leave(n), 1);
         for (int i = 0; i < asked; i += 1 + asked / 7) {
             at = i;
             assert_int_equal(network_train(n, at_step(&batch, 0), 1, NULL, &result), 0);
@@ -437,6 +440,31 @@ static void left_half_way(void **state)
         free_fed(f);
         network_free(n);
         network_free(undisturbed);
+    }
+}
+
+/* A network that shares another's weights has no others: what is written there is what it trains and scores with. */
+static void weights_are_shared(void **state)
+{
+    (void)state;
+    for (const char *const *name = model_names(); *name; name++) {
+        struct fed *f = new_fed(*name);
+        struct network *a = new_network(*name, 4), *b = new_network(*name, 4);
+        struct batch batch = part(f, 0, 4);
+        struct score of_a, of_b;
+
+        network_share(b, a);
+        assert_ptr_equal(network_parameters(b), network_parameters(a));
+        assert_ptr_equal(network_statistics(b), network_statistics(a));
+        assert_true(network_exchange(b) != network_exchange(a));
+        network_initialize(a, 99);
+        assert_int_equal(network_train(a, at_step(&batch, 0), 1, NULL, &of_a), 1);
+        assert_int_equal(network_train(b, at_step(&batch, 0), 1, NULL, &of_b), 1);
+        assert_memory_equal(network_exchange(a), network_exchange(b), network_exchange_count(a) * sizeof(real));
+        assert_true(of_a.loss == of_b.loss);
+        free_fed(f);
+        network_free(b);
+        network_free(a);
     }
 }
 
@@ -553,6 +581,7 @@ int main(void)
         cmocka_unit_test(dropout_draws),
         cmocka_unit_test(ready),
         cmocka_unit_test(left_half_way),
+        cmocka_unit_test(weights_are_shared),
         cmocka_unit_test(statistics_add_up),
         cmocka_unit_test(nan_is_seen),
         cmocka_unit_test(starts_no_threads),
