@@ -306,3 +306,25 @@ struct optimizer_counters *optimizer_counters(struct optimizer *o)
 {
     return &o->counters;
 }
+
+size_t optimizer_copy(struct optimizer *to, struct optimizer *from)
+{
+    size_t count, copies = 0;
+    const struct variable *v = network_variables(from->network, &count);
+
+    for (int k = 0; k < ARRAY_KINDS; k++) {
+        const struct optimizer_array source = optimizer_array(from, (enum optimizer_array_kind)k);
+        const struct optimizer_array target = optimizer_array(to, (enum optimizer_array_kind)k);
+
+        for (size_t i = 0; i < count; i++) {
+            const size_t place = network_exchange_place(from->network, &v[i]), at = place - source.base;
+
+            if (place < source.base || at >= source.count)
+                continue;
+            memcpy(target.values + at, source.values + at, v[i].count * sizeof *target.values);
+            copies++;
+        }
+    }
+    to->counters = from->counters;
+    return copies;
+}

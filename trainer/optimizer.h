@@ -6,7 +6,8 @@
  * Everything is indexed like the exchange vector of network.h: [0, P) weights, [P, P + S) statistics, and at P + S the
  * weight of the batches, by which sums are divided. An update of a range is a pure function of the values in that
  * range, the sum, its weight and the step, so a server can hold parts of the vector, or every replica all of it, and
- * both give the same bits. Nothing else is kept between calls. One optimizer is for one thread at a time.
+ * both give the same bits. Nothing else is kept between calls. One optimizer is for one thread at a time, but several
+ * threads may make the same update of different ranges.
  */
 #ifndef TRAINER_OPTIMIZER_H
 #define TRAINER_OPTIMIZER_H
@@ -96,6 +97,11 @@ struct optimizer_array {
     size_t count, base;
 };
 struct optimizer_array optimizer_array(struct optimizer *o, enum optimizer_array_kind kind);
+
+/* Makes `to` a replica of `from`, an optimizer with the same options of a network of the same model: copies the weights
+ * and moving statistics of its network, its slots, averages and counters. Returns how many copies of variables that
+ * was, each array that has a variable counted as one: weights and adam's two slots are 3 a variable. */
+size_t optimizer_copy(struct optimizer *to, struct optimizer *from);
 
 /* How far adam's and the moving statistics' own step counters are ahead of the global step: 0 in our own runs; others
  * are from checkpoints of programs that count differently. */

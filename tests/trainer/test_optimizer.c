@@ -3,6 +3,7 @@
 
 #include "base/random.h"
 #include "tests/check.h"
+#include "tests/trainer/mnist_cnn.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -271,12 +272,72 @@ static void test_no_weight(void **state)
     network_free(n);
 }
 
+/* A replica has all arrays and counters of its source; and the copies are counted. */
+static void test_copy(void **state)
+{
+    static const struct {
+        const struct model *model; /* NULL: resnet32 */
+        enum optimizer_kind kind;
+        double average;
+        size_t copies;
+    } rows[] = {
+        { &mnist_cnn, OPTIMIZER_ADAM, 0, 42 },     { &mnist_cnn, OPTIMIZER_ADAM, 0.9, 56 },
+        { &mnist_cnn, OPTIMIZER_MOMENTUM, 0, 28 }, { &mnist_cnn, OPTIMIZER_SGD, 0, 14 },
+        { NULL, OPTIMIZER_MOMENTUM, 0, 0 },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct network *n[2];
+        struct optimizer *o[2];
+        size_t total, variables, statistics = 0, copies = rows[i].copies;
+        const struct variable *v;
+        real *sum;
+
+        for (int k = 0; k < 2; k++) {
+            assert_int_equal(network_new(&n[k], rows[i].model ? rows[i].model : model_find("resnet32"), 0, NULL), OK);
+            network_initialize(n[k], 7 + (uint64_t)k);
+            o[k] = optimizer_of(n[k], rows[i].kind, rows[i].average, 0);
+        }
+        total = network_exchange_count(n[0]);
+        sum = calloc(total, sizeof *sum);
+        fill_sum(sum, total, network_parameter_count(n[0]), 0);
+        optimizer_apply(o[0], 0, sum, 0, total);
+        optimizer_counters(o[0])->adam_ahead = 3;
+        optimizer_counters(o[0])->statistics_ahead = 4;
+        v = network_variables(n[0], &variables);
+        for (size_t k = 0; k < variables; k++)
+            statistics += v[k].kind == VARIABLE_STATISTIC;
+        if (copies == 0) /* weights and a slot, statistics and their biased means */
+            copies = 2 * variables;
+        assert_int_equal(statistics > 0, rows[i].model == NULL);
+        assert_int_equal(optimizer_copy(o[1], o[0]), copies);
+        for (int k = 0; k < ARRAY_KINDS; k++) {
+            const struct optimizer_array a = optimizer_array(o[0], (enum optimizer_array_kind)k);
+            const struct optimizer_array b = optimizer_array(o[1], (enum optimizer_array_kind)k);
+
+            if (a.count)
+                assert_memory_equal(a.values, b.values, a.count * sizeof *a.values);
+        }
+        assert_memory_equal(optimizer_counters(o[0]), optimizer_counters(o[1]), sizeof(struct optimizer_counters));
+        free(sum);
+        for (int k = 0; k < 2; k++) {
+            optimizer_free(o[k]);
+            network_free(n[k]);
+        }
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_formulas),         cmocka_unit_test(test_clipped),
-        cmocka_unit_test(test_not_clipped),      cmocka_unit_test(test_parts_are_the_whole),
-        cmocka_unit_test(test_first_statistics), cmocka_unit_test(test_no_weight),
+        cmocka_unit_test(test_formulas),
+        cmocka_unit_test(test_clipped),
+        cmocka_unit_test(test_not_clipped),
+        cmocka_unit_test(test_parts_are_the_whole),
+        cmocka_unit_test(test_first_statistics),
+        cmocka_unit_test(test_no_weight),
+        cmocka_unit_test(test_copy),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
