@@ -277,7 +277,9 @@ static int train_step(struct loop *l, struct tally *tally, struct error *e)
         return rc;
     if ((rc = s->operations->step_begin(s, batch ? batch->step : s->global_step, e)) < 0)
         return rc;
-    if (batch)
+    if (batch && s->operations->train)
+        whole = s->operations->train(s, l->shards, batch, l->position.seed, &score);
+    else if (batch)
         whole = micro_shards_train(l->shards, batch, l->position.seed, &sink, &score);
     *tally = (struct tally){ .score = score, .flags = tally_signal(l->signals->stop) };
     if (!whole)

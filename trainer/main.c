@@ -356,6 +356,7 @@ static int start(struct run *r, struct error *e)
         .transform = transform_find(training_transform(o)),
         .shard = { o->shard, r->workers, r->worker },
         .batch_size = o->batch_size,
+        .workers = o->strategy.kind->threads ? r->workers : 1,
         .contiguous = o->micro_shards > 0, /* so that a micro-shard is the same for any number of workers */
         .seed = r->position.seed,
         /* Asynchronous workers count their own steps, which together make up global_step. */
@@ -364,6 +365,7 @@ static int start(struct run *r, struct error *e)
     int rc;
 
     how.batch_size = o->batch_size;
+    how.micro_shards = shards_of_worker(r, e);
     how.first_step = r->position.global_step;
     how.max_steps = o->max_steps;
     how.bucket_bytes = o->bucket_bytes;
@@ -495,6 +497,16 @@ static void say_what_is_read(struct run *r)
     log_line(&r->log, "%s", share_text(&shard, r->dataset, who, text, sizeof text));
 }
 
+/* Logs how many copies of variables, and of their slots, the replicas of this process were made of. */
+static void say_what_was_copied(struct run *r)
+{
+    struct strategy_report report;
+
+    r->strategy->operations->report(r->strategy, &report);
+    if (report.copies && !r->options.quiet)
+        log_line(&r->log, "copied %" PRId64 " variables and slots of the first thread to the others", report.copies);
+}
+
 static void say_if_done(struct run *r)
 {
     const struct train_options *o = &r->options;
@@ -513,8 +525,10 @@ static int train(struct run *r)
     if (rc == OK)
         rc = start(r, &e);
     if (rc == OK) {
-        if (r->worker == 0)
+        if (r->worker == 0) {
             say_what_begins(r);
+            say_what_was_copied(r);
+        }
         if (r->worker >= 0)
             say_what_is_read(r);
         if (r->worker >= 0)

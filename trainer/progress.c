@@ -182,6 +182,7 @@ static void print_json(const struct progress *p, const struct summary *s, double
     number(&b, "input_waiting_share", seconds > 0 ? s->input_waited / seconds : 0);
     number(&b, "staleness_mean", s->report.staleness_mean);
     number(&b, "staleness_max", (double)s->report.staleness_max);
+    number(&b, "variables_copied", (double)s->report.copies);
     number(&b, "loss", p->loss);
     number(&b, "precision", p->precision);
     buffer_append_text(&b, ", ");
@@ -232,6 +233,9 @@ static void say_the_end(const struct progress *p, const struct summary *s, doubl
              human_number(speed, rate), human_number(speed * (double)p->images_step, images), last);
     if (s->world_size > 1)
         say_of_ranks(p, s, seconds);
+    else if (s->workers > 1)
+        log_line(p->log, "thread 0 waited %.1f %% of the time for the others",
+                 seconds > 0 ? 100 * s->report.waited / seconds : 0);
 }
 
 void progress_summary(const struct progress *p, const struct summary *s, int json)

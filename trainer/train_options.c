@@ -231,6 +231,11 @@ static int index_of(const char *word, const char *const *names, size_t count)
     return 0;
 }
 
+static int is_set(const struct option *o)
+{
+    return o->kind == OPTION_INT ? *(const int64_t *)o->value != 0 : *(const int *)o->value;
+}
+
 /* Refuses a flag of one strategy that makes no sense with the chosen one. */
 static int check_exclusive(const struct command *c, struct error *e)
 {
@@ -238,7 +243,7 @@ static int check_exclusive(const struct command *c, struct error *e)
         const struct strategy_kind *kind = strategy_kinds[i];
 
         for (size_t k = 0; k < c->own_count[i] && kind->exclusive && strcmp(c->run_option, kind->name) != 0; k++)
-            if (!strcmp(c->own_rows[i][k].name, kind->exclusive) && *(const int *)c->own_rows[i][k].value)
+            if (!strcmp(c->own_rows[i][k].name, kind->exclusive) && is_set(&c->own_rows[i][k]))
                 return error_set(e, ERR_ARG, "--%s needs --run-option %s, not %s", kind->exclusive, kind->name,
                                  c->run_option);
     }
@@ -349,6 +354,9 @@ static int translate(const struct command *c, const struct options *given, struc
     o->recipe = recipe_find(c->model);
     strategy_of(c, &o->strategy);
     o->shard = (enum shard_kind)index_of(c->shard, shards, sizeof shards / sizeof *shards);
+    if (o->shard == SHARD_FILES && o->strategy.kind->threads)
+        return error_set(e, ERR_ARG, "--shard files: the threads of --run-option %s read one data set; use records",
+                         o->strategy.kind->name);
     o->batch_size = c->batch_size ? (int)c->batch_size : o->recipe->batch_size;
     o->micro_shards = (int)c->micro_shards;
     o->keep = (size_t)c->keep;

@@ -15,7 +15,8 @@ from interposed import SLOW_DISK, SLOW_PRODUCTS, interposed
 from waiting import DEADLINE, wait_for
 
 LENET = ["--model", "lenet", "--data", "fashion-mnist", "--seed", "3"]
-HOWS = {"single": (0, []), "mpi": (2, ["--run-option", "mpi"]),
+HOWS = {"single": (0, []), "mirrored": (0, ["--run-option", "mirrored", "--threads", "2"]),
+        "mpi": (2, ["--run-option", "mpi"]),
         "messages": (3, ["--run-option", "mpi", "--transport", "mpi"]),
         "ps": (4, ["--run-option", "ps", "--servers", "2"]), "async": (3, ["--run-option", "ps", "--async"])}
 # A step of 5 seconds is one of many short pauses: a slice of a few images takes milliseconds all the same.
@@ -82,15 +83,16 @@ def same_as_straight(how, length, directory):
     ranks.train(count, *LENET, *words, "--batch-size", LENGTHS[length][0], "--max-steps", steps, "--quiet",
                 "--checkpoint-dir", directory)
     assert ranks.training_json(directory)["state"] == "finished"
-    if how != "async":  # whose pushes come in another order each time; of two workers, ps has the bits of mpi
-        wanted = straight("mpi" if how == "ps" else how, length, steps)
+    if how != "async":  # whose pushes come in another order each time; of two workers, all others have the bits of mpi
+        wanted = straight("mpi" if how in ("ps", "mirrored") else how, length, steps)
         assert ranks.variables(directory / f"model.ckpt-{steps}") == wanted
 
 
 @pytest.mark.parametrize("how,length,number,times", [
     pytest.param(how, length, number, times, id=f"{how}-{length}-{number.name}-{times}")
     for how in HOWS for length in LENGTHS for number in (signal.SIGINT, signal.SIGTERM) for times in (1, 2)
-    if how != "messages" or (length == "5s" and times == 1)])
+    if how not in ("messages", "mirrored") or (length == "5s" and times == 1)
+    if how != "mirrored" or number == signal.SIGTERM])
 def test_nothing_is_lost(how, length, number, times, slow, tmp_path):
     count = HOWS[how][0]
     directory, log = tmp_path / "ckpt", tmp_path / "log"

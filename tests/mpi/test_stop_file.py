@@ -5,7 +5,7 @@ import ranks
 from waiting import DEADLINE
 
 LENET = ["--model", "lenet", "--data", "fashion-mnist", "--batch-size", 8]
-HOWS = {"single": (0, []), "mpi-3": (3, ["--run-option", "mpi"]),
+HOWS = {"single": (0, []), "mirrored-3": (0, ["--run-option", "mirrored", "--threads", "3"]), "mpi-3": (3, ["--run-option", "mpi"]),
         "mpi-3-messages": (3, ["--run-option", "mpi", "--transport", "mpi"]),
         "ps-3": (3, ["--run-option", "ps", "--servers", "1"]),
         "ps-3-async": (3, ["--run-option", "ps", "--servers", "1", "--async"])}

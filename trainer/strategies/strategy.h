@@ -17,6 +17,7 @@
 #include "base/program/options.h"
 #include "model/network.h"
 #include "trainer/collective/exchange.h"
+#include "trainer/collective/micro_shards.h"
 #include "trainer/collective/tally.h"
 #include "trainer/collective/world.h"
 #include "trainer/optimizer.h"
@@ -39,6 +40,7 @@ struct strategy_options {
     int synchronous;                 /* 0: each worker's gradients make a separate update */
     char label[STRATEGY_LABEL_SIZE]; /* "mpi", "ps", "ps --async": in files and log lines */
     int64_t batch_size;              /* samples per worker and step */
+    int micro_shards;                /* in which a worker's batch is trained */
     int64_t first_step;              /* updates done before this run */
     int64_t max_steps;               /* updates after which the run ends */
     size_t bucket_bytes;             /* maximum size of the pieces in which gradients are exchanged */
@@ -52,11 +54,17 @@ struct strategy_report {
     double staleness_mean; /* asynchronous: updates between a worker's pull and its push; else 0 */
     int64_t staleness_max;
     double gradient_norm;  /* of the last update, with --clip-norm and before clipping; else 0 */
-    const char *transport; /* "none", "shared memory", "messages"; static */
+    int64_t copies;        /* of variables and their slots, made at the start for replicas in this process */
+    const char *transport; /* "none", "threads", "shared memory", "messages"; static */
 };
 
 struct strategy;
 struct strategy_operations {
+    /* Of strategies whose workers are threads of a rank: trains all on the batch, which has the samples of one worker
+     * after the other. `shards` is of the strategy's network, which the first worker uses. Returns and scores as
+     * micro_shards_train. NULL: the caller trains the rank's only worker. */
+    int (*train)(struct strategy *s, struct micro_shards *shards, const struct batch *batch, uint64_t seed,
+                 struct score *score);
     /* Call before training on the batch of `step` (the worker's own count). */
     int (*step_begin)(struct strategy *s, int64_t step, struct error *e);
     /* As gradient_sink.dense: the exchange vector is final from `low` on. Never blocks; errors are kept for
@@ -94,7 +102,7 @@ struct strategy {
 struct strategy_kind {
     const char *name;      /* for --run-option, and in files */
     const char *help;      /* ends the sentence "Train ..." */
-    const char *exclusive; /* its own flag that is refused with other strategies; NULL: none */
+    const char *exclusive; /* its own flag or number that is refused with other strategies; NULL: none */
     int clips;             /* 1: has the whole gradient in one place, and calls optimizer_measure(), for --clip-norm */
     /* Sets `own` to its defaults and `rows` (at most STRATEGY_ROWS) to the strategy's own options, whose values are in
      * `own`. Returns how many. NULL: none. */
@@ -102,7 +110,9 @@ struct strategy_kind {
     /* Call after the command line was read: sets o->synchronous and o->label from o->own. NULL: they stay 1 and the
      * name. */
     void (*resolve)(struct strategy_options *o);
-    /* How many of `ranks` ranks are workers, the first ones; ERR_ARG with the reason if impossible. */
+    int threads; /* 1: the workers are threads of a single rank */
+    /* How many of `ranks` ranks are workers, the first ones, or how many threads; ERR_ARG with the reason if
+     * impossible. */
     int (*workers)(const struct strategy_options *o, int ranks, struct error *e);
     /* "2 workers and 1 server" into text; "" for a rank alone. */
     void (*describe)(const struct strategy_options *o, int ranks, char *text, size_t size);
@@ -113,6 +123,7 @@ struct strategy_kind {
 /* The table: a row is the name of a file in this folder, and of its strategy_NAME. The first is the default. */
 #define STRATEGIES(ROW) \
     ROW(single) \
+    ROW(mirrored) \
     ROW(allreduce) \
     ROW(parameter_server)
 

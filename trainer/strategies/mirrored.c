@@ -1,0 +1,370 @@
+/*
+ * mirrored.c - workers that are threads of one rank: each has its own network and computes the gradients of its part of
+ * the batch. Then each thread adds its slice of all threads' exchange vectors, in place in the first thread's, where
+ * everybody reads the sum. Nothing is sent. Source: strategies, sections 7.1 and 7.2.
+ *
+ *   --weights copied   every thread has weights and an optimizer of its own, and applies the whole sum to them
+ *   --weights shared   all read one set of weights; there is one optimizer, which each thread makes update the slice
+ *                      that it has just added
+ *
+ * Either way the bits are those of as many ranks with mpi: each element is added in the same order, and the optimizer
+ * is the same function. Replicas are compared as there: every check_every steps, and at the end.
+ */
+#include "trainer/strategies/strategy.h"
+
+#include "trainer/collective/team.h"
+
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct mirrored_options {
+    int64_t threads;     /* 0: not given */
+    const char *weights; /* copied, shared */
+};
+
+_Static_assert(sizeof(struct mirrored_options) <= STRATEGY_OWN_SIZE, "they have room");
+
+/* what a thread has; the first one's is the rank's own */
+struct replica {
+    struct network *network;
+    struct optimizer *optimizer; /* NULL: shared weights, of the first one */
+    struct micro_shards *shards;
+    struct score score; /* of its part of the batch */
+    int whole;          /* 0: it left the step */
+    uint64_t hash;
+    size_t copies; /* of variables, made at the start */
+    int rc;
+    struct error error;
+};
+
+struct mirrored {
+    struct strategy base;
+    struct team *team;
+    struct replica *replicas; /* (workers) */
+    const real **vectors;     /* (workers) their exchange vectors; the first one becomes the sum */
+    size_t total;
+    int shared;
+    atomic_int left; /* 1: a thread has left the current step, so the others may, too */
+    const struct batch *batch;
+    uint64_t seed;
+};
+
+static const struct mirrored_options *mirrored_own(const struct strategy_options *o)
+{
+    return (const void *)o->own.bytes;
+}
+
+/* ---- a step ------------------------------------------------------------------------------------------------------ */
+
+static int left_by_another(void *context)
+{
+    return atomic_load((atomic_int *)context);
+}
+
+static void train_part(void *context, int w)
+{
+    struct mirrored *m = context;
+    struct replica *r = &m->replicas[w];
+    const int size = m->batch->count / m->base.workers;
+    const struct batch part = batch_part(m->batch, w * size, size);
+
+    r->whole = micro_shards_train(r->shards, &part, m->seed, NULL, &r->score);
+    if (!r->whole)
+        atomic_store(&m->left, 1);
+}
+
+/* Called in the first thread, which alone can be asked to leave, while it waits for the others. */
+static void look(void *context)
+{
+    struct mirrored *m = context;
+
+    if (network_asked_to_leave(m->base.network))
+        atomic_store(&m->left, 1);
+}
+
+static int mirrored_train(struct strategy *s, struct micro_shards *shards, const struct batch *batch, uint64_t seed,
+                          struct score *score)
+{
+    struct mirrored *m = (struct mirrored *)s;
+    int whole = 1;
+
+    m->replicas[0].shards = shards;
+    m->batch = batch;
+    m->seed = seed;
+    atomic_store(&m->left, 0);
+    team_run(m->team, train_part, look, m);
+    *score = (struct score){ 0 };
+    for (int w = 0; w < s->workers; w++) {
+        score_add(score, &m->replicas[w].score);
+        whole &= m->replicas[w].whole;
+    }
+    return whole;
+}
+
+static int mirrored_step_begin(struct strategy *s, int64_t step, struct error *e)
+{
+    (void)s;
+    (void)step;
+    (void)e;
+    return OK;
+}
+
+static void mirrored_ready(struct strategy *s, size_t low)
+{
+    (void)s;
+    (void)low;
+}
+
+static void hash_replica(void *context, int w)
+{
+    struct mirrored *m = context;
+
+    m->replicas[w].hash = exchange_replica_hash(m->replicas[w].network);
+}
+
+/* when: "before step 12", "after the last step" */
+static int compare_threads(struct mirrored *m, const char *when, struct error *e)
+{
+    char threads[120] = "";
+    size_t used = 0;
+
+    team_run(m->team, hash_replica, NULL, m);
+    for (int w = 1; w < m->base.workers && used + 12 < sizeof threads; w++)
+        if (m->replicas[w].hash != m->replicas[0].hash)
+            used += (size_t)snprintf(threads + used, sizeof threads - used, "%s%d", used ? ", " : "", w);
+    if (!used)
+        return OK;
+    return error_set(e, ERR_CORRUPT, "replicas differ %s: the weights of thread %s are not those of thread 0", when,
+                     threads);
+}
+
+/* Adds slice w of everything but the weight, which is already there for shared weights to be updated with. */
+static void add_slice(void *context, int w)
+{
+    struct mirrored *m = context;
+    const struct strategy *s = &m->base;
+    real *sum = network_exchange(s->network);
+    const struct extent x = slice_extent((struct extent){ 0, m->total - 1 }, s->workers, w);
+
+    exchange_sum(sum, m->vectors, s->workers, s->options.association, x.from, x.to);
+    if (m->shared)
+        optimizer_apply(s->optimizer, s->global_step, sum, x.from, x.to);
+}
+
+static void apply_sum(void *context, int w)
+{
+    struct mirrored *m = context;
+
+    optimizer_apply(m->replicas[w].optimizer, m->base.global_step, network_exchange(m->base.network), 0, m->total);
+}
+
+static int mirrored_step_end(struct strategy *s, struct tally *tally, struct error *e)
+{
+    struct mirrored *m = (struct mirrored *)s;
+    const struct tally_part all = { .score = tally->score, .flags = tally->flags };
+    char when[40];
+    int rc;
+
+    snprintf(when, sizeof when, "before step %lld", (long long)s->global_step);
+    if (!m->shared && s->options.check_every > 0 && s->global_step % s->options.check_every == 0 &&
+        (rc = compare_threads(m, when, e)) < 0)
+        return rc;
+    *tally = tally_sum(&all, 1, s->global_step, s->options.max_steps);
+    if (tally->flags & TALLY_LEFT)
+        return OK;
+    exchange_sum(network_exchange(s->network), m->vectors, s->workers, s->options.association, m->total - 1, m->total);
+    team_run(m->team, add_slice, NULL, m);
+    if (!m->shared)
+        team_run(m->team, apply_sum, NULL, m);
+    s->global_step = tally->global_step;
+    return OK;
+}
+
+static int mirrored_collect(struct strategy *s, int last, int64_t *step, struct error *e)
+{
+    (void)last;
+    (void)e;
+    *step = s->global_step; /* the first thread's state is the rank's */
+    return OK;
+}
+
+static int mirrored_finish(struct strategy *s, struct error *e)
+{
+    struct mirrored *m = (struct mirrored *)s;
+
+    return m->shared ? OK : compare_threads(m, "after the last step", e);
+}
+
+static void mirrored_report(const struct strategy *s, struct strategy_report *r)
+{
+    const struct mirrored *m = (const struct mirrored *)s;
+
+    *r = (struct strategy_report){ .waited = team_waited(m->team), .transport = "threads" };
+    for (int w = 0; w < s->workers; w++)
+        r->copies += (int64_t)m->replicas[w].copies;
+}
+
+/* ---- start and end ----------------------------------------------------------------------------------------------- */
+
+/* In the thread that will use it: oneDNN keeps memory for what a thread has made. */
+static void make_replica(void *context, int w)
+{
+    struct mirrored *m = context;
+    struct strategy *s = &m->base;
+    struct replica *r = &m->replicas[w];
+    const int parts = s->options.micro_shards > 0 ? s->options.micro_shards : 1;
+
+    if (w == 0)
+        return;
+    r->rc = network_new(&r->network, network_model(s->network), (int)s->options.batch_size / parts, &r->error);
+    if (r->rc == OK)
+        r->rc = micro_shards_new(&r->shards, r->network, parts, &r->error);
+    if (r->rc < 0)
+        return;
+    network_set_leave(r->network, left_by_another, &m->left);
+    m->vectors[w] = network_exchange(r->network);
+    if (m->shared) {
+        network_share(r->network, s->network);
+        return;
+    }
+    r->rc = optimizer_new(&r->optimizer, r->network, optimizer_options_of(s->optimizer), &r->error);
+    if (r->rc == OK)
+        r->copies = optimizer_copy(r->optimizer, s->optimizer);
+}
+
+static void free_replica(void *context, int w)
+{
+    struct mirrored *m = context;
+    struct replica *r = &m->replicas[w];
+
+    if (w == 0)
+        return;
+    optimizer_free(r->optimizer);
+    micro_shards_free(r->shards);
+    network_free(r->network);
+}
+
+static void mirrored_release(struct strategy *s)
+{
+    struct mirrored *m = (struct mirrored *)s;
+
+    if (m->team)
+        team_run(m->team, free_replica, NULL, m);
+    team_free(m->team);
+    free(m->vectors);
+    free(m->replicas);
+    free(m);
+}
+
+static const struct strategy_operations operations = {
+    .train = mirrored_train,
+    .step_begin = mirrored_step_begin,
+    .ready = mirrored_ready,
+    .step_end = mirrored_step_end,
+    .collect = mirrored_collect,
+    .finish = mirrored_finish,
+    .report = mirrored_report,
+    .free = mirrored_release,
+};
+
+static int make_replicas(struct mirrored *m, struct error *e)
+{
+    int rc = team_new(&m->team, m->base.workers, e);
+
+    if (rc < 0)
+        return rc;
+    team_run(m->team, make_replica, NULL, m);
+    for (int w = 0; w < m->base.workers && rc == OK; w++)
+        if (m->replicas[w].rc < 0)
+            rc = error_copy(e, &m->replicas[w].error);
+    return rc;
+}
+
+static int mirrored_start(struct strategy **out, const struct strategy *common, struct error *e)
+{
+    struct mirrored *m = calloc(1, sizeof *m);
+    int rc = OK;
+
+    if (m) {
+        m->base = *common;
+        m->base.operations = &operations;
+        m->total = network_exchange_count(common->network);
+        m->shared = !strcmp(mirrored_own(&common->options)->weights, "shared");
+        m->replicas = calloc((size_t)common->workers, sizeof *m->replicas);
+        m->vectors = calloc((size_t)common->workers, sizeof *m->vectors);
+    }
+    if (!m || !m->replicas || !m->vectors)
+        rc = error_memory(e, NULL, "for %d replicas", common->workers);
+    if (rc == OK) {
+        m->replicas[0] = (struct replica){ .network = common->network, .optimizer = common->optimizer };
+        m->vectors[0] = network_exchange(common->network);
+        rc = make_replicas(m, e);
+    }
+    if (rc < 0) {
+        if (m)
+            mirrored_release(&m->base);
+        return rc;
+    }
+    *out = &m->base;
+    return OK;
+}
+
+static size_t mirrored_rows(struct option *rows, void *own)
+{
+    struct mirrored_options *o = own;
+
+    o->weights = "copied";
+    rows[0] = (struct option){
+        OPTION_INT,
+        .name = "threads",
+        .value = &o->threads,
+        .argument = "N",
+        .minimum = 1,
+        .maximum = 1024,
+        .help = "Train N workers, each in a thread, with --run-option mirrored, which needs N."
+    };
+    rows[1] = (struct option){ OPTION_CHOICE,
+                               .name = "weights",
+                               .value = &o->weights,
+                               .argument = "HOW",
+                               .choices = "copied|shared",
+                               .help = "Give each thread of --run-option mirrored a copy of the weights and an "
+                                       "optimizer (copied, the default), or let all threads read one set of weights "
+                                       "(shared). The results are the same, bit for bit." };
+    return 2;
+}
+
+static int mirrored_workers(const struct strategy_options *o, int ranks, struct error *e)
+{
+    const int64_t threads = mirrored_own(o)->threads;
+
+    if (ranks > 1)
+        return error_set(e, ERR_ARG,
+                         "--run-option mirrored trains in threads of one rank, but %d ranks were started; use mpi or "
+                         "ps, or start it without mpirun",
+                         ranks);
+    if (threads == 0)
+        return error_set(e, ERR_ARG, "--run-option mirrored needs --threads N, the number of workers");
+    return (int)threads;
+}
+
+static void mirrored_describe(const struct strategy_options *o, int ranks, char *text, size_t size)
+{
+    const struct mirrored_options *own = mirrored_own(o);
+
+    (void)ranks;
+    snprintf(text, size, "%d thread%s, %s weights", (int)own->threads, own->threads == 1 ? "" : "s", own->weights);
+}
+
+const struct strategy_kind strategy_mirrored = {
+    .name = "mirrored",
+    .help = "in threads of one rank, started without mpirun, that share or copy the weights",
+    .exclusive = "threads",
+    .threads = 1,
+    .options = mirrored_rows,
+    .workers = mirrored_workers,
+    .describe = mirrored_describe,
+    .start = mirrored_start,
+};
