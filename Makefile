@@ -91,7 +91,7 @@ CHECKPOINT_C := $(call folder,checkpoint checkpoint/directory)
 CHECKPOINT_TOOL_C := $(call folder,checkpoint/tool checkpoint/tool/convert)
 DATASET_C := $(call folder,dataset)
 MODEL_C   := $(filter-out $(if $(filter 1,$(ONEDNN)),,%_onednn.c),$(call folder,model $(addprefix model/,kernels layers models)))
-TRAINER_C := $(filter-out trainer/main.c,$(call folder,trainer $(addprefix trainer/,advice collective collective/transports optimizers \
+TRAINER_C := $(filter-out trainer/main.c,$(call folder,trainer $(addprefix trainer/,advice collective collective/transports launch optimizers \
                recipes server strategies update)))
 TRAINER_TOOL_C := $(call folder,trainer/tool)
 EVALUATOR_C := $(filter-out evaluator/main.c evaluator/watch/watch_$(if $(call with,INOTIFY),without_,)inotify.c,\
@@ -327,8 +327,8 @@ format:
 
 # Every parser under libFuzzer (clang), SECONDS each, with objects of its own. A crash leaves its input in build/.
 $(call lib,eventlog-tool): $(filter-out %/main.o,$(call objects,$(TOOL_C)))
-HARNESS_NEEDS  = $(call lib,made) $(call lib,trainer) $(call lib,evaluator) $(call lib,eventlog-tool) $(call lib,eventlog) $(call lib,checkpoint) \
-                 $(call lib,dataset) $(call lib,proto) $(NEEDS_base)
+HARNESS_NEEDS  = $(call lib,made) $(call lib,trainer) $(call lib,evaluator) $(call lib,eventlog-tool) $(call lib,eventlog) \
+                 $(call lib,checkpoint) $(call lib,dataset) $(call lib,proto) $(NEEDS_base)
 HARNESS_SYSTEM = $(SYSTEM_eventlog/tool) $(SYSTEM_checkpoint)
 $(FUZZ): $(B)/fuzz/%: $(B)/tests/fuzz/fuzz_%.o $(HARNESS_NEEDS)
 	$(call say,LINK)
