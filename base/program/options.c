@@ -288,6 +288,59 @@ int options_parse(const struct options *o, int argc, char **argv, int *positiona
     return OPTIONS_RUN;
 }
 
+/* The row of an argument that begins with '-', and how many words the option takes there: itself, and its value. */
+static const struct option *option_at(const struct options *o, char **argv, int i, int argc, int *words)
+{
+    const char *name = argv[i] + 2;
+    const size_t n = strcspn(name, "=");
+    const struct option *row = argv[i][1] == '-' ? options_find(o, name, n) : NULL;
+    const int no = !row && !strncmp(name, "no-", 3);
+    int64_t number;
+
+    if (argv[i][1] != '-') {
+        for (size_t k = 0; k < o->count && !row; k++)
+            if (o->table[k].letter == argv[i][1])
+                row = &o->table[k];
+        *words = row && row->kind != OPTION_FLAG && !argv[i][2] ? 2 : 1;
+        return row;
+    }
+    if (no)
+        row = options_find(o, name + 3, n - 3);
+    *words = !row || no || name[n] || row->kind == OPTION_FLAG ||
+                     (row->kind == OPTION_COUNT && (i + 1 >= argc || !number_parse_int(argv[i + 1], &number)))
+                 ? 1
+                 : 2;
+    return row;
+}
+
+static int is_among(const char *name, const char *const *names, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (!strcmp(name, names[i]))
+            return 1;
+    return 0;
+}
+
+int options_remove(const struct options *o, int argc, char **argv, const char *const *names, size_t count)
+{
+    int kept = 1, words = 1;
+
+    for (int i = 1; i < argc; i += words) {
+        const struct option *row = NULL;
+
+        words = argc - i;
+        if (strcmp(argv[i], "--") != 0) { /* after which all is positional */
+            words = 1;
+            if (argv[i][0] == '-' && argv[i][1])
+                row = option_at(o, argv, i, argc, &words);
+        }
+        for (int k = 0; k < words && !(row && is_among(row->name, names, count)); k++)
+            argv[kept++] = argv[i + k];
+    }
+    argv[kept] = NULL;
+    return kept;
+}
+
 /* The layout of --help: lines of at most `width` columns, help from column `indent` on. */
 struct layout {
     FILE *out;

@@ -90,6 +90,11 @@ const char *options_nearest(const char *word, const char *const *names, size_t c
 /* "a|b|c" from names, which end with NULL, for `choices`; truncated to `size` bytes. Returns out. */
 const char *options_choices(const char *const *names, char *out, size_t size);
 
+/* After options_parse() succeeded, and found no positional arguments: removes the options of the `count` names, with
+ * their values, from argv, which then ends with NULL. Returns the new argc: what is left can be handed to another start
+ * of the program. */
+int options_remove(const struct options *o, int argc, char **argv, const char *const *names, size_t count);
+
 /* 1 if the option of that name was given on the command line. */
 int options_given(const struct options *o, const char *name);
 
