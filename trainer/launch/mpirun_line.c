@@ -1,0 +1,114 @@
+#include "trainer/launch/mpirun_line.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* What changes results or whether a program starts at all. Open MPI forwards OMPI_* itself. */
+static const char *const forwarded[] = { "LD_LIBRARY_PATH", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS" };
+/* The user's own list, beside which mpirun takes no -x. */
+static const char own_list[] = "OMPI_MCA_mca_base_env_list";
+static const char *const keepalive[] = {
+    "--mca", "oob_tcp_keepalive_time",   "5", /* seconds of silence */
+    "--mca", "oob_tcp_keepalive_intvl",  "2", /* seconds between probes */
+    "--mca", "oob_tcp_keepalive_probes", "3",
+};
+
+enum { FORWARDED = sizeof forwarded / sizeof *forwarded, KEEPALIVE = sizeof keepalive / sizeof *keepalive };
+enum { WORDS_MOST = 16 + KEEPALIVE + 2 * FORWARDED }; /* without the program's options */
+
+int mpirun_workers(const struct resource_info *hosts)
+{
+    int workers = 0; /* at most RESOURCE_HOSTS_MOST * RESOURCE_DEVICES_MOST */
+
+    for (size_t i = 0; i < hosts->count; i++)
+        workers += hosts->hosts[i].devices;
+    return workers;
+}
+
+/* The host of every rank, with commas between them. */
+static void append_places(struct buffer *out, const struct mpirun_job *job)
+{
+    const struct resource_info *r = job->hosts;
+
+    for (size_t i = 0; i < r->count; i++)
+        for (int device = 0; device < r->hosts[i].devices; device++)
+            buffer_format(out, "%s%s", out->length ? "," : "", r->hosts[i].name);
+    for (int server = 0; server < job->servers; server++)
+        buffer_format(out, ",%s", r->hosts[(size_t)server % r->count].name);
+}
+
+static size_t add(const char **words, size_t at, const char *word)
+{
+    words[at] = word;
+    return at + 1;
+}
+
+static size_t add_words(const char **words, const struct mpirun_job *job, const char *count, const char *places)
+{
+    size_t n = add(words, 0, "mpirun");
+
+    n = add(words, add(words, n, "--map-by"), "seq");
+    n = add(words, add(words, n, "--host"), places);
+    n = add(words, add(words, n, "--bind-to"), "none");
+    n = add(words, add(words, n, "--wdir"), job->directory);
+    for (size_t i = 0; i < KEEPALIVE && job->hosts->count > 1 && !job->environment("OMPI_MCA_oob_tcp_keepalive_time");
+         i++)
+        n = add(words, n, keepalive[i]);
+    for (size_t i = 0; i < FORWARDED && !job->environment(own_list); i++)
+        if (job->environment(forwarded[i]))
+            n = add(words, add(words, n, "-x"), forwarded[i]);
+    n = add(words, add(words, n, "-n"), count);
+    n = add(words, n, job->program);
+    for (size_t i = 0; i < job->option_count; i++)
+        n = add(words, n, job->options[i]);
+    return n;
+}
+
+int mpirun_line(const char ***out, const struct mpirun_job *job, struct error *e)
+{
+    const size_t room = (WORDS_MOST + job->option_count) * sizeof(char *);
+    struct buffer texts = BUFFER_EMPTY;
+    const char **words;
+    char *text;
+    size_t places;
+
+    append_places(&texts, job);
+    buffer_append_byte(&texts, 0);
+    places = texts.length;
+    buffer_format(&texts, "%d", mpirun_workers(job->hosts) + job->servers);
+    buffer_append_byte(&texts, 0);
+    words = buffer_ok(&texts) ? malloc(room + texts.length) : NULL;
+    if (!words) {
+        buffer_release(&texts);
+        return error_memory(e, NULL, "for the line of mpirun");
+    }
+    text = (char *)(void *)words + room;
+    memcpy(text, buffer_text(&texts), texts.length);
+    words[add_words(words, job, text + places, text)] = NULL;
+    buffer_release(&texts);
+    *out = words;
+    return OK;
+}
+
+void mpirun_line_quoted(struct buffer *out, const char *const *words)
+{
+    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.,:/_-+=@%";
+
+    for (size_t i = 0; words[i]; i++) {
+        const char *word = words[i];
+
+        if (i > 0)
+            buffer_append_byte(out, ' ');
+        if (*word && !word[strspn(word, plain)]) {
+            buffer_append_text(out, word);
+            continue;
+        }
+        buffer_append_byte(out, '\'');
+        for (; *word; word++)
+            if (*word == '\'')
+                buffer_append_text(out, "'\\''");
+            else
+                buffer_append_byte(out, *word);
+        buffer_append_byte(out, '\'');
+    }
+}

@@ -1,0 +1,39 @@
+/*
+ * mpirun_line.h - the command line of Open MPI's mpirun for a job on several hosts. Pure.
+ *
+ * Rank by rank the line names the host (--map-by seq --host a,a,b,...): first the workers, as the list of hosts has
+ * them, so that rank 0 is on its first host whichever host mpirun runs on; then the servers, one on each host in turn.
+ * A rank is bound to no core: the list may have more ranks than cores, and a rank has more than one thread. All ranks
+ * run in one directory and with what Open MPI does not forward by itself. Over several hosts a host that does not
+ * answer is noticed after 6 to 11 seconds, not after 8 minutes, unless the environment has an
+ * OMPI_MCA_oob_tcp_keepalive_time of the user's. Source: mpirun(1) of Open MPI 4.1.
+ */
+#ifndef TRAINER_LAUNCH_MPIRUN_LINE_H
+#define TRAINER_LAUNCH_MPIRUN_LINE_H
+
+#include "base/buffer.h"
+#include "base/error.h"
+#include "trainer/launch/resource_info.h"
+
+#include <stddef.h>
+
+struct mpirun_job {
+    const struct resource_info *hosts;
+    int servers;                     /* beside the workers */
+    const char *program, *directory; /* absolute paths, the same on all hosts */
+    const char *const *options;      /* of the program */
+    size_t option_count;
+    const char *(*environment)(const char *name); /* as getenv(); NULL: not set */
+};
+
+/* How many workers the hosts' devices make. */
+int mpirun_workers(const struct resource_info *hosts);
+
+/* Sets *out to the words, NULL at the end. One block of memory, yours: free() it. The options, program and directory
+ * are borrowed. ERR_NOMEM. */
+int mpirun_line(const char ***out, const struct mpirun_job *job, struct error *e);
+
+/* Appends words that end with NULL as a line for sh, which reads back the same words; no newline. */
+void mpirun_line_quoted(struct buffer *out, const char *const *words);
+
+#endif
