@@ -238,7 +238,7 @@ $(addprefix $(B)/tests/,base/test_array checkpoint/test_tensor_match \
                         $(addprefix eventlog/test_,event_writer_memory log_reader_memory) \
                         $(addprefix trainer/test_,server_core aggregation saving)): \
 	WRAP = $(addprefix -Wl$(comma)--wrap=,malloc calloc realloc strdup strndup)
-$(B)/tests/trainer/test_saving: WRAP += -Wl$(comma)--wrap=pthread_create
+$(B)/tests/trainer/test_saving: WRAP += $(addprefix -Wl$(comma)--wrap=,pthread_create statvfs)
 # Gradient checks run on the double build of the model.
 $(B)/tests/model/test_gradient%: $(B)/double/tests/model/test_gradient%.o $(call lib,model-double) $(NEEDS_base)
 	$(call say,LINK)

@@ -93,7 +93,7 @@ def train_and_evaluate(options, name, ranks, what, extra, updates):
     data = ["--model", "lenet", "--data", "fashion-mnist"]
     mpirun = ["mpirun", "-q", "--oversubscribe", "--bind-to", "none", "-n", str(ranks)]
     trainer = [*mpirun, binaries / "trainer", *extra, *data, "--batch-size", BATCH, *TRAINING,
-               "--checkpoint-dir", checkpoints, "--save-checkpoint-steps", -(-steps // CHECKPOINTS), "--keep", 0,
+               "--checkpoint-dir", checkpoints, "--save-checkpoint-steps", -(-steps // CHECKPOINTS),
                "--log-dir", logs / "train", "--log-every", 10 * updates, "--max-steps", steps, "--json"]
     evaluator = [binaries / "evaluator", *data, "--checkpoint-dir", checkpoints, "--eval-dir", logs / "eval",
                  "--wall-time", "checkpoint"]

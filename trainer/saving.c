@@ -2,6 +2,7 @@
 
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/human.h"
 #include "checkpoint/directory/checkpoint_directory.h"
 #include "trainer/training_lock.h"
 
@@ -9,9 +10,10 @@
 #include <math.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/statvfs.h>
 #include <time.h>
 
-enum { ROUNDS_MAX = 3 };
+enum { ROUNDS_MAX = 3, SPACE_CHECKPOINTS = 3 };
 
 void saving_open(struct saving *s, int64_t step, int64_t saved)
 {
@@ -61,6 +63,25 @@ static void tell_of_grace(struct saving *s, double seconds)
              "saving took %.1f s, and an interrupted mpirun kills its ranks %g s after SIGTERM; to save in time then, "
              "start it with --mca " WORLD_GRACE_PARAMETER " %.0f",
              seconds, grace, ceil(4 * needed));
+}
+
+/* While the number of checkpoints still grows. What the file system cannot tell is not said. */
+static void tell_of_space(struct saving *s)
+{
+    const size_t keep = s->options.keep;
+    char space[HUMAN_TEXT_MAX], each[HUMAN_TEXT_MAX];
+    uint64_t left, bytes = 0;
+    struct statvfs there;
+
+    for (int kind = 0; kind < ARRAY_KINDS; kind++)
+        bytes += optimizer_array(s->optimizer, (enum optimizer_array_kind)kind).count * sizeof(float);
+    if (s->space_told || s->options.quiet || (keep && s->count >= keep) || statvfs(s->options.directory, &there) < 0 ||
+        there.f_blocks == 0 || (left = (uint64_t)there.f_bavail * there.f_frsize) >= SPACE_CHECKPOINTS * bytes)
+        return;
+    s->space_told = 1;
+    log_line(s->log, "%s: %s are left on its file system, and a checkpoint takes %s; %s", s->options.directory,
+             human_bytes(left, space), human_bytes(bytes, each),
+             keep ? "a lower --keep needs less" : "--keep N keeps only the newest N");
 }
 
 /* ---- one round: the checkpoint is written once, by the thread or in its place ------------------------------------ */
@@ -134,6 +155,8 @@ static int conclude(struct saving *s, struct error *e)
         log_line(s->log, "trainer: saved, but %s", s->failure.message);
     }
     s->saved = s->tried;
+    s->count++;
+    tell_of_space(s);
     tell_of_grace(s, s->ended_at - s->begun_at);
     return SAVING_ENDED;
 }

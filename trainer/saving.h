@@ -59,7 +59,8 @@ struct saving {
     int rounds;   /* how often the checkpoint was written, into one directory after the other */
     int replaced; /* 1: the directory was made again since the last round began */
     double begun_at;
-    int grace_told, memory_told; /* 1: that was logged */
+    size_t count;                            /* of checkpoints saved in this run */
+    int grace_told, memory_told, space_told; /* 1: that was logged */
 };
 
 /* step: where the run starts; saved: as in the struct. */

@@ -42,7 +42,6 @@ static const struct command defaults = {
     .run_option = "single",
     .shard = "records",
     .resume = "auto",
-    .keep = 5,
     .seed = 1,
     /* Below Open MPI's eager limit for TCP, 65536 with its header. Larger messages are announced first, and sent once
      * the receiver has answered: with a latency of 5 ms a step of lenet, ps, took 26 ms instead of 10. */
@@ -188,7 +187,7 @@ static size_t add_saving_rows(struct option *t, size_t at, struct command *c)
         { OPTION_DOUBLE, .name = "save-checkpoint-seconds", .value = &c->o.save_seconds, .argument = "SECONDS",
           .minimum = 0.001, .maximum = 1e9, .help = "Save a checkpoint every SECONDS instead of every N steps." },
         { OPTION_INT, .name = "keep", .value = &c->keep, .argument = "N", .minimum = 0, .maximum = 1e9,
-          .help = "Keep only the newest N checkpoints; 0 keeps all. Default: 5." },
+          .help = "Keep only the newest N checkpoints; a later evaluator finds no others. Default: 0, keep all." },
         { OPTION_TEXT, .name = "resume", .value = &c->resume, .argument = "auto|never|STEP",
           .help = "Resume from the newest whole checkpoint and name damaged ones, or start anew if there is no "
                   "checkpoint (auto, the default); start anew and replace checkpoints of the same steps (never); or "

@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 static char top[64], directory[80], log_path[80];
@@ -26,6 +27,22 @@ int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attributes, v
 int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*run)(void *), void *context)
 {
     return atomic_load(&threads_fail) ? EAGAIN : __real_pthread_create(thread, attributes, run, context);
+}
+
+static uint64_t space = UINT64_MAX; /* that is left on any file system; UINT64_MAX: what there is */
+
+int __real_statvfs(const char *path, struct statvfs *out);
+int __wrap_statvfs(const char *path, struct statvfs *out);
+
+int __wrap_statvfs(const char *path, struct statvfs *out)
+{
+    const int rc = __real_statvfs(path, out);
+
+    if (space != UINT64_MAX) {
+        out->f_frsize = 4096;
+        out->f_bavail = space / 4096;
+    }
+    return rc;
 }
 
 /* A disk that stops in every fsync until it is told to go on: the writing thread is then where the test wants it. */
@@ -450,6 +467,39 @@ static int tear_down(void **state)
     return system(command);
 }
 
+/* lenet's weights and momentum are BYTES. Said once, and only while each checkpoint needs more space. */
+static void test_space(void **state)
+{
+    enum { BYTES = 2 * 4 * 21840 };
+    static const struct {
+        size_t keep;
+        uint64_t space;
+        int quiet, told;
+    } cases[] = { { 0, 3 * BYTES + 4096, 0, 0 },
+                  { 0, 3 * BYTES - 1, 0, 1 },
+                  { 0, 0, 0, 1 },
+                  { 0, 0, 1, 0 },
+                  { 5, 0, 0, 1 },
+                  { 1, 0, 0, 0 },
+                  { 4, 0, 0, 1 } };
+
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct training t;
+
+        start(&t, NULL, &(struct saving_options){ .steps = 10, .keep = cases[i].keep, .quiet = cases[i].quiet });
+        assert_int_equal(2 * 4 * network_parameter_count(t.network), BYTES);
+        space = cases[i].space;
+        for (int64_t step = 10; step <= 30; step += 10)
+            assert_int_equal(saved_at(&t, step, NULL), SAVING_ENDED);
+        space = UINT64_MAX;
+        assert_int_equal(logged("left on its file system"), cases[i].told);
+        assert_int_equal(logged("--keep N keeps only the newest N"), cases[i].told && !cases[i].keep);
+        end(&t);
+        tear_down(state);
+        set_up(state);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -460,6 +510,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_order_of_errors, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_no_memory, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_no_thread, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_space, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_directory_moved, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_directory_moved_and_noticed, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_directory_moved_again_and_again, set_up, tear_down),

@@ -43,7 +43,7 @@ static void test_defaults(void **state)
     assert_string_equal(o->strategy.kind->name, "single");
     assert_string_equal(o->strategy.label, "single");
     assert_int_equal(o->strategy.synchronous, 1);
-    assert_int_equal(o->keep, 5);
+    assert_int_equal(o->keep, 0);
     assert_int_equal(o->resume, RESUME_AUTO);
     assert_int_equal(o->augment, 1);
     assert_int_equal(o->scale_learning_rate, 0);
