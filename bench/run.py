@@ -16,6 +16,7 @@ import log_reading_speed
 import programs
 import resnet32_accuracy
 import resnet32_speed
+import saving_speed
 import start_up
 import strategy_agreement
 
@@ -44,6 +45,7 @@ BENCHMARKS = {
                            "server part from one rank's"),
     "checkpoint_speed": (checkpoint_speed.run, "MB/s of writing and reading checkpoints on a tmpfs: ours, TensorFlow, "
                          "PyTorch, safetensors"),
+    "saving_speed": (saving_speed.run, "what a checkpoint every 10 steps costs a step: ResNet-32, 100 MB of weights"),
     "event_writing": (event_writing.run, "scalars/s into one event file: ours, PyTorch, tensorboardX, TensorFlow"),
     "export_speed": (log_reading_speed.export_speed, "10^7 scalars to CSV, beside tbparse"),
     "verify_speed": (log_reading_speed.verify_speed,
@@ -84,6 +86,7 @@ def main():
     accuracy.add_argument("--seeds", type=int, default=2, help="trainings of each side (2)")
     parser.add_argument("--agreement-seeds", type=int, default=4, help="strategy_agreement: trainings of each (4)")
     parser.add_argument("--checkpoint-rounds", type=int, default=5, help="checkpoint_speed: (5)")
+    parser.add_argument("--saving-rounds", type=int, default=5, help="saving_speed: (5)")
     logs = parser.add_argument_group("export_speed, verify_speed, inspect_speed")
     logs.add_argument("--points", type=int, default=10_000_000, help="of the large file (10000000)")
     logs.add_argument("--log-bytes", type=int, default=10**9, help="of each log that is verified (1000000000)")
