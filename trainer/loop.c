@@ -209,6 +209,7 @@ int loop_open(struct loop *l, const struct train_options *options, struct strate
     };
     saving_open(&l->saving, position->global_step, saved);
     l->lead = strategy->worker == 0;
+    l->flat.classes = options->model->classes;
     process_self(&l->state.process);
     snprintf(l->state.run_option, sizeof l->state.run_option, "%s", options->strategy.kind->name);
     snprintf(l->state.model, sizeof l->state.model, "%s", options->model->name);
@@ -303,6 +304,19 @@ static void log_point(struct loop *l, const struct tally *tally, double decay, i
     progress_point(&l->progress, tally, decay, optimizer_rate(l->strategy->optimizer, before), &report);
 }
 
+/* Says once if the training does not learn. */
+static void look_at_loss(struct loop *l, const struct tally *tally)
+{
+    const struct train_options *o = l->options;
+    const int momentum = !o->strategy.synchronous && o->optimizer.kind == OPTIMIZER_MOMENTUM;
+    char text[320];
+
+    if (l->lead && !o->quiet && flat_loss_add(&l->flat, tally->global_step, score_loss(&tally->score)))
+        log_line(
+            l->log, "trainer: %s",
+            flat_loss_text(&l->flat, tally->global_step, momentum && o->optimizer.momentum > 0, text, sizeof text));
+}
+
 static int steps(struct loop *l, struct error *e)
 {
     const struct train_options *o = l->options;
@@ -340,6 +354,7 @@ static int steps(struct loop *l, struct error *e)
             return OK;
         }
         loss_averages_after(l->losses, score_loss(&tally.score));
+        look_at_loss(l, &tally);
         if (wanted && (progress_due(&l->progress, tally.global_step, o->max_steps) || !more))
             log_point(l, &tally, decay, before);
         if (more && (saving_due(&l->saving, tally.global_step) || (tally.flags & TALLY_SAVE)) &&

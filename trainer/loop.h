@@ -20,6 +20,7 @@
 #include "base/program/log.h"
 #include "checkpoint/directory/training_state.h"
 #include "dataset/batch_source.h"
+#include "trainer/advice/flat_loss.h"
 #include "trainer/collective/micro_shards.h"
 #include "trainer/progress.h"
 #include "trainer/saving.h"
@@ -48,18 +49,19 @@ struct loop {
     struct progress progress;
     struct saving saving; /* rank 0 */
     struct training_state state;
-    int lead;          /* 1: rank 0, which saves and logs */
-    int began;         /* 1: training.json says "running" for this run, and this rank has not ended it */
-    double looked_at;  /* monotonic: the last look for a stop file */
-    double ticked_at;  /* monotonic: the last check for periodic work */
-    double stated_at;  /* monotonic: when training.json was last written */
-    int asked_to_stop; /* 1: there is a stop file; state.reason says why */
-    int old_stop_told; /* 1: it is from an earlier run, which was logged */
-    int stopped;       /* 1: a signal to some rank, or the launcher's death, ends the run */
-    uint32_t signal;   /* the tally's flag of that signal; 0: the launcher's death */
-    double left_at;    /* monotonic: when this rank was first seen waiting for others with a signal pending; 0 */
-    int given_up;      /* 1: "failed" is already written, since it may be killed */
-    int bad;           /* 1: the loss was not a number */
+    int lead;              /* 1: rank 0, which saves and logs */
+    int began;             /* 1: training.json says "running" for this run, and this rank has not ended it */
+    double looked_at;      /* monotonic: the last look for a stop file */
+    double ticked_at;      /* monotonic: the last check for periodic work */
+    double stated_at;      /* monotonic: when training.json was last written */
+    int asked_to_stop;     /* 1: there is a stop file; state.reason says why */
+    int old_stop_told;     /* 1: it is from an earlier run, which was logged */
+    int stopped;           /* 1: a signal to some rank, or the launcher's death, ends the run */
+    uint32_t signal;       /* the tally's flag of that signal; 0: the launcher's death */
+    double left_at;        /* monotonic: when this rank was first seen waiting for others with a signal pending; 0 */
+    int given_up;          /* 1: "failed" is already written, since it may be killed */
+    int bad;               /* 1: the loss was not a number */
+    struct flat_loss flat; /* rank 0: of the losses so far */
 };
 
 /* Call on every worker. All pointers are borrowed; position is where the run starts; lock and saved: as in saving.h. On

@@ -5,6 +5,7 @@
 #include "base/program/subcommand.h"
 #include "checkpoint/directory/checkpoint_directory.h"
 #include "trainer/advice/share.h"
+#include "trainer/advice/stale_momentum.h"
 #include "trainer/collective/places.h"
 #include "trainer/loop.h"
 #include "trainer/tool/command.h"
@@ -485,6 +486,16 @@ static void say_what_begins(struct run *r)
              optimizer_kind_names[o->optimizer.kind], rate);
 }
 
+static void warn_of_stale_momentum(struct run *r)
+{
+    const struct optimizer_options *o = &r->options.optimizer;
+    char text[400];
+
+    if (!r->options.quiet && !r->options.strategy.synchronous &&
+        stale_momentum_text(r->workers, o->kind == OPTIMIZER_MOMENTUM ? o->momentum : 0, text, sizeof text))
+        log_line(&r->log, "trainer: %s", text);
+}
+
 /* Logs which files this rank reads: each worker its own, or rank 0 for all if they are alike. */
 static void say_what_is_read(struct run *r)
 {
@@ -531,6 +542,8 @@ static int train(struct run *r)
         }
         if (r->worker >= 0)
             say_what_is_read(r);
+        if (r->worker == 0)
+            warn_of_stale_momentum(r);
         if (r->worker >= 0)
             rc = loop_open(&r->loop, &r->options, r->strategy, r->shards, r->source, &r->losses, &asked, &r->lock,
                            &r->log, &r->position, r->resumed, &e);

@@ -61,3 +61,16 @@ def test_shares_of_the_data(tmp_path):
         assert len(said) == 1 and said[0].startswith(every) and said[0].endswith(ends)
     assert ranks.variables(tmp_path / "records/model.ckpt-2") != ranks.variables(tmp_path / "none/model.ckpt-2")
     assert reading("--quiet", "--shard", "files") == []
+
+
+def test_advice(tmp_path):
+    """A rate at which nothing is learned: said once, the run goes on, and nothing of it differs from a quiet one."""
+    options = ["--model", "lenet", "--data", "fashion-mnist", "--batch-size", 8, "--learning-rate", 1e-12,
+               "--optimizer", "sgd", "--max-steps", 700, "--log-every", 700]
+    _, said = ranks.train(0, *options, "--checkpoint-dir", tmp_path / "a")
+    assert said.count("does not fall: no better than guessing among 10 classes (2.303)") == 1, said
+    _, said = ranks.train(0, *options, "--checkpoint-dir", tmp_path / "b", "--quiet")
+    assert said == ""
+    assert ranks.variables(tmp_path / "a/model.ckpt-700") == ranks.variables(tmp_path / "b/model.ckpt-700")
+    _, said = ranks.train(4, *LENET[:-1], "--run-option", "ps", "--async", "--max-steps", 3)
+    assert said.count("with 3 asynchronous workers gradients are about 2 updates old, and momentum 0.9") == 1
