@@ -31,7 +31,8 @@ struct batch_source {
     const struct dataset *data;
     struct transform transform;
     struct shard shard;
-    int batch_size, workers, contiguous;
+    int batch_size, workers;
+    int64_t together, first;
     uint64_t seed;
     int64_t first_step;
     struct field image; /* template of a batch's images, without data */
@@ -71,9 +72,9 @@ static size_t record_at(struct batch_source *s, int64_t place)
     return s->order[place % count];
 }
 
-/* Sample indices of step t: worker i of n takes every n-th of [t n B, (t + 1) n B), from i on, or the i-th B of them;
- * they are unique over workers and steps. With shared records they are places of the endless order; with files of its
- * own, or with all records for itself, it takes places [t B, (t + 1) B) of its own order. */
+/* Sample indices of step t: worker i of n takes every n-th of [t n B, (t + 1) n B), from i on, or B that follow each
+ * other of [t G, (t + 1) G); they are unique over workers and steps. With shared records they are places of the endless
+ * order; with files of its own, or with all records for itself, it takes places [t B, (t + 1) B) of its own order. */
 static void prepare(struct batch_source *s, struct slot *slot, int64_t step)
 {
     const int64_t n = s->shard.count, size = s->batch_size, count = slot->batch.count;
@@ -82,7 +83,7 @@ static void prepare(struct batch_source *s, struct slot *slot, int64_t step)
     slot->batch.step = step;
     for (int64_t k = 0; k < count && !atomic_load_explicit(&s->stop, memory_order_relaxed); k++) {
         const int64_t i = s->shard.index + k / size, j = k % size;
-        const int64_t sample = s->contiguous ? (step * n + i) * size + j : (step * size + j) * n + i;
+        const int64_t sample = s->together ? step * s->together + s->first + k : (step * size + j) * n + i;
         const size_t record = record_at(s, s->shard.kind == SHARD_RECORDS ? sample : step * size + j);
 
         slot->samples[k] = sample;
@@ -114,6 +115,8 @@ static void *produce(void *context)
 
 static int check_options(const struct dataset *d, const struct batch_source_options *o, struct error *e)
 {
+    const int64_t whole = (int64_t)o->batch_size * (o->workers > 0 ? o->workers : 1);
+
     if (o->batch_size < 1)
         return error_set(e, ERR_ARG, "batch size %d: must be at least 1", o->batch_size);
     if (o->shard.count < 1 || o->shard.index < 0 || o->shard.index >= o->shard.count)
@@ -127,7 +130,11 @@ static int check_options(const struct dataset *d, const struct batch_source_opti
                          o->workers);
     if (o->batch_size > INT32_MAX / (o->workers + 1))
         return error_set(e, ERR_ARG, "batch size %d is out of range for %d workers", o->batch_size, o->workers);
-    if (o->first_step < 0 || o->first_step > INT64_MAX / 4 / o->batch_size / o->shard.count)
+    if (o->together && (o->first < 0 || o->first > o->together - whole))
+        return error_set(e, ERR_ARG, "samples %lld to %lld of the %lld of a step: must be some of them",
+                         (long long)o->first, (long long)(o->first + whole - 1), (long long)o->together);
+    if (o->first_step < 0 || o->first_step > INT64_MAX / 4 / o->batch_size / o->shard.count ||
+        (o->together && o->first_step > INT64_MAX / 4 / o->together))
         return error_set(e, ERR_ARG, "step %lld is out of range for batches of %d on %d workers",
                          (long long)o->first_step, o->batch_size, o->shard.count);
     if (d->count == 0 || d->count > UINT32_MAX)
@@ -196,7 +203,8 @@ int batch_source_new(struct batch_source **out, const struct dataset *d, const s
     s->shard = options->shard;
     s->batch_size = options->batch_size;
     s->workers = options->workers > 0 ? options->workers : 1;
-    s->contiguous = options->contiguous;
+    s->together = options->together;
+    s->first = options->first;
     s->seed = options->seed;
     s->first_step = options->first_step;
     s->slot_count = (options->ahead > 0 ? options->ahead : AHEAD_DEFAULT) + 1; /* one more, for the borrowed batch */

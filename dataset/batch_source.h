@@ -19,7 +19,9 @@ struct batch_source_options {
     int batch_size;     /* samples of a worker per step, > 0 */
     int workers;        /* a batch has those of so many workers, shard.index and the next ones, one worker after the
                            other; with SHARD_RECORDS. 0: 1 */
-    int contiguous;     /* 1: a worker's samples follow each other; 0: they are every n-th */
+    int64_t together;   /* samples of all workers per step, if a worker's follow each other; 0: they are every n-th, and
+                           all workers have batch_size */
+    int64_t first;      /* together > 0: this batch has those from here on */
     uint64_t seed;      /* the same for all workers */
     int64_t first_step; /* the first call of next returns this step, counted from 0 */
     int ahead;          /* batches prepared in advance; 0: 3 */
@@ -27,8 +29,8 @@ struct batch_source_options {
 
 struct batch_source;
 
-/* With SHARD_RECORDS and n workers, step t of all workers together takes places [t n B, (t+1) n B) of the endless
- * order: epoch after epoch, each a permutation of all records by (seed, epoch). d is borrowed until free. */
+/* With SHARD_RECORDS, step t of all workers, G samples together, takes places [t G, (t+1) G) of the endless order:
+ * epoch after epoch, each a permutation of all records by (seed, epoch). d is borrowed until free. */
 int batch_source_new(struct batch_source **out, const struct dataset *d, const struct batch_source_options *options,
                      struct error *e);
 /* The next batch, borrowed until the next call. Blocks only if the thread is behind. Steps ascend by one. */

@@ -215,7 +215,7 @@ int loop_open(struct loop *l, const struct train_options *options, struct strate
     snprintf(l->state.model, sizeof l->state.model, "%s", options->model->name);
     snprintf(l->state.data, sizeof l->state.data, "%s", options->data);
     snprintf(l->state.optimizer, sizeof l->state.optimizer, "%s", optimizer_kind_names[options->optimizer.kind]);
-    l->state.batch_size = options->batch_size;
+    l->state.batch_size = position->batch_size;
     l->state.learning_rate = schedule_full_rate(&options->optimizer.schedule, options->optimizer.learning_rate);
     l->state.max_steps = options->max_steps;
     l->state.world_size = position->world_size;
@@ -226,7 +226,7 @@ int loop_open(struct loop *l, const struct train_options *options, struct strate
     l->progress.watched = world_watched(strategy->world);
     l->progress.max_steps = options->max_steps;
     l->progress.log_every = options->log_every;
-    l->progress.images_step = (int64_t)options->batch_size * (options->strategy.synchronous ? strategy->workers : 1);
+    l->progress.images_step = options->strategy.synchronous ? position->global_batch : position->batch_size;
     rc = write_state(l, "running", e);
     l->began = rc == OK || is_stated(l);
     if (rc == OK && l->lead && options->checkpoint_directory && l->saving.saved != position->global_step)

@@ -6,6 +6,7 @@
 #include "checkpoint/directory/checkpoint_directory.h"
 #include "trainer/advice/share.h"
 #include "trainer/advice/stale_momentum.h"
+#include "trainer/batch_plan.h"
 #include "trainer/collective/places.h"
 #include "trainer/loop.h"
 #include "trainer/tool/command.h"
@@ -38,6 +39,7 @@ struct run {
     struct loop loop;
     int64_t resumed; /* step of the checkpoint resumed from, -1: a new run */
     int workers, worker;
+    struct batch_plan batches;
     int mourned; /* servers: 1: it was checked whether rank 0 died */
     int lock;    /* rank 0: of the checkpoint directory; -1: none */
 };
@@ -86,7 +88,7 @@ static int open_data(struct run *r, struct error *e)
     const struct model *m = o->model;
     const struct transform *t = transform_find(training_transform(o));
     struct shard shard = { o->shard, r->workers, r->worker };
-    int64_t together = o->shard == SHARD_RECORDS ? (int64_t)o->batch_size * r->workers : o->batch_size;
+    int64_t together = o->shard == SHARD_RECORDS ? r->batches.together : r->batches.count;
     int rc, height, width, channels;
 
     if (r->worker < 0)
@@ -105,37 +107,20 @@ static int open_data(struct run *r, struct error *e)
                          m->height, m->width, m->channels, m->classes, o->data, height, width, channels,
                          r->dataset->classes);
     if (together > (int64_t)r->dataset->count)
-        return error_set(e, ERR_ARG,
-                         "--batch-size %d: a step of %d worker%s would take %" PRId64 " images, but %s has %zu",
-                         o->batch_size, r->workers, r->workers == 1 ? "" : "s", together, o->data, r->dataset->count);
+        return error_set(e, ERR_ARG, "--%s %d: a step of %d worker%s would take %" PRId64 " images, but %s has %zu",
+                         o->sizes.global_batch ? "global-batch" : "batch-size",
+                         o->sizes.global_batch ? o->sizes.global_batch : o->sizes.batch_size, r->workers,
+                         r->workers == 1 ? "" : "s", together, o->data, r->dataset->count);
     return OK;
-}
-
-/* How many micro-shards a worker's batch is. */
-static int shards_of_worker(const struct run *r, struct error *e)
-{
-    const struct train_options *o = &r->options;
-    const int count = o->micro_shards ? o->micro_shards / r->workers : 1;
-
-    if (o->micro_shards % r->workers)
-        return error_set(e, ERR_ARG, "--micro-shards %d: not a multiple of the %d workers", o->micro_shards,
-                         r->workers);
-    if (o->batch_size % count)
-        return error_set(e, ERR_ARG,
-                         "--micro-shards %d: a worker's batch of %d images cannot be cut into %d equal parts",
-                         o->micro_shards, o->batch_size, count);
-    return count;
 }
 
 static int build(struct run *r, struct error *e)
 {
-    const int shards = shards_of_worker(r, e);
-    int rc = shards;
+    const struct batch_plan *p = &r->batches;
+    int rc = network_new(&r->network, r->options.model, r->worker < 0 ? 0 : p->unit, e);
 
-    if (rc > 0)
-        rc = network_new(&r->network, r->options.model, r->worker < 0 ? 0 : r->options.batch_size / shards, e);
     if (rc == OK && r->worker >= 0)
-        rc = micro_shards_new(&r->shards, r->network, shards, e);
+        rc = micro_shards_new(&r->shards, r->network, p->nodes, p->node_count, e);
     if (rc == OK)
         rc = optimizer_new(&r->optimizer, r->network, &r->options.optimizer, e);
     if (rc == OK && world_rank(r->world) == 0)
@@ -181,7 +166,9 @@ static void warn_of_changes(struct run *r, const char *prefix, const struct trai
     if (was->world_size)
         change_number(&c, "ranks: ", was->world_size, world_size(r->world));
     if (was->workers && was->batch_size)
-        change_number(&c, "global batch ", was->workers * was->batch_size, (int64_t)r->workers * o->batch_size);
+        change_number(&c, "global batch ", was->global_batch, r->batches.together);
+    if (was->workers && (was->micro_shards || o->sizes.micro_shards))
+        change_number(&c, "--micro-shards ", was->micro_shards, o->sizes.micro_shards);
     change_text(&c, "--data ", was->data, o->data);
     change_text(&c, "--shard ", was->shard, shard_name(o->shard));
     if (o->seed_given)
@@ -330,7 +317,9 @@ static int share_state(struct run *r, struct error *e)
     }
     r->position.world_size = world_size(r->world);
     r->position.workers = r->workers;
-    r->position.batch_size = o->batch_size;
+    r->position.batch_size = r->batches.most;
+    r->position.global_batch = r->batches.together;
+    r->position.micro_shards = o->sizes.micro_shards;
     snprintf(r->position.run_option, sizeof r->position.run_option, "%s", o->strategy.label);
     snprintf(r->position.data, sizeof r->position.data, "%s", o->data);
     snprintf(r->position.shard, sizeof r->position.shard, "%s", shard_name(o->shard));
@@ -353,30 +342,34 @@ static int start(struct run *r, struct error *e)
 {
     const struct train_options *o = &r->options;
     struct strategy_options how = o->strategy;
+    const int shards = o->sizes.micro_shards, threads = o->strategy.kind->threads;
     struct batch_source_options batches = {
         .transform = transform_find(training_transform(o)),
         .shard = { o->shard, r->workers, r->worker },
-        .batch_size = o->batch_size,
-        .workers = o->strategy.kind->threads ? r->workers : 1,
-        .contiguous = o->micro_shards > 0, /* so that a micro-shard is the same for any number of workers */
+        .batch_size = threads && shards ? (int)r->batches.together : r->batches.count,
+        .workers = threads && !shards ? r->workers : 1,
+        .together = shards ? r->batches.together : 0,
+        .first = r->batches.first,
         .seed = r->position.seed,
         /* Asynchronous workers count their own steps, which together make up global_step. */
         .first_step = r->position.global_step / (o->strategy.synchronous ? 1 : r->workers),
     };
     int rc;
 
-    how.batch_size = o->batch_size;
-    how.micro_shards = shards_of_worker(r, e);
+    how.batch_size = r->batches.most;
+    how.unit = r->batches.unit;
     how.first_step = r->position.global_step;
     how.max_steps = o->max_steps;
     how.bucket_bytes = o->bucket_bytes;
     how.check_every = CHECK_EVERY;
-    how.association = o->micro_shards ? ASSOCIATION_TREE : ASSOCIATION_RANK;
+    how.micro_shards = shards;
     rc = strategy_start(&r->strategy, r->world, &how, r->optimizer, train_options_fingerprint(o), e);
     if (rc < 0)
         return rc;
-    if (r->worker >= 0)
+    if (r->worker >= 0) {
+        micro_shards_set_vectors(r->shards, r->strategy->vectors);
         rc = batch_source_new(&r->source, r->dataset, &batches, e);
+    }
     return world_agree(r->world, "read its data", rc, e);
 }
 
@@ -389,7 +382,9 @@ static int set_up(struct run *r, struct error *e)
         r->worker = world_rank(r->world) < r->workers ? world_rank(r->world) : -1;
         if (r->options.scale_learning_rate)
             r->options.optimizer.schedule.workers = r->workers;
-        rc = open_data(r, e);
+        rc = batch_plan_make(&r->batches, &r->options.sizes, r->workers, r->worker, e);
+        if (rc == OK)
+            rc = open_data(r, e);
     }
     if (rc == OK)
         rc = build(r, e);
@@ -466,24 +461,21 @@ static void say_what_begins(struct run *r)
 {
     const struct train_options *o = &r->options;
     const int ranks = world_size(r->world), together = o->strategy.synchronous ? r->workers : 1;
+    const int64_t step = o->strategy.synchronous ? r->batches.together : r->batches.most;
     const double images = (double)r->dataset->count * (o->shard == SHARD_FILES ? r->workers : 1);
-    char how[64] = "", shards[40] = "", batch[80] = "", epoch[HUMAN_TEXT_MAX], rate[200];
+    char how[64] = "", batch[120] = "", epoch[HUMAN_TEXT_MAX], rate[200];
 
     if (o->quiet)
         return;
     o->strategy.kind->describe(&o->strategy, ranks, how, sizeof how);
-    if (o->micro_shards > r->workers)
-        snprintf(shards, sizeof shards, "%d micro-shards", o->micro_shards);
-    if (together > 1 || shards[0])
-        snprintf(batch, sizeof batch, " (%d x %d%s%s)", together, o->batch_size, shards[0] ? ", " : "", shards);
+    batch_plan_text(&r->batches, o->sizes.micro_shards, r->workers, together, batch, sizeof batch);
     schedule_describe(&o->optimizer.schedule, o->optimizer.learning_rate, rate, sizeof rate);
     log_line(&r->log,
-             "%s (%zu weights) on %s (%.0f images): %s%s%s; %sbatch %d%s, %s steps an epoch, to step %" PRId64
+             "%s (%zu weights) on %s (%.0f images): %s%s%s; %sbatch %" PRId64 "%s, %s steps an epoch, to step %" PRId64
              "; %s, learning rate %s",
              o->model->name, network_parameter_count(r->network), o->data, images, o->strategy.label,
-             how[0] ? ", " : "", how, together > 1 ? "global " : "", together * o->batch_size, batch,
-             human_number(images / (together * o->batch_size), epoch), o->max_steps,
-             optimizer_kind_names[o->optimizer.kind], rate);
+             how[0] ? ", " : "", how, together > 1 ? "global " : "", step, batch,
+             human_number(images / (double)step, epoch), o->max_steps, optimizer_kind_names[o->optimizer.kind], rate);
 }
 
 static void warn_of_stale_momentum(struct run *r)

@@ -16,13 +16,13 @@ static const char examples[] =
     "  mpirun -n 4 trainer --run-option mpi --model resnet32 --data cifar10 --data-dir data --batch-size 32 "
     "--checkpoint-dir ckpt --save-checkpoint-steps 100 --log-dir logs/mpi/train --max-steps 3500\n";
 
-enum { OWN_ROWS = STRATEGY_KINDS * STRATEGY_ROWS, COMMON_ROWS = 37 };
+enum { OWN_ROWS = STRATEGY_KINDS * STRATEGY_ROWS, COMMON_ROWS = 39 };
 
 /* as given; initially the defaults below */
 struct command {
     struct train_options o; /* what needs no translation */
     const char *model, *run_option, *optimizer, *shard, *resume, *scale, *decay_at;
-    int64_t batch_size, micro_shards, keep, seed, bucket_bytes;
+    int64_t batch_size, global_batch, micro_shards, keep, seed, bucket_bytes;
     double learning_rate, momentum;
     int moving_average;
     char models[256], data_sets[256], strategies[128]; /* to choose from */
@@ -91,6 +91,25 @@ static size_t add_own_rows(struct option *table, size_t at, struct command *c)
     return at;
 }
 
+/* Adds how the images of a step are cut and shared, and what makes weights comparable. */
+static size_t add_sharing_rows(struct option *t, size_t at, struct command *c)
+{
+    const struct option rows[] = {
+        { OPTION_HEADING, .help = "How a step is shared among workers:" },
+        { OPTION_INT, .name = "global-batch", .value = &c->global_batch, .argument = "N", .minimum = 1,
+          .maximum = 1 << 26,
+          .help = "Train all workers together on N images per step, instead of --batch-size each." },
+        { OPTION_INT, .name = "micro-shards", .value = &c->micro_shards, .argument = "N", .minimum = 1,
+          .maximum = 1 << 20,
+          .help =
+              "Compute the gradients of a step in N equal parts of all workers' images, and add them in a fixed tree: "
+              "memory is needed for one part at a time, and any number of workers up to N end with the same weights, "
+              "bit for bit, if they have the same images per step (--global-batch). Default: one part per worker." },
+    };
+
+    return add_rows(t, at, rows, sizeof rows / sizeof *rows);
+}
+
 /* Adds what to train, and on which ranks. */
 static size_t add_what_rows(struct option *t, size_t at, struct command *c)
 {
@@ -123,12 +142,6 @@ static size_t add_how_rows(struct option *t, size_t at, struct command *c)
           .help = "Finish the training at global step N. Default: 1000." },
         { OPTION_INT, .name = "batch-size", .value = &c->batch_size, .argument = "N", .minimum = 1, .maximum = 1 << 20,
           .help = "Train each worker on N images per step. Default: the model's." },
-        { OPTION_INT, .name = "micro-shards", .value = &c->micro_shards, .argument = "N", .minimum = 1,
-          .maximum = 1 << 20,
-          .help =
-              "Compute the gradients of a step in N equal parts of all workers' images, and add them in a fixed tree: "
-              "memory is needed for one part at a time, and if N is a power of two, 1, 2, 4 or more workers with the "
-              "same images per step end with the same weights, bit for bit. Default: one part per worker." },
         { OPTION_CHOICE, .name = "optimizer", .value = &c->optimizer, .argument = "NAME",
           .choices = &OPTIMIZERS(OPTIMIZER_CHOICE)[1], .help = "Use this optimizer. Default: the model's." },
         { OPTION_DOUBLE, .name = "learning-rate", .value = &c->learning_rate, .argument = "X", .minimum = 1e-12,
@@ -218,8 +231,9 @@ static size_t add_saving_rows(struct option *t, size_t at, struct command *c)
 static size_t fill_table(struct option *t, struct command *c)
 {
     const size_t own = add_own_rows(t, add_what_rows(t, 0, c), c);
+    const size_t trained = add_schedule_rows(t, add_how_rows(t, own, c), c);
 
-    return add_saving_rows(t, add_schedule_rows(t, add_how_rows(t, own, c), c), c);
+    return add_sharing_rows(t, add_saving_rows(t, trained, c), c);
 }
 
 static int index_of(const char *word, const char *const *names, size_t count)
@@ -259,7 +273,18 @@ static int train_options_check(const struct command *c, struct error *e)
     if ((c->o.save_steps || c->o.save_seconds > 0) && !c->o.checkpoint_directory)
         return error_set(e, ERR_ARG, "--save-checkpoint-%s needs --checkpoint-dir",
                          c->o.save_steps ? "steps" : "seconds");
+    if (c->batch_size && c->global_batch)
+        return error_set(e, ERR_ARG, "--batch-size and --global-batch are both given; use one");
     return check_exclusive(c, e);
+}
+
+/* Refuses what only makes sense if all workers make an update together. */
+static int check_synchronous(const struct command *c, const struct train_options *o, struct error *e)
+{
+    if (!o->strategy.synchronous && c->global_batch)
+        return error_set(e, ERR_ARG, "--global-batch: workers of %s make no step together; use --batch-size",
+                         o->strategy.label);
+    return OK;
 }
 
 static int resume_of(const char *text, struct train_options *o, struct error *e)
@@ -356,14 +381,18 @@ static int translate(const struct command *c, const struct options *given, struc
     if (o->shard == SHARD_FILES && o->strategy.kind->threads)
         return error_set(e, ERR_ARG, "--shard files: the threads of --run-option %s read one data set; use records",
                          o->strategy.kind->name);
-    o->batch_size = c->batch_size ? (int)c->batch_size : o->recipe->batch_size;
-    o->micro_shards = (int)c->micro_shards;
+    o->sizes = (struct batch_sizes){
+        .batch_size = c->batch_size ? (int)c->batch_size : o->recipe->batch_size,
+        .global_batch = (int)c->global_batch,
+        .micro_shards = (int)c->micro_shards,
+        .synchronous = o->strategy.synchronous,
+    };
     o->keep = (size_t)c->keep;
     o->bucket_bytes = (size_t)c->bucket_bytes;
     o->seed = (uint64_t)c->seed;
     o->seed_given = options_given(given, "seed");
     optimizer_of(c, given, o);
-    if (schedule_of(c, given, o, e) < 0)
+    if (schedule_of(c, given, o, e) < 0 || check_synchronous(c, o, e) < 0)
         return ERR_ARG;
     return resume_of(c->resume, o, e);
 }
@@ -427,12 +456,13 @@ uint64_t train_options_fingerprint(const struct train_options *o)
                          o->optimizer.momentum,
                          o->optimizer.moving_average,
                          (double)o->optimizer.kind,
-                         (double)o->batch_size,
+                         (double)o->sizes.batch_size,
+                         (double)o->sizes.global_batch,
                          (double)o->max_steps,
                          (double)o->seed,
                          (double)o->shard,
                          (double)o->augment,
-                         (double)o->micro_shards };
+                         (double)o->sizes.micro_shards };
     const struct schedule *s = &o->optimizer.schedule;
     double schedule[] = { (double)o->scale_learning_rate, (double)s->warmup, s->decay_factor, o->optimizer.clip_norm };
     uint64_t h = exchange_hash(o->model->name, strlen(o->model->name), EXCHANGE_HASH_SEED);

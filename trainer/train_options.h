@@ -6,6 +6,7 @@
 #include "base/program/subcommand.h"
 #include "dataset/dataset.h"
 #include "model/model.h"
+#include "trainer/batch_plan.h"
 #include "trainer/optimizer.h"
 #include "trainer/recipes/recipe.h"
 #include "trainer/strategies/strategy.h"
@@ -27,8 +28,7 @@ struct train_options {
     int scale_learning_rate; /* 1: the run sets optimizer.schedule.workers, once the number is known */
     enum shard_kind shard;
     int augment, quiet, json, take_over;
-    int batch_size;
-    int micro_shards; /* of all workers; 0: one a worker */
+    struct batch_sizes sizes;
     int64_t max_steps, log_every;
     int64_t save_steps;  /* 0: not by steps */
     double save_seconds; /* 0: not by time */

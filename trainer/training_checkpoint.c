@@ -126,6 +126,8 @@ static int add_all(struct tensor_bundle_writer *w, const struct training_checkpo
         (rc = add_integer(w, "evalboard/world_size", p->world_size, e)) < 0 ||
         (rc = add_integer(w, "evalboard/workers", p->workers, e)) < 0 ||
         (rc = add_integer(w, "evalboard/batch_size", p->batch_size, e)) < 0 ||
+        (p->micro_shards && (rc = add_integer(w, "evalboard/global_batch", p->global_batch, e)) < 0) ||
+        (p->micro_shards && (rc = add_integer(w, "evalboard/micro_shards", p->micro_shards, e)) < 0) ||
         (rc = add_text(w, "evalboard/run_option", p->run_option, e)) < 0 ||
         (rc = add_text(w, "evalboard/shard", p->shard, e)) < 0 ||
         (rc = add_text(w, "evalboard/data", p->data, e)) < 0 ||
@@ -308,11 +310,15 @@ static int load_position(struct tensor_bundle *b, struct training_position *p, s
     int64_t seed = (int64_t)p->seed;
     int rc;
 
-    p->global_step = p->world_size = p->workers = p->batch_size = 0;
+    p->global_step = p->world_size = p->workers = p->batch_size = p->micro_shards = 0;
     if ((rc = integer(b, "global_step", &p->global_step, e)) < 0 || (rc = integer(b, "evalboard/seed", &seed, e)) < 0 ||
         (rc = integer(b, "evalboard/world_size", &p->world_size, e)) < 0 ||
         (rc = integer(b, "evalboard/workers", &p->workers, e)) < 0 ||
-        (rc = integer(b, "evalboard/batch_size", &p->batch_size, e)) < 0)
+        (rc = integer(b, "evalboard/batch_size", &p->batch_size, e)) < 0 ||
+        (rc = integer(b, "evalboard/micro_shards", &p->micro_shards, e)) < 0)
+        return rc;
+    p->global_batch = p->workers * p->batch_size;
+    if ((rc = integer(b, "evalboard/global_batch", &p->global_batch, e)) < 0)
         return rc;
     if (p->global_step < 0)
         return error_set(e, ERR_CORRUPT, "global_step is %" PRId64, p->global_step);

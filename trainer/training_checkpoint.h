@@ -11,8 +11,9 @@
  *   global_step                            int64: updates applied
  *   evalboard/seed, adam_updates, statistics_updates            int64: needed to resume exactly
  *   evalboard/world_size, workers, batch_size, run_option, shard, data, model, optimizer    for people and checks
+ *   evalboard/global_batch, micro_shards   with micro-shards
  *
- * The position in the data is a function of seed, workers, batch size and step, so it is saved, too.
+ * The position in the data is a function of seed, global batch and step, so it is saved, too.
  */
 #ifndef TRAINER_TRAINING_CHECKPOINT_H
 #define TRAINER_TRAINING_CHECKPOINT_H
@@ -28,7 +29,9 @@
 struct training_position {
     int64_t global_step;
     uint64_t seed;
-    int64_t world_size, workers, batch_size;  /* 0: a foreign checkpoint does not say */
+    int64_t world_size, workers, batch_size; /* 0: a foreign checkpoint does not say; batch_size: of the worker that has
+                                                 most */
+    int64_t global_batch, micro_shards;      /* micro_shards 0: none */
     char run_option[16], shard[16], data[64]; /* "": does not say; run_option may also be "ps --async" */
 };
 

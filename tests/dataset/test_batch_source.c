@@ -124,7 +124,8 @@ static void test_workers_share_one_order(void **state)
 
         for (int worker = 0; worker < workers; worker++) {
             o = options(workers, worker, size, 0);
-            o.contiguous = k % 2;
+            o.together = k % 2 ? GLOBAL : 0;
+            o.first = k % 2 ? worker * size : 0;
             s = open_source(&o);
             for (int t = 0; t < STEPS; t++) {
                 const struct batch *b = next(s);
@@ -133,8 +134,8 @@ static void test_workers_share_one_order(void **state)
                     int64_t sample = b->samples[i];
 
                     assert_true(sample >= t * GLOBAL && sample < (t + 1) * GLOBAL);
-                    assert_int_equal(o.contiguous ? sample % GLOBAL / size : sample % workers, worker);
-                    assert_true(!o.contiguous || i == 0 || sample == b->samples[i - 1] + 1);
+                    assert_int_equal(o.together ? sample % GLOBAL / size : sample % workers, worker);
+                    assert_true(!o.together || i == 0 || sample == b->samples[i - 1] + 1);
                     assert_int_equal(given[sample]++, 0);
                     assert_int_equal(record_of(b, i), record[sample]);
                 }
@@ -155,7 +156,8 @@ static void test_workers_together(void **state)
         struct batch_source_options o = options(workers, first, size, 3);
         struct batch_source *all, *one;
 
-        o.contiguous = k % 2;
+        o.together = k % 2 ? GLOBAL : 0;
+        o.first = k % 2 ? first * size : 0;
         o.workers = together;
         all = open_source(&o);
         for (int t = 0; t < STEPS; t++) {
@@ -168,7 +170,8 @@ static void test_workers_together(void **state)
                 struct batch_source_options alone = options(workers, first + w, size, 3 + t);
                 const struct batch part = batch_part(b, w * size, size), *wanted;
 
-                alone.contiguous = k % 2;
+                alone.together = k % 2 ? GLOBAL : 0;
+                alone.first = k % 2 ? (first + w) * size : 0;
                 one = open_source(&alone);
                 wanted = next(one);
                 assert_int_equal(part.step, wanted->step);
@@ -179,6 +182,36 @@ static void test_workers_together(void **state)
             }
         }
         batch_source_free(all);
+    }
+}
+
+/* Parts of unequal size have all samples of every step, in order. */
+static void test_unequal_parts(void **state)
+{
+    enum { GLOBAL = 12, STEPS = 5 };
+    static const int ends[] = { 0, GLOBAL / 4, GLOBAL / 4 + 1, GLOBAL };
+
+    (void)state;
+    for (int worker = 0; worker < 3; worker++) {
+        struct batch_source_options o = options(3, worker, ends[worker + 1] - ends[worker], 0);
+        struct batch_source *s, *whole;
+        const struct batch_source_options all = options(1, 0, GLOBAL, 0);
+
+        o.together = GLOBAL;
+        o.first = ends[worker];
+        s = open_source(&o);
+        whole = open_source(&all);
+        for (int t = 0; t < STEPS; t++) {
+            const struct batch *b = next(s), *w = next(whole);
+
+            assert_int_equal(b->count, ends[worker + 1] - ends[worker]);
+            for (int i = 0; i < b->count; i++) {
+                assert_int_equal(b->samples[i], w->samples[ends[worker] + i]);
+                assert_int_equal(record_of(b, i), record_of(w, ends[worker] + i));
+            }
+        }
+        batch_source_free(s);
+        batch_source_free(whole);
     }
 }
 
@@ -337,15 +370,19 @@ static void test_errors(void **state)
         int workers, worker, batch;
         int64_t first;
         const char *transform, *sentence;
+        int64_t together, place;
     } wrong[] = {
-        { 1, 0, 0, 0, "unit", "batch size 0: must be" },
-        { 1, 0, -1, 0, "unit", "batch size -1: must be" },
-        { 0, 0, 1, 0, "unit", "worker 0 of 0: must be" },
-        { 2, 2, 1, 0, "unit", "worker 2 of 2: must be" },
-        { 2, -1, 1, 0, "unit", "worker -1 of 2: must be" },
-        { 1, 0, 1, -1, "unit", "step -1 is out of range" },
-        { 1000, 0, 1000, INT64_MAX / 1000, "unit", "is out of range for batches of 1000" },
-        { 1, 0, 1, 0, "cifar-resnet-train", "takes images of 32x32x3, but those of mnist are 2x3x1" },
+        { 1, 0, 0, 0, "unit", "batch size 0: must be", 0, 0 },
+        { 1, 0, -1, 0, "unit", "batch size -1: must be", 0, 0 },
+        { 0, 0, 1, 0, "unit", "worker 0 of 0: must be", 0, 0 },
+        { 2, 2, 1, 0, "unit", "worker 2 of 2: must be", 0, 0 },
+        { 2, -1, 1, 0, "unit", "worker -1 of 2: must be", 0, 0 },
+        { 1, 0, 1, -1, "unit", "step -1 is out of range", 0, 0 },
+        { 1000, 0, 1000, INT64_MAX / 1000, "unit", "is out of range for batches of 1000", 0, 0 },
+        { 3, 0, 4, 0, "unit", "samples 9 to 12 of the 12 of a step", 12, 9 },
+        { 3, 0, 4, 0, "unit", "samples -1 to 2 of the 12 of a step", 12, -1 },
+        { 3, 0, 4, INT64_MAX / 100, "unit", "is out of range", 48, 0 },
+        { 1, 0, 1, 0, "cifar-resnet-train", "takes images of 32x32x3, but those of mnist are 2x3x1", 0, 0 },
     };
 
     (void)state;
@@ -355,6 +392,8 @@ static void test_errors(void **state)
         struct error e;
 
         o.transform = transform_find(wrong[i].transform);
+        o.together = wrong[i].together;
+        o.first = wrong[i].place;
         assert_int_equal(batch_source_new(&s, &data, &o, &e), ERR_ARG);
         assert_null(s);
         if (!strstr(e.message, wrong[i].sentence))
@@ -396,6 +435,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_workers_share_one_order),
         cmocka_unit_test(test_workers_together),
+        cmocka_unit_test(test_unequal_parts),
         cmocka_unit_test(test_resume),
         cmocka_unit_test(test_own_orders),
         cmocka_unit_test(test_free_any_time),

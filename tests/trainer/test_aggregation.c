@@ -20,6 +20,7 @@ struct side {
 struct fixture {
     struct side whole, split; /* updated as one; over servers, whose states are brought together in it */
     size_t total;
+    struct reduction reduction;
     struct placement placement;
     struct packing packings[SERVERS];
     struct aggregation *servers[SERVERS];
@@ -49,13 +50,13 @@ static void fixture_make(struct fixture *f, const char *model, enum optimizer_ki
 {
     *f = (struct fixture){ .whole = side_of(model, kind, average), .split = side_of(model, kind, average) };
     f->total = network_exchange_count(f->whole.network);
+    assert_int_equal(reduction_init(&f->reduction, workers, 0, NULL), OK);
     assert_int_equal(placement_of(&f->placement, f->whole.network, SERVERS, NULL), OK);
     for (int j = 0; j < SERVERS; j++) {
         struct packing *p = &f->packings[j];
 
         assert_int_equal(packing_make(p, &f->placement, j, LIMIT, NULL), OK);
-        assert_int_equal(
-            aggregation_new(&f->servers[j], f->split.optimizer, p, workers, synchronous, ASSOCIATION_RANK, NULL), OK);
+        assert_int_equal(aggregation_new(&f->servers[j], f->split.optimizer, p, &f->reduction, synchronous, NULL), OK);
     }
 }
 
@@ -65,6 +66,7 @@ static void fixture_free(struct fixture *f)
         aggregation_free(f->servers[j]);
         packing_release(&f->packings[j]);
     }
+    reduction_release(&f->reduction);
     placement_release(&f->placement);
     side_free(&f->whole);
     side_free(&f->split);
@@ -158,7 +160,7 @@ static void check_together(const char *model, enum optimizer_kind kind, double a
                 aggregation_update(f.servers[j], 0, k, step, TALLY_INT);
         bring_together(&f, 1); /* as the whole still is */
         assert_equal_sides(&f);
-        exchange_sum(sum, rows, workers, ASSOCIATION_RANK, 0, f.total);
+        exchange_sum(sum, rows, workers, 0, f.total);
         optimizer_apply(f.whole.optimizer, step, sum, 0, f.total);
         assert_sent(&f, (int)(step % workers), TALLY_INT);
         bring_together(&f, 0);
@@ -222,15 +224,18 @@ static void test_nothing_held(void **state)
 {
     struct side s = side_of("lenet", OPTIMIZER_MOMENTUM, 0);
     const struct packing none = { .packet_count = 0 };
+    struct reduction reduction;
     struct aggregation *a;
     size_t count;
 
     (void)state;
-    assert_int_equal(aggregation_new(&a, s.optimizer, &none, WORKERS, 1, ASSOCIATION_RANK, NULL), OK);
+    assert_int_equal(reduction_init(&reduction, WORKERS, 0, NULL), OK);
+    assert_int_equal(aggregation_new(&a, s.optimizer, &none, &reduction, 1, NULL), OK);
     aggregation_snapshot(a, 0, &count);
     assert_int_equal(count, 0);
     aggregation_free(a);
     aggregation_free(NULL);
+    reduction_release(&reduction);
     side_free(&s);
 }
 
@@ -238,17 +243,19 @@ static void test_no_memory(void **state)
 {
     struct side s = side_of("lenet", OPTIMIZER_MOMENTUM, 0);
     const struct packing none = { .packet_count = 0 };
+    struct reduction reduction;
     struct aggregation *a;
     struct error e;
 
     (void)state;
+    assert_int_equal(reduction_init(&reduction, WORKERS, 0, NULL), OK);
     for (int synchronous = 0; synchronous < 2; synchronous++) {
         int rc;
 
         for (long n = 1;; n++) {
             calls = 0;
             fail_at = n;
-            rc = aggregation_new(&a, s.optimizer, &none, WORKERS, synchronous, ASSOCIATION_RANK, &e);
+            rc = aggregation_new(&a, s.optimizer, &none, &reduction, synchronous, &e);
             fail_at = 0;
             if (rc == OK)
                 break;

@@ -5,6 +5,7 @@
 #include "tests/check.h"
 #include "tests/model/images_batch.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -76,6 +77,7 @@ static real *by_hand(struct scene *s, int parts, int first, int count, struct sc
         part.field_count = 3;
         assert_true(network_train(s->network, at_step(&part, 5), 9, NULL, &of_part));
         memcpy(sum, network_exchange(s->network), s->total * sizeof *sum);
+        of_part.loss = nearbyint(of_part.loss * 0x1p32) * 0x1p-32; /* as the header says */
         score_add(score, &of_part);
     } else {
         int left = 1;
@@ -118,7 +120,7 @@ static void check(int parts)
 
     assert_true(vector && t.seen);
     network_set_exchange(s->network, vector);
-    assert_int_equal(micro_shards_new(&m, s->network, parts, NULL), OK);
+    assert_int_equal(micro_shards_new(&m, s->network, &(struct tree_node){ 0, parts }, 1, NULL), OK);
     for (int again = 0; again < 2; again++) { /* a step leaves nothing behind for the next one */
         t.low = s->total;
         assert_true(micro_shards_train(m, &s->batch, 9, &sink, &score));
@@ -146,6 +148,56 @@ static void parts_are_added(void **state)
             check(parts);
 }
 
+/* Parts [from, to) of a step of `leaves` are a worker's batch: a vector for each node, all final when said to be. */
+static void check_nodes(int leaves, int from, int to)
+{
+    struct scene *s = new_scene(to - from);
+    struct score wanted_score = { 0 }, score;
+    struct tree_node nodes[REDUCTION_TREE_NODES_MAX];
+    real *vectors[BATCH], *wanted[BATCH];
+    struct told t = { NULL, calloc(s->total, sizeof *t.seen), s->total, 0 };
+    const struct gradient_sink sink = { .dense = tell, .context = &t };
+    const int count = reduction_tree_nodes(leaves, from, to, nodes);
+    struct micro_shards *m = NULL;
+
+    for (int k = 0; k < count; k++) {
+        vectors[k] = reals_new(s->total);
+        wanted[k] = by_hand(s, to - from, nodes[k].first - from, nodes[k].count, &wanted_score);
+    }
+    t.vector = vectors[count - 1];
+    network_set_exchange(s->network, vectors[count - 1]);
+    assert_int_equal(micro_shards_new(&m, s->network, nodes, count, NULL), OK);
+    micro_shards_set_vectors(m, vectors);
+    for (int again = 0; again < 2; again++) {
+        t.low = s->total;
+        assert_true(micro_shards_train(m, &s->batch, 9, &sink, &score));
+        assert_ptr_equal(network_exchange(s->network), vectors[count - 1]);
+        for (int k = 0; k < count; k++)
+            assert_memory_equal(vectors[k], wanted[k], s->total * sizeof *wanted[k]);
+        assert_memory_equal(t.seen, wanted[count - 1], s->total * sizeof *t.seen);
+        assert_int_equal(t.low, 0);
+        assert_memory_equal(&score, &wanted_score, sizeof score);
+    }
+    micro_shards_free(m);
+    for (int k = 0; k < count; k++) {
+        free(vectors[k]);
+        free(wanted[k]);
+    }
+    free(t.seen);
+    free_scene(s);
+}
+
+static void nodes_are_handed_on(void **state)
+{
+    (void)state;
+    check_nodes(16, 5, 11);  /* 5, 6 to 7, 8 to 9, 10 */
+    check_nodes(16, 10, 16); /* 10 to 11, 12 to 15 */
+    check_nodes(8, 2, 5);    /* 2 to 3, 4: the last node is one part */
+    check_nodes(11, 6, 9);   /* 6 to 7, 8 */
+    check_nodes(8, 3, 5);    /* 3, 4: no node of two */
+    check_nodes(8, 4, 8);
+}
+
 static int leave_now(void *context)
 {
     return --*(int *)context < 0;
@@ -161,7 +213,7 @@ static void step_is_left(void **state)
     int patience, left = 0, done = 0;
 
     (void)state;
-    assert_int_equal(micro_shards_new(&m, s->network, 3, NULL), OK);
+    assert_int_equal(micro_shards_new(&m, s->network, &(struct tree_node){ 0, 3 }, 1, NULL), OK);
     for (int at = 0; !done; at++, left += !done) {
         patience = at;
         network_set_leave(s->network, leave_now, &patience);
@@ -179,6 +231,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(parts_are_added),
+        cmocka_unit_test(nodes_are_handed_on),
         cmocka_unit_test(step_is_left),
     };
 

@@ -18,8 +18,7 @@ struct scene {
     const struct model *model;
     const char *weights;
     enum optimizer_kind optimizer;
-    int threads, batch, shards; /* batch: of a worker; shards: of a worker's batch */
-    enum association association;
+    int threads, unit, shards; /* unit: images computed at once; shards: micro-shards, 0: one unit a thread */
 };
 
 struct run {
@@ -35,11 +34,17 @@ static real images[IMAGES_MAX * PIXELS_MAX];
 static int32_t labels[IMAGES_MAX];
 static int64_t samples[IMAGES_MAX];
 
+/* How many units a step has. */
+static int units_of(const struct scene *s)
+{
+    return s->shards ? s->shards : s->threads;
+}
+
 /* The batch of all workers at that step. */
 static struct batch batch_of(const struct scene *s, int64_t step)
 {
     const struct model *m = s->model;
-    const int count = s->threads * s->batch;
+    const int count = units_of(s) * s->unit;
     struct batch b;
     struct random r;
 
@@ -72,7 +77,7 @@ static struct network *new_network(const struct scene *s)
     struct network *n;
     struct error e = { 0 };
 
-    if (network_new(&n, s->model, s->batch / s->shards, &e) < 0)
+    if (network_new(&n, s->model, s->unit, &e) < 0)
         fail_msg("%s", e.message);
     network_initialize(n, 7);
     return n;
@@ -83,12 +88,11 @@ static struct strategy_options options_of(const struct scene *s)
 {
     struct strategy_options o = { .kind = &strategy_mirrored,
                                   .synchronous = 1,
-                                  .batch_size = s->batch,
+                                  .unit = s->unit,
                                   .micro_shards = s->shards,
                                   .max_steps = STEPS,
                                   .bucket_bytes = 61440,
-                                  .check_every = 2,
-                                  .association = s->association };
+                                  .check_every = 2 };
     struct option rows[STRATEGY_ROWS];
     const size_t count = o.kind->options(rows, o.own.bytes);
 
@@ -105,14 +109,17 @@ static struct run open_run(const struct scene *s)
 {
     struct run r = { .scene = *s };
     const struct strategy_options options = options_of(s);
+    struct tree_node nodes[REDUCTION_TREE_NODES_MAX];
+    const int count = reduction_tree_nodes(s->shards, 0, reduction_tree_first(s->shards, s->threads, 1), nodes);
     struct error e = { 0 };
 
     r.network = new_network(s);
     r.optimizer = new_optimizer(s, r.network);
-    assert_int_equal(micro_shards_new(&r.shards, r.network, s->shards, NULL), OK);
+    assert_int_equal(micro_shards_new(&r.shards, r.network, nodes, count, NULL), OK);
     assert_int_equal(world_open(&r.world, 60, NULL), OK);
     if (strategy_start(&r.strategy, r.world, &options, r.optimizer, 1, &e) < 0)
         fail_msg("%s", e.message);
+    micro_shards_set_vectors(r.shards, r.strategy->vectors);
     assert_int_equal(r.strategy->workers, s->threads);
     assert_int_equal(r.strategy->worker, 0);
     return r;
@@ -156,8 +163,8 @@ static struct reference open_reference(const struct scene *s)
     struct reference r = { .network = new_network(s) };
 
     r.optimizer = new_optimizer(s, r.network);
-    assert_int_equal(micro_shards_new(&r.shards, r.network, s->shards, NULL), OK);
-    for (int w = 0; w < s->threads; w++)
+    assert_int_equal(micro_shards_new(&r.shards, r.network, &(struct tree_node){ 0, 1 }, s->shards > 0, NULL), OK);
+    for (int w = 0; w < units_of(s); w++)
         assert_non_null(r.vectors[w] = reals_new(network_exchange_count(r.network)));
     return r;
 }
@@ -167,24 +174,29 @@ static struct score reference_step(struct reference *r, const struct scene *s, i
     const struct batch batch = batch_of(s, step);
     const size_t total = network_exchange_count(r->network);
     const real *rows[IMAGES_MAX];
+    struct tree_node leaves[IMAGES_MAX];
     struct score all = { 0 }, one;
 
-    for (int w = 0; w < s->threads; w++) {
-        const struct batch part = batch_part(&batch, w * s->batch, s->batch);
+    for (int w = 0; w < units_of(s); w++) {
+        const struct batch part = batch_part(&batch, w * s->unit, s->unit);
 
         network_set_exchange(r->network, r->vectors[w]);
         assert_int_equal(micro_shards_train(r->shards, &part, 9, NULL, &one), 1);
         score_add(&all, &one);
         rows[w] = r->vectors[w];
+        leaves[w] = (struct tree_node){ w, 1 };
     }
-    exchange_sum(r->vectors[0], rows, s->threads, s->association, 0, total);
+    if (s->shards)
+        reduction_tree_sum(r->vectors[0], rows, leaves, s->shards, 0, total);
+    else
+        exchange_sum(r->vectors[0], rows, s->threads, 0, total);
     optimizer_apply(r->optimizer, step, r->vectors[0], 0, total);
     return all;
 }
 
 static void close_reference(struct reference *r, const struct scene *s)
 {
-    for (int w = 0; w < s->threads; w++)
+    for (int w = 0; w < units_of(s); w++)
         free(r->vectors[w]);
     optimizer_free(r->optimizer);
     micro_shards_free(r->shards);
@@ -245,13 +257,11 @@ static void test_same_bits(void **state)
                            .weights = i % 2 ? "shared" : "copied",
                            .optimizer = OPTIMIZER_MOMENTUM,
                            .threads = threads[i / 2],
-                           .batch = 6,
-                           .shards = 1,
-                           .association = ASSOCIATION_RANK };
+                           .unit = 6 };
 
         check(&s);
-        s.association = ASSOCIATION_TREE;
-        s.shards = 3;
+        s.unit = 2;
+        s.shards = 3 * s.threads;
         s.optimizer = OPTIMIZER_ADAM;
         check(&s);
     }
@@ -266,9 +276,7 @@ static void test_batch_statistics(void **state)
                                  .weights = shared ? "shared" : "copied",
                                  .optimizer = OPTIMIZER_MOMENTUM,
                                  .threads = 3,
-                                 .batch = 2,
-                                 .shards = 1,
-                                 .association = ASSOCIATION_RANK };
+                                 .unit = 2 };
 
         check(&s);
     }
@@ -281,21 +289,18 @@ static void test_micro_shards(void **state)
                        .weights = "copied",
                        .optimizer = OPTIMIZER_ADAM,
                        .threads = 1,
-                       .batch = 32,
-                       .shards = 8,
-                       .association = ASSOCIATION_TREE };
+                       .unit = 4,
+                       .shards = 8 };
     struct reference one = open_reference(&s);
 
     (void)state;
     for (int64_t t = 0; t < STEPS; t++)
         reference_step(&one, &s, t);
-    for (s.threads = 1; s.threads <= 8; s.threads *= 2)
+    for (s.threads = 1; s.threads <= 8; s.threads++)
         for (int shared = 0; shared < 2; shared++) {
             struct run r;
 
             s.weights = shared ? "shared" : "copied";
-            s.batch = 32 / s.threads;
-            s.shards = 8 / s.threads;
             r = open_run(&s);
             for (int64_t t = 0; t < STEPS; t++) {
                 struct tally tally;
@@ -305,7 +310,6 @@ static void test_micro_shards(void **state)
             assert_same_state(r.optimizer, one.optimizer);
             close_run(&r);
         }
-    s.threads = 1;
     close_reference(&one, &s);
 }
 
@@ -323,7 +327,7 @@ static void test_copies_are_counted(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         const struct scene s = {
-            .model = &mnist_cnn, .weights = rows[i].weights, .threads = rows[i].threads, .batch = 1, .shards = 1
+            .model = &mnist_cnn, .weights = rows[i].weights, .threads = rows[i].threads, .unit = 1
         };
         const struct optimizer_options adam = { .kind = OPTIMIZER_ADAM, .learning_rate = 0.001 };
         const struct strategy_options options = options_of(&s);
@@ -354,9 +358,8 @@ static void test_left(void **state)
                                  .weights = shared ? "shared" : "copied",
                                  .optimizer = OPTIMIZER_MOMENTUM,
                                  .threads = 3,
-                                 .batch = 8,
-                                 .shards = 2,
-                                 .association = ASSOCIATION_RANK };
+                                 .unit = 4,
+                                 .shards = 7 };
         struct run r = open_run(&s);
         struct reference one = open_reference(&s);
         struct tally tally;
@@ -389,11 +392,9 @@ static void test_replicas_differ(void **state)
     (void)state;
     for (int at = 0; at <= STEPS; at++)
         for (int shared = 0; shared < 2; shared++) {
-            const struct scene s = { .model = model_find("lenet"),
-                                     .weights = shared ? "shared" : "copied",
-                                     .threads = 3,
-                                     .batch = 2,
-                                     .shards = 1 };
+            const struct scene s = {
+                .model = model_find("lenet"), .weights = shared ? "shared" : "copied", .threads = 3, .unit = 2
+            };
             struct run r = open_run(&s);
             struct error e = { 0 };
             struct tally tally;
@@ -423,7 +424,7 @@ static void test_replicas_differ(void **state)
 
 static void test_refused(void **state)
 {
-    struct scene s = { .model = model_find("lenet"), .weights = "copied", .threads = 2, .batch = 1, .shards = 1 };
+    struct scene s = { .model = model_find("lenet"), .weights = "copied", .threads = 2, .unit = 1 };
     struct strategy_options o = options_of(&s);
     struct error e = { 0 };
     char text[64];

@@ -4,7 +4,6 @@
  */
 #include "trainer/strategies/strategy.h"
 
-#include "base/random.h"
 #include "tests/check.h"
 #include "tests/trainer/threads.h"
 #include "trainer/collective/exchange.h"
@@ -13,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { RANKS_MAX = 5, BATCH = 8, STEPS = 6, NEVER = -1 };
+enum { RANKS_MAX = 11, LEAVES_MAX = 16, BATCH = 8, STEPS = 6, NEVER = -1 };
 
 struct scene {
     const char *model, *strategy, *transport; /* transport: of mpi */
@@ -23,7 +22,7 @@ struct scene {
     int leave_at;  /* worker 1 leaves this step */
     int change_at; /* worker 1 changes a weight before this step */
     size_t bucket_bytes;
-    enum association association;
+    int micro_shards; /* of all workers; 0: none, each has one gradient */
     double clip_norm;
 };
 
@@ -45,14 +44,17 @@ struct actor {
     struct error error;
 };
 
+/* The gradient of a worker or, with micro-shards, of one of these. */
 static void fill(real *vector, const struct network *n, int64_t step, int worker)
 {
     const size_t parameters = network_parameter_count(n), total = network_exchange_count(n);
-    struct random r;
+    uint64_t draw = (uint64_t)(step * 1000 + worker + 1) * 0x9e3779b97f4a7c15u;
 
-    random_init(&r, (uint64_t)worker, RANDOM_TEST, (uint64_t)step, 0);
-    for (size_t i = 0; i < total; i++)
-        vector[i] = (real)(i < parameters ? random_uniform(&r) - 0.5 : BATCH * (0.5 + random_uniform(&r)));
+    for (size_t i = 0; i < total; i++) {
+        const double uniform = (double)((draw = draw * 6364136223846793005u + 1442695040888963407u) >> 11) * 0x1p-53;
+
+        vector[i] = (real)(i < parameters ? uniform - 0.5 : BATCH * (0.5 + uniform));
+    }
     vector[total - 1] = (real)(BATCH + worker * 0.5 + (double)step); /* some weigh more */
 }
 
@@ -87,7 +89,7 @@ static struct strategy_options options_of(const struct scene *s)
                                   .max_steps = STEPS,
                                   .bucket_bytes = s->bucket_bytes,
                                   .check_every = 2,
-                                  .association = s->association };
+                                  .micro_shards = s->micro_shards };
     struct option rows[STRATEGY_ROWS];
     const size_t count = o.kind->options ? o.kind->options(rows, o.own.bytes) : 0;
 
@@ -104,6 +106,29 @@ static struct strategy_options options_of(const struct scene *s)
     return o;
 }
 
+/* What a worker's training leaves in its vectors. */
+static void fill_vectors(const struct strategy *s, int64_t step)
+{
+    const struct reduction *r = &s->reduction;
+    const size_t total = network_exchange_count(s->network);
+    real *leaves[LEAVES_MAX];
+    struct tree_node nodes[LEAVES_MAX];
+
+    if (!r->micro_shards)
+        fill(s->vectors[0], s->network, step, s->worker);
+    for (int v = r->first[s->worker]; r->micro_shards && v < r->first[s->worker + 1]; v++) {
+        for (int k = 0; k < r->nodes[v].count; k++) {
+            leaves[k] = calloc(total, sizeof *leaves[k]);
+            nodes[k] = (struct tree_node){ k, 1 };
+            fill(leaves[k], s->network, step, r->nodes[v].first + k);
+        }
+        reduction_tree_sum(s->vectors[v - r->first[s->worker]], (const real *const *)leaves, nodes, r->nodes[v].count,
+                           0, total);
+        for (int k = 0; k < r->nodes[v].count; k++)
+            free(leaves[k]);
+    }
+}
+
 /* ---- a rank's life ----------------------------------------------------------------------------------------------- */
 
 static int take_step(struct actor *a, struct tally *tally)
@@ -117,7 +142,7 @@ static int take_step(struct actor *a, struct tally *tally)
         network_parameters(a->network)[3] += 1;
     if ((rc = s->operations->step_begin(s, step, &a->error)) < 0)
         return rc;
-    fill(network_exchange(a->network), a->network, step, s->worker);
+    fill_vectors(s, step);
     for (size_t low = total; low > total / 8; low -= total / 8) /* as backward would, a part at a time */
         s->operations->ready(s, low);
     *tally = (struct tally){ .score = { s->worker + 1, BATCH, 1 << s->worker, BATCH } };
@@ -214,19 +239,25 @@ static void assert_state(const struct scene *s, int workers, int64_t steps, stru
     struct network *n;
     struct optimizer *o;
     real *vectors, *sum;
-    const real *rows[RANKS_MAX];
+    const real *rows[LEAVES_MAX];
+    struct tree_node nodes[LEAVES_MAX];
+    const int parts = s->micro_shards ? s->micro_shards : workers;
     size_t total;
 
     make_state(s, &n, &o);
     total = network_exchange_count(n);
-    vectors = calloc(total * (size_t)workers, sizeof *vectors);
+    vectors = calloc(total * (size_t)parts, sizeof *vectors);
     sum = calloc(total, sizeof *sum);
     for (int64_t step = 0; step < steps; step++) {
-        for (int w = 0; w < workers; w++) {
+        for (int w = 0; w < parts; w++) {
             rows[w] = vectors + (size_t)w * total;
+            nodes[w] = (struct tree_node){ w, 1 };
             fill(vectors + (size_t)w * total, n, step, w);
         }
-        exchange_sum(sum, rows, workers, s->association, 0, total);
+        if (s->micro_shards)
+            reduction_tree_sum(sum, rows, nodes, parts, 0, total);
+        else
+            exchange_sum(sum, rows, workers, 0, total);
         optimizer_measure(o, step, sum);
         optimizer_apply(o, step, sum, 0, total);
         assert_true(s->clip_norm == 0 || optimizer_gradient_norm(o) > s->clip_norm);
@@ -300,7 +331,7 @@ static void test_same_bits(void **state)
         s.optimizer = OPTIMIZER_ADAM;
         s.bucket_bytes = 1 << 20;
         check_same_bits(&s);
-        s.association = ASSOCIATION_TREE;
+        s.micro_shards = 8;
         check_same_bits(&s);
         if (kind_of(s.strategy)->clips) {
             s.clip_norm = 0.5;

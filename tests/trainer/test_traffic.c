@@ -67,34 +67,41 @@ static void leave(struct player *players, int ranks)
 struct sums {
     int (*make)(struct transport **out, const struct transport_plan *plan, struct error *e);
     size_t total, bucket;
+    int micro_shards; /* of all ranks, which have a vector for each node of their part; 0: none */
 };
 
 static void add_up(struct player *p)
 {
     const struct sums *s = p->scene;
+    struct reduction reduction;
     const struct transport_plan plan = { .world = p->world,
                                          .total = s->total,
                                          .bucket = s->bucket,
                                          .buckets = bucket_count(s->total, s->bucket),
                                          .ranks = p->ranks,
-                                         .rank = p->rank };
+                                         .rank = p->rank,
+                                         .reduction = &reduction };
+    real wanted = 0;
     struct tally_part part = { .flags = 0 }, parts[RANKS_MAX];
     struct transport *t;
     struct error e = { 0 };
 
-    if (s->make(&t, &plan, &e) < 0)
+    if (reduction_init(&reduction, p->ranks, s->micro_shards, &e) < 0 || s->make(&t, &plan, &e) < 0)
         abort();
+    for (int r = 0; r < p->ranks; r++)
+        wanted += (real)(r * reduction_vectors(&reduction, r));
     for (int64_t step = 0; step < STEPS; step++) {
         t->operations->begin(t, step);
-        for (size_t i = 0; i < s->total; i++)
-            t->vector[i] = (real)p->rank;
-        if (t->operations->complete(t, &part, parts, &e) < 0 ||
-            t->result[s->total - 1] != (real)(p->ranks * (p->ranks - 1) / 2))
+        for (int v = 0; v < reduction_vectors(&reduction, p->rank); v++)
+            for (size_t i = 0; i < s->total; i++)
+                t->vectors[v][i] = (real)p->rank;
+        if (t->operations->complete(t, &part, parts, &e) < 0 || t->result[s->total - 1] != wanted)
             abort();
     }
     if (traffic_gather(&p->traffic, p->world, p->ranks, "count", &e) < 0)
         abort();
     t->operations->free(t);
+    reduction_release(&reduction);
 }
 
 /* 2 (n - 1) / n D each way, exactly, where n divides the cache lines of every bucket; else for all ranks together. */
@@ -127,6 +134,37 @@ static void check_sums(const struct sums *s, int n)
     leave(players, n);
 }
 
+/* With several vectors a rank sends slices of each, and still one sum. */
+static void check_nodes(const struct sums *s, int n)
+{
+    struct player players[RANKS_MAX];
+    struct reduction reduction;
+
+    assert_int_equal(reduction_init(&reduction, n, s->micro_shards, NULL), OK);
+    with_ranks(players, n, add_up, s);
+    for (int r = 0; r < n; r++) {
+        const struct traffic_link link = traffic_of_rank(&players[0].traffic, r);
+        const int64_t own = (int64_t)slices_count(s->total, s->bucket, n, r), rest = (int64_t)s->total - own;
+        const int64_t vectors = reduction_vectors(&reduction, r), tally = (n - 1) * (int64_t)sizeof(struct tally_part);
+        const int64_t out = rest * vectors + own * (n - 1), in = own * (reduction.count - vectors) + rest;
+
+        assert_int_equal(link.sent, STEPS * (out * (int64_t)sizeof(real) + tally));
+        assert_int_equal(link.received, STEPS * (in * (int64_t)sizeof(real) + tally));
+    }
+    leave(players, n);
+    reduction_release(&reduction);
+}
+
+static void test_nodes(void **state)
+{
+    (void)state;
+    for (int n = 2; n <= 5; n++)
+        for (int shards = 8; shards <= 16; shards *= 2) {
+            check_nodes(&(struct sums){ message_exchange_new, 1001, 96, shards }, n);
+            check_nodes(&(struct sums){ shared_window_new, 1001, 96, shards }, n);
+        }
+}
+
 static void test_all_reduce(void **state)
 {
     static const size_t totals[][2] = { { 3840, 3840 }, { 3840, 960 }, { 1001, 96 }, { 7, 16 } };
@@ -134,8 +172,8 @@ static void test_all_reduce(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof totals / sizeof *totals; i++)
         for (int n = 2; n <= 5; n++) {
-            check_sums(&(struct sums){ message_exchange_new, totals[i][0], totals[i][1] }, n);
-            check_sums(&(struct sums){ shared_window_new, totals[i][0], totals[i][1] }, n);
+            check_sums(&(struct sums){ message_exchange_new, totals[i][0], totals[i][1], 0 }, n);
+            check_sums(&(struct sums){ shared_window_new, totals[i][0], totals[i][1], 0 }, n);
         }
 }
 
@@ -329,10 +367,8 @@ static void test_no_launcher(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_all_reduce),
-        cmocka_unit_test(test_servers),
-        cmocka_unit_test(test_busiest),
-        cmocka_unit_test(test_no_launcher),
+        cmocka_unit_test(test_all_reduce), cmocka_unit_test(test_nodes),       cmocka_unit_test(test_servers),
+        cmocka_unit_test(test_busiest),    cmocka_unit_test(test_no_launcher),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

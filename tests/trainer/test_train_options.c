@@ -36,7 +36,7 @@ static void test_defaults(void **state)
 
     (void)state;
     assert_int_equal(parse(words, &p, NULL), OPTIONS_RUN);
-    assert_int_equal(o->batch_size, 128);
+    assert_int_equal(o->sizes.batch_size, 128);
     assert_int_equal(o->optimizer.kind, OPTIMIZER_MOMENTUM);
     assert_true(o->optimizer.learning_rate == 0.1 && o->optimizer.momentum == 0.9);
     assert_true(o->optimizer.moving_average == 0);
@@ -123,6 +123,8 @@ static void test_refused(void **state)
         { { GIVEN, "--run-option", "pss" }, "run-option" },
         { { GIVEN, "--resume", "newest", "--checkpoint-dir", "c" }, "'newest' is not auto, never or a step" },
         { { GIVEN, "--batch-size", "0" }, "batch-size" },
+        { { GIVEN, "--batch-size", "8", "--global-batch", "8" }, "--batch-size and --global-batch are both given" },
+        { { GIVEN, "--run-option", "ps", "--async", "--global-batch", "8" }, "workers of ps --async make no step" },
         { { GIVEN, "--max-step", "5" }, "max-steps" },
         { { GIVEN, "ckpt" }, "'ckpt'" },
         { { GIVEN, "--decay-at", "9,5" }, "--decay-at: the steps of '9,5' do not rise" },

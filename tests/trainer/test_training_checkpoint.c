@@ -78,7 +78,7 @@ static void assert_same_state(struct training *a, struct training *b)
         assert_true(a->losses.items[i].value == b->losses.items[i].value);
 }
 
-static const struct training_position position = { 7, 0x8000000000000001u, 3, 2, 64, "ps", "files", "mnist" };
+static const struct training_position position = { 7, 0x8000000000000001u, 3, 2, 64, 120, 8, "ps", "files", "mnist" };
 
 static void save(struct training *t)
 {
@@ -87,6 +87,23 @@ static void save(struct training *t)
     if (training_checkpoint_save(NULL, directory, 5, t->optimizer, &t->losses, &position, &e) != OK)
         fail_msg("%s", e.message);
     snprintf(prefix, sizeof prefix, "%s/model.ckpt-7", directory);
+}
+
+/* Without micro-shards nothing is said of them, and the global batch is the workers'. */
+static void test_without_micro_shards(void **state)
+{
+    struct training t = training_of("lenet", OPTIMIZER_SGD, 0, 1);
+    struct training_position p = position;
+
+    (void)state;
+    p.micro_shards = 0;
+    assert_int_equal(training_checkpoint_save(NULL, directory, 5, t.optimizer, &t.losses, &p, NULL), OK);
+    p = (struct training_position){ .global_batch = 1, .micro_shards = 1 };
+    snprintf(prefix, sizeof prefix, "%s/model.ckpt-7", directory);
+    assert_int_equal(training_checkpoint_load(prefix, t.optimizer, &t.losses, &p, NULL), CHECKPOINT_EXACT);
+    assert_int_equal(p.global_batch, 128);
+    assert_int_equal(p.micro_shards, 0);
+    release(&t);
 }
 
 static void test_round_trip(void **state)
@@ -424,6 +441,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_round_trip, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_without_micro_shards, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_names, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_beta_powers, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_foreign, set_up, tear_down),

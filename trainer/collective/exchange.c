@@ -3,8 +3,6 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { TREE_BLOCK = 512 }; /* elements added at once, so that what is between stays in the first cache */
-
 size_t bucket_count(size_t total, size_t bucket)
 {
     return total == 0 ? 1 : (total - 1) / bucket + 1;
@@ -50,47 +48,15 @@ size_t slices_count(size_t total, size_t bucket, int n, int r)
     return count;
 }
 
-static void sum_by_rank(real *out, const real *const *parts, int count, size_t from, size_t to)
+void exchange_sum(real *out, const real *const *parts, int count, size_t from, size_t to)
 {
-    for (size_t i = from; i < to; i++)
+    if (count == 1 && out != parts[0])
+        memcpy(out + from, parts[0] + from, (to - from) * sizeof *out);
+    for (size_t i = from; i < to && count > 1; i++)
         out[i] = parts[0][i] + parts[1][i];
     for (int p = 2; p < count; p++)
         for (size_t i = from; i < to; i++)
             out[i] += parts[p][i];
-}
-
-/* out (n) = the sum of elements [at, at + n) of the parts; n <= TREE_BLOCK. */
-static void sum_by_tree(real *out, const real *const *parts, int count, size_t at, size_t n)
-{
-    real right[TREE_BLOCK];
-    int left = 1;
-
-    if (count == 1) {
-        if (out != parts[0] + at)
-            memcpy(out, parts[0] + at, n * sizeof *out);
-        return;
-    }
-    if (count == 2) {
-        for (size_t i = 0; i < n; i++)
-            out[i] = parts[0][at + i] + parts[1][at + i];
-        return;
-    }
-    while (2 * left < count)
-        left *= 2;
-    sum_by_tree(out, parts, left, at, n);
-    sum_by_tree(right, parts + left, count - left, at, n);
-    for (size_t i = 0; i < n; i++)
-        out[i] += right[i];
-}
-
-void exchange_sum(real *out, const real *const *parts, int count, enum association association, size_t from, size_t to)
-{
-    if (association == ASSOCIATION_RANK && count > 1) {
-        sum_by_rank(out, parts, count, from, to);
-        return;
-    }
-    for (size_t at = from; at < to; at += TREE_BLOCK)
-        sum_by_tree(out + at, parts, count, at, to - at < TREE_BLOCK ? to - at : TREE_BLOCK);
 }
 
 uint64_t exchange_hash(const void *bytes, size_t n, uint64_t seed)

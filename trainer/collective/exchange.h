@@ -1,6 +1,5 @@
 /*
- * exchange.h - divides the exchange vector into buckets and slices; the only place where workers' vectors are added.
- * Pure functions.
+ * exchange.h - divides the exchange vector into buckets and slices, and adds vectors in their order. Pure functions.
  */
 #ifndef TRAINER_COLLECTIVE_EXCHANGE_H
 #define TRAINER_COLLECTIVE_EXCHANGE_H
@@ -28,17 +27,11 @@ struct extent slice_extent(struct extent whole, int n, int r);
 /* Elements of all of rank r's slices, one of each bucket. */
 size_t slices_count(size_t total, size_t bucket, int n, int r);
 
-/* In which order vectors are added, element by element: it decides about the last bits. */
-enum association {
-    ASSOCIATION_RANK, /* ((0 + 1) + 2) + 3 */
-    ASSOCIATION_TREE, /* (0 + 1) + (2 + 3): the largest whole tree on the left, plus the same of the rest */
-};
-
 /*
- * out[i] = the sum of parts[0][i] to parts[count - 1][i] for i in [from, to): the same bits whichever rank adds and
+ * out[i] = ((parts[0][i] + parts[1][i]) + parts[2][i]) + ... for i in [from, to): the same bits whichever rank adds and
  * however the vector is divided. parts and out must not overlap, except that out may be parts[0].
  */
-void exchange_sum(real *out, const real *const *parts, int count, enum association association, size_t from, size_t to);
+void exchange_sum(real *out, const real *const *parts, int count, size_t from, size_t to);
 
 /* 64-bit FNV-1a over words: detects differing replicas, not malice. To continue a hash, pass it as `seed`. */
 uint64_t exchange_hash(const void *bytes, size_t n, uint64_t seed);

@@ -42,7 +42,7 @@ int reduction_tree_nodes(int leaves, int from, int to, struct tree_node *out)
     return from < to ? cover((struct tree_node){ 0, leaves }, from, to, out, 0) : 0;
 }
 
-static void add(real *restrict out, const real *restrict a, const real *restrict b, size_t n)
+static void add_both(real *restrict out, const real *restrict a, const real *restrict b, size_t n)
 {
     for (size_t i = 0; i < n; i++)
         out[i] = a[i] + b[i];
@@ -71,7 +71,7 @@ static void sum_block(real *out, const real *const *parts, const struct tree_nod
         if (out == parts[0] + at)
             add_to(out, parts[1] + at, n);
         else
-            add(out, parts[0] + at, parts[1] + at, n);
+            add_both(out, parts[0] + at, parts[1] + at, n);
         return;
     }
     for (middle = first + reduction_tree_left(end - first); nodes[k].first < middle; k++)

@@ -6,29 +6,28 @@
 struct aggregation {
     const struct optimizer *optimizer;
     struct packed_state layout;
-    int workers, synchronous;
-    enum association association;
-    size_t row;         /* elements of one worker's packets, and one for flags */
+    const struct reduction *reduction;
+    int synchronous;
+    size_t row;         /* elements of the packets of one vector, and one for flags */
     real *state, *sent; /* (layout.length) the current state; as last sent */
     real *before;       /* (layout.length) each packet before its last update; synchronous */
-    real *incoming;     /* (workers, row) */
+    real *incoming;     /* (vectors, row): of a worker, packet by packet, one vector after the other */
     real *outgoing;     /* (workers, row); synchronous: (row), of which only the last packet and the flags are used */
     real *sum;          /* (row) of the current packet, and the weight of packet 0 */
-    const real **rows;  /* (workers) into incoming */
+    const real **rows;  /* (vectors) of the packet that is added: row[at] is its first element */
 };
 
-int aggregation_new(struct aggregation **out, struct optimizer *o, const struct packing *p, int workers,
-                    int synchronous, enum association association, struct error *e)
+int aggregation_new(struct aggregation **out, struct optimizer *o, const struct packing *p,
+                    const struct reduction *reduction, int synchronous, struct error *e)
 {
     struct aggregation *a = calloc(1, sizeof *a);
-    const size_t count = (size_t)workers, row = p->length + 1;
+    const size_t count = (size_t)reduction->count, row = p->length + 1;
 
     if (a) {
         a->optimizer = o;
         a->layout = packed_state_of(o, p);
-        a->workers = workers;
+        a->reduction = reduction;
         a->synchronous = synchronous;
-        a->association = association;
         a->row = row;
         a->state = calloc(a->layout.length + 1, sizeof *a->state); /* no state is kept for shared elements */
         a->sent = malloc((a->layout.length + 1) * sizeof *a->sent);
@@ -43,8 +42,6 @@ int aggregation_new(struct aggregation **out, struct optimizer *o, const struct 
         aggregation_free(a);
         return error_memory(e, NULL, "for a server that holds %zu values", p->length);
     }
-    for (size_t w = 0; w < count; w++)
-        a->rows[w] = a->incoming + w * row;
     packed_state_take(&a->layout, o, a->state);
     if (synchronous)
         memcpy(a->before, a->state, a->layout.length * sizeof *a->before);
@@ -68,7 +65,17 @@ void aggregation_free(struct aggregation *a)
 
 real *aggregation_incoming(struct aggregation *a, int worker, size_t k)
 {
-    return a->incoming + (size_t)worker * a->row + a->layout.packing->packets[k].at;
+    const size_t first = (size_t)a->reduction->first[worker], count = (size_t)reduction_vectors(a->reduction, worker);
+
+    return a->incoming + first * a->row + count * a->layout.packing->packets[k].at;
+}
+
+/* Where packet k of vector v of this worker is, less its place in the packed vector. */
+static const real *row_of(struct aggregation *a, int worker, int v, size_t k)
+{
+    const struct packet *packet = &a->layout.packing->packets[k];
+
+    return aggregation_incoming(a, worker, k) + (size_t)v * packet->length - packet->at;
 }
 
 void aggregation_update(struct aggregation *a, int worker, size_t k, int64_t step, uint32_t flags)
@@ -76,12 +83,15 @@ void aggregation_update(struct aggregation *a, int worker, size_t k, int64_t ste
     const struct packing *p = a->layout.packing;
     const struct packet *packet = &p->packets[k];
     real *const out = a->outgoing + (a->synchronous ? 0 : (size_t)worker * a->row);
-    const real *sum = a->rows[a->synchronous ? 0 : worker];
+    const real *sum = row_of(a, a->synchronous ? 0 : worker, 0, k);
 
     if (a->synchronous) {
         packed_state_copy(&a->layout, k, a->before, a->state);
-        if (a->workers > 1) {
-            exchange_sum(a->sum, a->rows, a->workers, a->association, packet->at, packet->at + packet->length);
+        if (a->reduction->count > 1) {
+            for (int w = 0; w < a->reduction->workers; w++)
+                for (int v = a->reduction->first[w]; v < a->reduction->first[w + 1]; v++)
+                    a->rows[v] = row_of(a, w, v - a->reduction->first[w], k);
+            reduction_sum(a->reduction, a->sum, a->rows, packet->at, packet->at + packet->length);
             sum = a->sum;
         }
     }

@@ -1,5 +1,5 @@
 /*
- * aggregation.h - the arithmetic of a parameter server: adds workers' packets of gradients in worker order, and updates
+ * aggregation.h - the arithmetic of a parameter server: adds workers' packets of gradients (reduction.h), and updates
  * the part of the state that this server holds. The state is packed (packed_state.h), so a packet is added where it
  * arrived, applied where it is stored, and sent from there. No messages and no clock here.
  *
@@ -9,7 +9,7 @@
 #define TRAINER_SERVER_AGGREGATION_H
 
 #include "base/error.h"
-#include "trainer/collective/exchange.h"
+#include "trainer/collective/reduction.h"
 #include "trainer/optimizer.h"
 #include "trainer/server/packed_state.h"
 
@@ -18,13 +18,13 @@
 
 struct aggregation;
 
-/* Copies its part of the state from the optimizer; optimizer (for its rates) and packing are borrowed. ERR_NOMEM. On OK
- * *out is yours, aggregation_free() it. */
-int aggregation_new(struct aggregation **out, struct optimizer *o, const struct packing *p, int workers,
-                    int synchronous, enum association association, struct error *e);
+/* Copies its part of the state from the optimizer; optimizer (for its rates), packing and reduction (the workers'
+ * vectors; asynchronous: one each) are borrowed. ERR_NOMEM. On OK *out is yours, aggregation_free() it. */
+int aggregation_new(struct aggregation **out, struct optimizer *o, const struct packing *p,
+                    const struct reduction *reduction, int synchronous, struct error *e);
 void aggregation_free(struct aggregation *a); /* NULL is fine */
 
-/* Where the next push of packet k from this worker must arrive. */
+/* Where the next push of packet k from this worker must arrive: that packet of each of its vectors, in their order. */
 real *aggregation_incoming(struct aggregation *a, int worker, size_t k);
 
 /* Makes update number `step` (the number of updates before it) of packet k. Synchronous: with the sum of all workers'

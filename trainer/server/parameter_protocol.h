@@ -3,7 +3,8 @@
  * rank n + j. Each server holds part of the exchange vector's elements (placement.h), packed into packets.
  *
  *   worker -> server   PUSH k     packet k of the worker's gradients, as soon as backward has made it. Packet 0 has
- *                                 the batch's weight, and is used first
+ *                                 the batch's weight, and is used first. A worker with several vectors (reduction.h)
+ *                                 sends the packet of each, one after the other, in one message
  *   server -> worker   REPLY k    packet k of the new weights and statistics: the pull. The last packet is one element
  *                                 longer: flags (enum tally_flag) of that server's signal
  *   worker -> server 0 TALLY      struct tally_part: the end of a push

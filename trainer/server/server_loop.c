@@ -42,7 +42,9 @@ static int tallies_here(const struct server_loop *l)
 static int post_push(struct server_loop *l, int worker, size_t k, struct error *e)
 {
     return world_receive(l->setup.world, worker, TAG_PUSH + (int)k, aggregation_incoming(l->aggregation, worker, k),
-                         l->setup.packing->packets[k].length * sizeof(real), &l->in[message_at(l, worker, k)], e);
+                         l->setup.packing->packets[k].length * sizeof(real) *
+                             (size_t)reduction_vectors(l->setup.reduction, worker),
+                         &l->in[message_at(l, worker, k)], e);
 }
 
 static int post_tally(struct server_loop *l, int worker, struct error *e)
@@ -322,8 +324,8 @@ int server_loop_new(struct server_loop **out, const struct server_setup *setup, 
     if (!l || !l->in || !l->out || !l->tallies || !l->words || !l->counts || !l->late)
         error_memory(e, NULL, "for a server's messages");
     else if ((rc = server_core_new(&l->core, &plan, e)) == OK)
-        rc = aggregation_new(&l->aggregation, setup->optimizer, setup->packing, setup->workers, setup->synchronous,
-                             setup->association, e);
+        rc = aggregation_new(&l->aggregation, setup->optimizer, setup->packing, setup->reduction, setup->synchronous,
+                             e);
     if (rc < 0) {
         server_loop_free(l);
         return rc;

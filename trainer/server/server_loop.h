@@ -8,7 +8,7 @@
 
 #include "base/error.h"
 #include "model/network.h"
-#include "trainer/collective/exchange.h"
+#include "trainer/collective/reduction.h"
 #include "trainer/collective/world.h"
 #include "trainer/optimizer.h"
 #include "trainer/server/placement.h"
@@ -21,7 +21,7 @@ struct server_setup {
     const struct network *network; /* to name tensors */
     const struct packing *packing; /* the part that this server holds */
     int workers, servers, server, synchronous;
-    enum association association; /* in which order workers' vectors are added; synchronous */
+    const struct reduction *reduction; /* workers' vectors, and how they are added; asynchronous: one each; borrowed */
     int64_t first_step, max_steps;
 };
 

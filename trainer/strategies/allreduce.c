@@ -94,12 +94,13 @@ static void allreduce_report(const struct strategy *s, struct strategy_report *r
 {
     const struct allreduce *a = (const struct allreduce *)s;
     const double own = (double)slices_count(a->total, a->bucket, s->workers, s->worker);
+    const int vectors = reduction_vectors(&s->reduction, s->worker);
 
-    /* Other ranks get this rank's whole vector except its own slices, and the sums of its own slices, once each. */
+    /* Other ranks get this rank's whole vectors except its own slices, and the sums of its own slices, once each. */
     *r = (struct strategy_report){ .waited = a->transport->waited,
                                    .transport = a->transport->operations->name,
                                    .gradient_norm = optimizer_gradient_norm(s->optimizer) };
-    r->bytes_step = sizeof(real) * ((double)a->total - own + own * (s->workers - 1)) +
+    r->bytes_step = sizeof(real) * (((double)a->total - own) * vectors + own * (s->workers - 1)) +
                     sizeof(struct tally_part) * (double)(s->workers - 1);
 }
 
@@ -126,14 +127,8 @@ static const struct strategy_operations operations = {
 static int open_transport(struct allreduce *a, struct error *e)
 {
     const struct strategy *s = &a->base;
-    struct transport_plan plan = { s->world,
-                                   s->network,
-                                   a->total,
-                                   a->bucket,
-                                   bucket_count(a->total, a->bucket),
-                                   s->workers,
-                                   s->worker,
-                                   s->options.association };
+    struct transport_plan plan = { s->world,   s->network, a->total,     a->bucket, bucket_count(a->total, a->bucket),
+                                   s->workers, s->worker,  &s->reduction };
     const struct allreduce_options *o = (const void *)s->options.own.bytes;
     int shared, rc = ERR_ARG;
 
@@ -173,7 +168,8 @@ int allreduce_start(struct strategy **out, const struct strategy *common, struct
             allreduce_release(&a->base);
         return rc;
     }
-    network_set_exchange(a->base.network, a->transport->vector);
+    a->base.vectors = a->transport->vectors;
+    network_set_exchange(a->base.network, a->base.vectors[reduction_vectors(&common->reduction, common->worker) - 1]);
     *out = &a->base;
     return OK;
 }

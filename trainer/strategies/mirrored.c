@@ -7,7 +7,7 @@
  *   --weights shared   all read one set of weights; there is one optimizer, which each thread makes update the slice
  *                      that it has just added
  *
- * Either way the bits are those of as many ranks with mpi: each element is added in the same order, and the optimizer
+ * Either way the bits are those of as many ranks with mpi: each element is added as reduction.h says, and the optimizer
  * is the same function. Replicas are compared as there: every check_every steps, and at the end.
  */
 #include "trainer/strategies/strategy.h"
@@ -31,7 +31,8 @@ struct replica {
     struct network *network;
     struct optimizer *optimizer; /* NULL: shared weights, of the first one */
     struct micro_shards *shards;
-    struct score score; /* of its part of the batch */
+    int first, count;   /* its part of the batch */
+    struct score score; /* of that */
     int whole;          /* 0: it left the step */
     uint64_t hash;
     size_t copies; /* of variables, made at the start */
@@ -43,7 +44,7 @@ struct mirrored {
     struct strategy base;
     struct team *team;
     struct replica *replicas; /* (workers) */
-    const real **vectors;     /* (workers) their exchange vectors; the first one becomes the sum */
+    real **vectors;           /* (reduction.count) their exchange vectors; the first one becomes the sum */
     size_t total;
     int shared;
     atomic_int left; /* 1: a thread has left the current step, so the others may, too */
@@ -67,8 +68,7 @@ static void train_part(void *context, int w)
 {
     struct mirrored *m = context;
     struct replica *r = &m->replicas[w];
-    const int size = m->batch->count / m->base.workers;
-    const struct batch part = batch_part(m->batch, w * size, size);
+    const struct batch part = batch_part(m->batch, r->first, r->count);
 
     r->whole = micro_shards_train(r->shards, &part, m->seed, NULL, &r->score);
     if (!r->whole)
@@ -84,6 +84,20 @@ static void look(void *context)
         atomic_store(&m->left, 1);
 }
 
+/* Equal parts, or those that whole micro-shards are. */
+static void share_batch(struct mirrored *m, int count)
+{
+    const int parts = m->base.reduction.micro_shards ? m->base.reduction.micro_shards : m->base.workers;
+    const int size = count / parts;
+
+    for (int w = 0; w < m->base.workers; w++) {
+        struct replica *r = &m->replicas[w];
+
+        r->first = reduction_tree_first(parts, m->base.workers, w) * size;
+        r->count = reduction_tree_first(parts, m->base.workers, w + 1) * size - r->first;
+    }
+}
+
 static int mirrored_train(struct strategy *s, struct micro_shards *shards, const struct batch *batch, uint64_t seed,
                           struct score *score)
 {
@@ -91,6 +105,7 @@ static int mirrored_train(struct strategy *s, struct micro_shards *shards, const
     int whole = 1;
 
     m->replicas[0].shards = shards;
+    share_batch(m, batch->count);
     m->batch = batch;
     m->seed = seed;
     atomic_store(&m->left, 0);
@@ -145,10 +160,10 @@ static void add_slice(void *context, int w)
 {
     struct mirrored *m = context;
     const struct strategy *s = &m->base;
-    real *sum = network_exchange(s->network);
+    real *sum = m->vectors[0];
     const struct extent x = slice_extent((struct extent){ 0, m->total - 1 }, s->workers, w);
 
-    exchange_sum(sum, m->vectors, s->workers, s->options.association, x.from, x.to);
+    reduction_sum(&s->reduction, sum, (const real *const *)m->vectors, x.from, x.to);
     if (m->shared)
         optimizer_apply(s->optimizer, s->global_step, sum, x.from, x.to);
 }
@@ -157,7 +172,7 @@ static void apply_sum(void *context, int w)
 {
     struct mirrored *m = context;
 
-    optimizer_apply(m->replicas[w].optimizer, m->base.global_step, network_exchange(m->base.network), 0, m->total);
+    optimizer_apply(m->replicas[w].optimizer, m->base.global_step, m->vectors[0], 0, m->total);
 }
 
 static int mirrored_step_end(struct strategy *s, struct tally *tally, struct error *e)
@@ -174,7 +189,7 @@ static int mirrored_step_end(struct strategy *s, struct tally *tally, struct err
     *tally = tally_sum(&all, 1, s->global_step, s->options.max_steps);
     if (tally->flags & TALLY_LEFT)
         return OK;
-    exchange_sum(network_exchange(s->network), m->vectors, s->workers, s->options.association, m->total - 1, m->total);
+    reduction_sum(&s->reduction, m->vectors[0], (const real *const *)m->vectors, m->total - 1, m->total);
     team_run(m->team, add_slice, NULL, m);
     if (!m->shared)
         team_run(m->team, apply_sum, NULL, m);
@@ -208,23 +223,37 @@ static void mirrored_report(const struct strategy *s, struct strategy_report *r)
 
 /* ---- start and end ----------------------------------------------------------------------------------------------- */
 
+/* What thread w computes with. Its exchange vectors are those of its nodes, the last of which is its network's. */
+static int make_shards(struct mirrored *m, int w)
+{
+    const struct reduction *all = &m->base.reduction;
+    struct replica *r = &m->replicas[w];
+    const int count = all->micro_shards ? reduction_vectors(all, w) : 0;
+    struct tree_node nodes[REDUCTION_TREE_NODES_MAX];
+
+    for (int k = 0; k < count; k++)
+        nodes[k] = all->nodes[all->first[w] + k];
+    r->rc = micro_shards_new(&r->shards, r->network, nodes, count, &r->error);
+    if (r->rc == OK)
+        micro_shards_set_vectors(r->shards, m->vectors + all->first[w]);
+    return r->rc;
+}
+
 /* In the thread that will use it: oneDNN keeps memory for what a thread has made. */
 static void make_replica(void *context, int w)
 {
     struct mirrored *m = context;
     struct strategy *s = &m->base;
     struct replica *r = &m->replicas[w];
-    const int parts = s->options.micro_shards > 0 ? s->options.micro_shards : 1;
 
     if (w == 0)
         return;
-    r->rc = network_new(&r->network, network_model(s->network), (int)s->options.batch_size / parts, &r->error);
+    r->rc = network_new(&r->network, network_model(s->network), s->options.unit, &r->error);
     if (r->rc == OK)
-        r->rc = micro_shards_new(&r->shards, r->network, parts, &r->error);
-    if (r->rc < 0)
+        m->vectors[s->reduction.first[w + 1] - 1] = network_exchange(r->network);
+    if (r->rc < 0 || make_shards(m, w) < 0)
         return;
     network_set_leave(r->network, left_by_another, &m->left);
-    m->vectors[w] = network_exchange(r->network);
     if (m->shared) {
         network_share(r->network, s->network);
         return;
@@ -253,6 +282,9 @@ static void mirrored_release(struct strategy *s)
     if (m->team)
         team_run(m->team, free_replica, NULL, m);
     team_free(m->team);
+    for (int w = 0; m->vectors && w < s->workers; w++)
+        for (int v = s->reduction.first[w]; v < s->reduction.first[w + 1] - 1; v++)
+            free(m->vectors[v]);
     free(m->vectors);
     free(m->replicas);
     free(m);
@@ -282,6 +314,18 @@ static int make_replicas(struct mirrored *m, struct error *e)
     return rc;
 }
 
+/* Those of nodes whose sum is not in a network's own vector. 0: no memory. */
+static int make_vectors(struct mirrored *m)
+{
+    const struct reduction *all = &m->base.reduction;
+
+    for (int w = 0; w < all->workers; w++)
+        for (int v = all->first[w]; v < all->first[w + 1] - 1; v++)
+            if (!(m->vectors[v] = reals_new(m->total)))
+                return 0;
+    return 1;
+}
+
 static int mirrored_start(struct strategy **out, const struct strategy *common, struct error *e)
 {
     struct mirrored *m = calloc(1, sizeof *m);
@@ -293,13 +337,14 @@ static int mirrored_start(struct strategy **out, const struct strategy *common, 
         m->total = network_exchange_count(common->network);
         m->shared = !strcmp(mirrored_own(&common->options)->weights, "shared");
         m->replicas = calloc((size_t)common->workers, sizeof *m->replicas);
-        m->vectors = calloc((size_t)common->workers, sizeof *m->vectors);
+        m->vectors = calloc((size_t)common->reduction.count, sizeof *m->vectors);
     }
-    if (!m || !m->replicas || !m->vectors)
+    if (!m || !m->replicas || !m->vectors || !make_vectors(m))
         rc = error_memory(e, NULL, "for %d replicas", common->workers);
     if (rc == OK) {
         m->replicas[0] = (struct replica){ .network = common->network, .optimizer = common->optimizer };
-        m->vectors[0] = network_exchange(common->network);
+        m->vectors[m->base.reduction.first[1] - 1] = network_exchange(common->network);
+        m->base.vectors = m->vectors;
         rc = make_replicas(m, e);
     }
     if (rc < 0) {

@@ -43,7 +43,7 @@ struct parameter_server {
 struct connection {
     const struct packing *packing;
     struct packed_state layout;
-    real *push, *pull;        /* packed; pull has one more element, for flags */
+    real *push, *pull;        /* packed; push: packet by packet, of one vector after the other; pull: one more, flags */
     struct message *out, *in; /* (packets) */
     size_t sent;              /* packets of this step */
     struct message control;
@@ -52,6 +52,7 @@ struct connection {
 
 struct worker_side {
     struct connection *servers;
+    real **vectors; /* (reduction_vectors) the last is the network's own */
     struct message tally_out, verdict_in;
     struct tally_part part;
     struct verdict verdict;
@@ -98,7 +99,7 @@ static void parameter_server_ready(struct strategy *s, size_t low)
 {
     struct parameter_server *ps = (struct parameter_server *)s;
     struct worker_side *w = ps->worker;
-    const real *vector = network_exchange(s->network);
+    const int vectors = reduction_vectors(&s->reduction, s->worker);
     const int begins = s->options.synchronous || low == 0; /* an asynchronous push cannot be taken back */
 
     for (int j = 0; j < ps->servers && begins; j++) {
@@ -107,13 +108,14 @@ static void parameter_server_ready(struct strategy *s, size_t low)
 
         for (; c->sent < p->packet_count && p->packets[c->sent].low >= low && w->error.code == OK; c->sent++) {
             const struct packet *packet = &p->packets[c->sent];
-            const real *packed = vector + packet->low; /* one piece: sent from its place, and final until then */
-            const size_t n = packet_bytes(p, c->sent, 0);
+            const size_t n = packet_bytes(p, c->sent, 0) * (size_t)vectors;
+            real *at = c->push + packet->at * (size_t)vectors;
+            const real *packed = at;
 
-            if (packet->pieces > 1) {
-                packing_gather(p, c->sent, vector, c->push + packet->at);
-                packed = c->push + packet->at;
-            }
+            if (packet->pieces == 1 && vectors == 1) /* sent from its place, and final until then */
+                packed = w->vectors[0] + packet->low;
+            for (int v = 0; v < vectors && packed == at; v++)
+                packing_gather(p, c->sent, w->vectors[v], at + (size_t)v * packet->length);
             world_send(s->world, parameter_server_rank_of(ps, j), TAG_PUSH + (int)c->sent, packed, n, &c->out[c->sent],
                        &w->error);
             w->bytes += (int64_t)n;
@@ -389,6 +391,9 @@ static void worker_side_free(struct parameter_server *ps)
         free(w->servers[j].in);
         free(w->servers[j].words);
     }
+    for (int k = 0; w->vectors && k < reduction_vectors(&ps->base.reduction, ps->base.worker) - 1; k++)
+        free(w->vectors[k]);
+    free(w->vectors);
     free(w->servers);
     free(w);
     ps->worker = NULL;
@@ -418,6 +423,19 @@ static const struct strategy_operations operations = {
     .free = parameter_server_release,
 };
 
+static int worker_vectors_new(struct parameter_server *ps)
+{
+    const int count = reduction_vectors(&ps->base.reduction, ps->base.worker);
+    real **v = ps->worker->vectors = calloc((size_t)count, sizeof *v);
+
+    for (int k = 0; v && k < count; k++)
+        if (!(v[k] = k < count - 1 ? reals_new(network_exchange_count(ps->base.network))
+                                   : network_exchange(ps->base.network)))
+            return 0;
+    ps->base.vectors = v;
+    return v != NULL;
+}
+
 static int worker_side_new(struct parameter_server *ps, struct error *e)
 {
     struct worker_side *w = ps->worker = calloc(1, sizeof *w);
@@ -426,13 +444,14 @@ static int worker_side_new(struct parameter_server *ps, struct error *e)
 
     if (w)
         w->servers = calloc((size_t)servers, sizeof *w->servers);
-    bad = !w || !w->servers;
+    bad = !w || !w->servers || !worker_vectors_new(ps);
     for (int j = 0; j < servers && !bad; j++) {
         struct connection *c = &w->servers[j];
 
         c->packing = &ps->packings[j];
         c->layout = packed_state_of(ps->base.optimizer, c->packing);
-        c->push = calloc(c->packing->length + 1, sizeof *c->push);
+        c->push = calloc(c->packing->length * (size_t)reduction_vectors(&ps->base.reduction, ps->base.worker) + 1,
+                         sizeof *c->push);
         c->pull = calloc(c->packing->length + 1, sizeof *c->pull);
         c->out = calloc(c->packing->packet_count + 1, sizeof *c->out);
         c->in = calloc(c->packing->packet_count + 1, sizeof *c->in);
@@ -445,6 +464,7 @@ static int worker_side_new(struct parameter_server *ps, struct error *e)
 static int place(struct parameter_server *ps, struct error *e)
 {
     const struct strategy *s = &ps->base;
+    const size_t vectors = (size_t)reduction_most_vectors(&s->reduction);
     size_t limit;
     int rc;
 
@@ -454,7 +474,7 @@ static int place(struct parameter_server *ps, struct error *e)
     limit = s->options.bucket_bytes / sizeof(real);
     for (int j = 0; j < ps->servers && rc == OK; j++) {
         rc = packing_make(&ps->packings[j], &ps->placement, j, limit ? limit : 1, e);
-        if (rc == OK && (ps->packings[j].packet_count > PACKETS_MAX || limit > INT_MAX / sizeof(real) / 2 ||
+        if (rc == OK && (ps->packings[j].packet_count > PACKETS_MAX || limit > INT_MAX / sizeof(real) / 2 / vectors ||
                          packed_state_of(s->optimizer, &ps->packings[j]).length > INT_MAX / sizeof(real)))
             rc = error_set(e, ERR_ARG,
                            "--bucket-bytes %zu: a server would send %zu packets; use 1 to %d of at most 1 GiB",
@@ -476,7 +496,7 @@ static int server_side_new(struct parameter_server *ps, struct error *e)
         .servers = ps->servers,
         .server = server,
         .synchronous = s->options.synchronous,
-        .association = s->options.association,
+        .reduction = &s->reduction,
         .first_step = s->options.first_step,
         .max_steps = s->options.max_steps,
     };

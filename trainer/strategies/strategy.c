@@ -46,7 +46,12 @@ int strategy_start(struct strategy **out, struct world *w, const struct strategy
         (rc = same(w, options_hash(options), "the strategy's options", e)) < 0 ||
         (rc = same(w, fingerprint, "the training options", e)) < 0)
         return rc;
-    return options->kind->start(out, &common, e);
+    rc = reduction_init(&common.reduction, common.workers, options->synchronous ? options->micro_shards : 0, e);
+    if ((rc = world_agree(w, "plan its sums", rc, e)) == OK)
+        rc = options->kind->start(out, &common, e);
+    if (rc < 0)
+        reduction_release(&common.reduction);
+    return rc;
 }
 
 struct tally_part strategy_part(const struct strategy *s, const struct tally *t)
@@ -63,6 +68,11 @@ struct tally_part strategy_part(const struct strategy *s, const struct tally *t)
 
 void strategy_free(struct strategy *s)
 {
-    if (s)
-        s->operations->free(s);
+    struct reduction reduction;
+
+    if (!s)
+        return;
+    reduction = s->reduction;
+    s->operations->free(s);
+    reduction_release(&reduction);
 }

@@ -1,13 +1,14 @@
 /*
  * strategy.h - how the ranks of a run train one model together. The training loop knows the other ranks only through
  * this interface: it trains on its own batch, and between step_begin and the end of step_end the strategy turns the
- * local result (the exchange vector) into the applied one (the new weights in the network).
+ * local result (its exchange vectors) into the applied one (the new weights in the network).
  *
  * A strategy is one file in this folder, composed of trainer/collective/ and trainer/server/, with one `struct
  * strategy_kind`, and one row below, from which parser, --help, names and checks are made.
  *
- * Synchronous strategies give the same bits for the same number of workers: element by element the workers' sums are
- * added in one order (exchange_sum), and the optimizer is the same function everywhere. One thread; all calls come
+ * Synchronous strategies give the same bits for the same number of workers, and with micro-shards for any number:
+ * element by element the workers' sums are added in one order (reduction.h), and the optimizer is the same function
+ * everywhere. One thread; all calls come
  * from it. Errors: ERR_PEER, with a sentence naming rank, step, tensors and the ranks waited for.
  */
 #ifndef TRAINER_STRATEGIES_STRATEGY_H
@@ -18,6 +19,7 @@
 #include "model/network.h"
 #include "trainer/collective/exchange.h"
 #include "trainer/collective/micro_shards.h"
+#include "trainer/collective/reduction.h"
 #include "trainer/collective/tally.h"
 #include "trainer/collective/world.h"
 #include "trainer/optimizer.h"
@@ -40,11 +42,11 @@ struct strategy_options {
     int synchronous;                 /* 0: each worker's gradients make a separate update */
     char label[STRATEGY_LABEL_SIZE]; /* "mpi", "ps", "ps --async": in files and log lines */
     int64_t batch_size;              /* samples per worker and step */
-    int micro_shards;                /* in which a worker's batch is trained */
+    int unit;                        /* samples that are computed at once */
     int64_t first_step;              /* updates done before this run */
     int64_t max_steps;               /* updates after which the run ends */
     size_t bucket_bytes;             /* maximum size of the pieces in which gradients are exchanged */
-    enum association association;    /* in which order the workers' sums are added; synchronous */
+    int micro_shards;                /* of a step of all workers; 0: each hands on one sum. Synchronous */
     int64_t check_every;             /* steps between two comparisons of all replicas; 0: never */
 };
 
@@ -67,7 +69,7 @@ struct strategy_operations {
                  struct score *score);
     /* Call before training on the batch of `step` (the worker's own count). */
     int (*step_begin)(struct strategy *s, int64_t step, struct error *e);
-    /* As gradient_sink.dense: the exchange vector is final from `low` on. Never blocks; errors are kept for
+    /* As gradient_sink.dense: all vectors of this worker are final from `low` on. Never blocks; errors are kept for
      * step_end. */
     void (*ready)(struct strategy *s, size_t low);
     /* Call after training: returns when the network holds the weights of the next step. With TALLY_LEFT, set by a
@@ -93,7 +95,9 @@ struct strategy {
     struct optimizer *optimizer;
     struct network *network;
     struct strategy_options options;
-    int workers, worker; /* of this run; worker: index of this rank, -1: a server */
+    struct reduction reduction; /* the vectors of the workers */
+    real *const *vectors;       /* (reduction_vectors) this worker's; the last is the network's exchange vector */
+    int workers, worker;        /* of this run; worker: index of this rank, -1: a server */
     int64_t global_step;
     int more; /* 1: there is a first step to train */
 };

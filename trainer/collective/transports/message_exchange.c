@@ -1,15 +1,16 @@
 /*
  * message_exchange.c - the all-reduce by messages, for ranks on several hosts. As in shared memory, rank r adds slice r
- * of every bucket in rank order. Per bucket:
+ * of every bucket. Per bucket:
  *
  *   WAITING   not final here yet
  *   GATHERING our slices for the others are being sent to them, theirs for us to us
  *   SPREADING our slice is added and being sent to all; the others' sums are being sent to us
  *   DONE      all of that has ended
  *
- * The last bucket's first message also carries the tally, so a step costs no message more. Messages advance only inside
- * calls of MPI: advance() is called between layers, and complete() tests, sleeps and tests again.
- * Volume a rank and step: (n - 1) / n of the vector out for adding, and again for the sums.
+ * A rank with several vectors (reduction.h) sends its slices of one after the other. The last of the last bucket also
+ * carries the tally, so a step costs no message more. Messages advance only inside calls of MPI: advance() is called
+ * between layers, and complete() tests, sleeps and tests again.
+ * Volume a rank and step: (n - 1) / n of each of its vectors out for adding, and of one for the sums.
  */
 #include "trainer/collective/transports/transport.h"
 
@@ -23,7 +24,8 @@ enum stage { WAITING, GATHERING, SPREADING, DONE };
 
 /* with one other rank, in one bucket */
 struct exchange {
-    struct message slice_out, slice_in, sum_out, sum_in;
+    struct message *slices_out, *slices_in; /* a message for each of our vectors, and of theirs */
+    struct message sum_out, sum_in;
 };
 
 struct bucket {
@@ -35,13 +37,14 @@ struct message_exchange {
     struct transport base;
     struct bucket *buckets;
     struct exchange *exchanges; /* (buckets, ranks) */
-    real *memory;               /* vector, result, then incoming */
+    struct message *slices;     /* of all exchanges */
+    real *memory;               /* our vectors, then result */
     real *result;
-    real **incoming;          /* (ranks) vectors, of which only this rank's slices are filled */
-    char *tail_out, *tail_in; /* (ranks, tail_bytes) the last bucket's first messages: slice, then tally */
+    real **incoming;          /* (reduction->count) others' vectors, of which only this rank's slices are filled */
+    char *tail_out, *tail_in; /* (ranks, tail_bytes) the last bucket's last slices, then tally */
     size_t tail_bytes;
     struct tally_part *parts; /* (ranks) */
-    const real **all;         /* (ranks) the parts to add: incoming, and our own vector */
+    const real **all;         /* (reduction->count) the vectors to add: incoming, and our own */
     char *late;
     size_t final;
     struct error error; /* the first error in this step; kept for complete() */
@@ -80,15 +83,17 @@ static void message_exchange_begin(struct transport *t, int64_t step)
         for (int r = 0; r < p->ranks && !message_exchange_failed(m); r++) {
             struct exchange *x = &m->buckets[q].with[r];
             struct extent theirs = slice_of(m, q, r);
+            const int vectors = reduction_vectors(p->reduction, r);
 
             if (r == p->rank)
                 continue;
-            if (last)
-                world_receive(p->world, r, (int)(2 * q), m->tail_in + (size_t)r * m->tail_bytes,
-                              bytes_of(mine) + sizeof(struct tally_part), &x->slice_in, &m->error);
-            else
-                world_receive(p->world, r, (int)(2 * q), m->incoming[r] + mine.from, bytes_of(mine), &x->slice_in,
-                              &m->error);
+            for (int v = 0; v < vectors && !message_exchange_failed(m); v++)
+                if (last && v == vectors - 1)
+                    world_receive(p->world, r, (int)(2 * q), m->tail_in + (size_t)r * m->tail_bytes,
+                                  bytes_of(mine) + sizeof(struct tally_part), &x->slices_in[v], &m->error);
+                else
+                    world_receive(p->world, r, (int)(2 * q), m->incoming[p->reduction->first[r] + v] + mine.from,
+                                  bytes_of(mine), &x->slices_in[v], &m->error);
             if (!message_exchange_failed(m))
                 world_receive(p->world, r, (int)(2 * q) + 1, m->result + theirs.from, bytes_of(theirs), &x->sum_in,
                               &m->error);
@@ -96,28 +101,32 @@ static void message_exchange_begin(struct transport *t, int64_t step)
     }
 }
 
+static void send_slice(struct message_exchange *m, size_t q, int r, int v)
+{
+    struct transport_plan *p = &m->base.plan;
+    const struct extent theirs = slice_of(m, q, r);
+    const void *bytes = m->base.vectors[v] + theirs.from;
+    size_t n = bytes_of(theirs);
+
+    if (q == p->buckets - 1 && v == reduction_vectors(p->reduction, p->rank) - 1) {
+        char *tail = m->tail_out + (size_t)r * m->tail_bytes;
+
+        memcpy(tail, bytes, n);
+        memcpy(tail + n, &m->parts[p->rank], sizeof *m->parts);
+        bytes = tail;
+        n += sizeof *m->parts;
+    }
+    world_send(p->world, r, (int)(2 * q), bytes, n, &m->buckets[q].with[r].slices_out[v], &m->error);
+}
+
 static void send_slices(struct message_exchange *m, size_t q)
 {
     struct transport_plan *p = &m->base.plan;
-    int last = q == p->buckets - 1;
 
-    for (int r = 0; r < p->ranks && !message_exchange_failed(m); r++) {
-        struct extent theirs = slice_of(m, q, r);
-        const void *bytes = m->base.vector + theirs.from;
-        size_t n = bytes_of(theirs);
-
-        if (r == p->rank)
-            continue;
-        if (last) {
-            char *tail = m->tail_out + (size_t)r * m->tail_bytes;
-
-            memcpy(tail, bytes, n);
-            memcpy(tail + n, &m->parts[p->rank], sizeof *m->parts);
-            bytes = tail;
-            n += sizeof *m->parts;
-        }
-        world_send(p->world, r, (int)(2 * q), bytes, n, &m->buckets[q].with[r].slice_out, &m->error);
-    }
+    for (int r = 0; r < p->ranks; r++)
+        for (int v = 0; v < reduction_vectors(p->reduction, p->rank) && !message_exchange_failed(m); v++)
+            if (r != p->rank)
+                send_slice(m, q, r, v);
     m->buckets[q].stage = GATHERING;
 }
 
@@ -132,10 +141,10 @@ static void spread_sum(struct message_exchange *m, size_t q)
 
             if (r == p->rank)
                 continue;
-            memcpy(m->incoming[r] + mine.from, tail, bytes_of(mine));
+            memcpy(m->incoming[p->reduction->first[r + 1] - 1] + mine.from, tail, bytes_of(mine));
             memcpy(&m->parts[r], tail + bytes_of(mine), sizeof *m->parts);
         }
-    exchange_sum(m->result, m->all, p->ranks, p->association, mine.from, mine.to);
+    reduction_sum(p->reduction, m->result, m->all, mine.from, mine.to);
     for (int r = 0; r < p->ranks && !message_exchange_failed(m); r++)
         if (r != p->rank)
             world_send(p->world, r, (int)(2 * q) + 1, m->result + mine.from, bytes_of(mine),
@@ -143,18 +152,34 @@ static void spread_sum(struct message_exchange *m, size_t q)
     m->buckets[q].stage = SPREADING;
 }
 
-/* 1: the messages of all other ranks, chosen by pick(), are done. late[r]: which are not. */
+/* 1: all of these messages, which come in their order, are done. */
+static int slices_done(struct message_exchange *m, struct message *slices, int count)
+{
+    int v = 0;
+
+    while (v < count && message_done(m->base.plan.world, &slices[v], &m->error) == 1)
+        v++;
+    return v == count;
+}
+
+/* 1: the messages of this bucket's stage with all other ranks are done. late[r]: with which they are not. */
 static int all_done(struct message_exchange *m, size_t q, int spreading, char *late)
 {
+    const struct transport_plan *p = &m->base.plan;
     int done = 1;
 
-    for (int r = 0; r < m->base.plan.ranks; r++) {
+    for (int r = 0; r < p->ranks; r++) {
         struct exchange *x = &m->buckets[q].with[r];
-        int in = message_done(m->base.plan.world, spreading ? &x->sum_in : &x->slice_in, &m->error);
-        int out = !spreading || (in == 1 && message_done(m->base.plan.world, &x->slice_out, &m->error) == 1 &&
-                                 message_done(m->base.plan.world, &x->sum_out, &m->error) == 1);
+        int in, out = !spreading;
 
-        late[r] = in != 1 || !out;
+        if (r == p->rank)
+            continue;
+        in = spreading ? message_done(p->world, &x->sum_in, &m->error) == 1
+                       : slices_done(m, x->slices_in, reduction_vectors(p->reduction, r));
+        if (spreading && in)
+            out = slices_done(m, x->slices_out, reduction_vectors(p->reduction, p->rank)) &&
+                  message_done(p->world, &x->sum_out, &m->error) == 1;
+        late[r] = !in || !out;
         done = done && !late[r];
     }
     return done;
@@ -235,10 +260,12 @@ static void message_exchange_release(struct transport *t)
     if (!m)
         return;
     if (m->incoming)
-        for (int r = 0; r < t->plan.ranks; r++)
-            free(m->incoming[r]);
+        for (int v = 0; v < t->plan.reduction->count; v++)
+            free(m->incoming[v]);
     free(m->buckets);
     free(m->exchanges);
+    free(m->slices);
+    free(t->vectors);
     free(m->memory);
     free(m->incoming);
     free(m->tail_in);
@@ -267,35 +294,57 @@ static real *vector_of(size_t n)
     return v;
 }
 
+/* Gives each exchange its messages out of m->slices. */
+static void place_messages(struct message_exchange *m, const struct transport_plan *p)
+{
+    const int own = reduction_vectors(p->reduction, p->rank);
+    struct message *at = m->slices;
+
+    for (size_t q = 0; q < p->buckets; q++) {
+        m->buckets[q].with = m->exchanges + q * (size_t)p->ranks;
+        for (int r = 0; r < p->ranks; r++) {
+            struct exchange *x = &m->buckets[q].with[r];
+
+            x->slices_out = at;
+            x->slices_in = at += own;
+            at += reduction_vectors(p->reduction, r);
+        }
+    }
+}
+
 static int allocate(struct message_exchange *m, const struct transport_plan *p, struct error *e)
 {
-    size_t ranks = (size_t)p->ranks, aligned = (p->total + 15) / 16 * 16;
+    const struct reduction *reduction = p->reduction;
+    const int first = reduction->first[p->rank], own = reduction_vectors(reduction, p->rank);
+    const size_t ranks = (size_t)p->ranks, all = (size_t)reduction->count, aligned = (p->total + 15) / 16 * 16;
     int bad;
 
     m->tail_bytes = (p->bucket * sizeof(real) + sizeof(struct tally_part) + 63) / 64 * 64;
     m->buckets = calloc(p->buckets, sizeof *m->buckets);
     m->exchanges = calloc(p->buckets * ranks, sizeof *m->exchanges);
-    m->memory = vector_of(aligned * 2);
-    m->incoming = calloc(ranks, sizeof *m->incoming);
+    m->slices = calloc(p->buckets * (ranks * (size_t)own + all), sizeof *m->slices);
+    m->memory = vector_of(aligned * ((size_t)own + 1));
+    m->base.vectors = calloc((size_t)own, sizeof *m->base.vectors);
+    m->incoming = calloc(all, sizeof *m->incoming);
     m->tail_in = calloc(ranks, m->tail_bytes);
     m->tail_out = calloc(ranks, m->tail_bytes);
     m->parts = calloc(ranks, sizeof *m->parts);
-    m->all = calloc(ranks, sizeof *m->all);
+    m->all = calloc(all, sizeof *m->all);
     m->late = calloc(ranks, 1);
-    bad = !m->buckets || !m->exchanges || !m->memory || !m->incoming || !m->tail_in || !m->tail_out || !m->parts ||
-          !m->all || !m->late;
-    for (int r = 0; !bad && r < p->ranks; r++)
-        if (r != p->rank) /* pages outside this rank's slices are never touched later */
-            bad = !(m->incoming[r] = calloc(p->total, sizeof(real)));
+    bad = !m->buckets || !m->exchanges || !m->slices || !m->memory || !m->base.vectors || !m->incoming || !m->tail_in ||
+          !m->tail_out || !m->parts || !m->all || !m->late;
+    for (int v = 0; !bad && v < reduction->count; v++)
+        if (v < first || v >= first + own) /* pages outside this rank's slices are never touched later */
+            bad = !(m->incoming[v] = calloc(p->total, sizeof(real)));
     if (bad)
         return error_memory(e, NULL, "to exchange %zu values with %d ranks", p->total, p->ranks);
-    m->base.vector = m->memory;
-    m->result = m->memory + aligned;
+    for (int v = 0; v < own; v++)
+        m->base.vectors[v] = m->memory + aligned * (size_t)v;
+    m->result = m->memory + aligned * (size_t)own;
     m->base.result = m->result;
-    for (int r = 0; r < p->ranks; r++)
-        m->all[r] = r == p->rank ? m->base.vector : m->incoming[r];
-    for (size_t q = 0; q < p->buckets; q++)
-        m->buckets[q].with = m->exchanges + q * ranks;
+    for (int v = 0; v < reduction->count; v++)
+        m->all[v] = v >= first && v < first + own ? m->base.vectors[v - first] : m->incoming[v];
+    place_messages(m, p);
     return OK;
 }
 

@@ -2,7 +2,7 @@
  * shared_window.c - the all-reduce of ranks on one host. All vectors and the result are in one mapping:
  *
  *   words[rank]      how far each rank is: counters that only grow (modulo 2^32), so there is nothing to reset
- *   vector[rank]     each rank's exchange vector; the network writes straight into it
+ *   vectors          each rank's exchange vectors, by rank; the network writes straight into them
  *   result           the sums; slice r of each bucket is written by rank r
  *
  * A rank adds its slice of a bucket when the bucket is final on every rank, and is done with a step when every rank
@@ -25,7 +25,7 @@ struct words {
 struct shared_window {
     struct transport base;
     struct words *words;
-    const real **vectors; /* (ranks) */
+    const real **all; /* (plan.reduction->count) the vectors of all ranks */
     real *result;
     struct shared_memory memory;
     uint32_t first;      /* counters' value before this step's first bucket */
@@ -85,7 +85,7 @@ static void add_slice(struct shared_window *s, size_t q)
     const struct transport_plan *p = &s->base.plan;
     struct extent x = slice_extent(bucket_extent(p->total, p->bucket, q), p->ranks, p->rank);
 
-    exchange_sum(s->result, s->vectors, p->ranks, p->association, x.from, x.to);
+    reduction_sum(p->reduction, s->result, s->all, x.from, x.to);
     s->added = q + 1;
     shared_counter_post(&s->words[p->rank].added, s->first + (uint32_t)s->added);
 }
@@ -104,14 +104,16 @@ static void shared_window_advance(struct transport *t, size_t ready)
         add_slice(s, s->added);
 }
 
-/* Rank r has read its slices of our vector, and reads our slices of the result and our part. */
+/* Rank r has read its slices of our vectors, and reads our slices of the result and our part. */
 static void count_bytes(const struct shared_window *s)
 {
     const struct transport_plan *p = &s->base.plan;
+    const size_t vectors = (size_t)reduction_vectors(p->reduction, p->rank);
 
     for (int r = 0; r < p->ranks; r++)
         if (r != p->rank)
-            world_share(p->world, r, (s->slices[r] + s->slices[p->rank]) * sizeof(real) + sizeof(struct tally_part));
+            world_share(p->world, r,
+                        (s->slices[r] * vectors + s->slices[p->rank]) * sizeof(real) + sizeof(struct tally_part));
 }
 
 static int shared_window_complete(struct transport *t, const struct tally_part *mine, struct tally_part *all,
@@ -143,7 +145,8 @@ static void shared_window_release(struct transport *t)
     struct shared_window *s = (struct shared_window *)t;
 
     shared_memory_close(&s->memory);
-    free(s->vectors);
+    free(s->base.vectors);
+    free(s->all);
     free(s->slices);
     free(s->late);
     free(s);
@@ -170,15 +173,16 @@ int shared_window_new(struct transport **out, const struct transport_plan *plan,
         s->base.operations = &operations;
         s->base.plan = *plan;
         s->base.step = -1;
-        s->vectors = calloc((size_t)plan->ranks, sizeof *s->vectors);
+        s->all = calloc((size_t)plan->reduction->count, sizeof *s->all);
+        s->base.vectors = calloc((size_t)reduction_vectors(plan->reduction, plan->rank), sizeof *s->base.vectors);
         s->slices = calloc((size_t)plan->ranks, sizeof *s->slices);
         s->late = calloc((size_t)plan->ranks, 1);
         host = calloc((size_t)plan->ranks, sizeof *host);
     }
-    if (!s || !s->vectors || !s->slices || !s->late || !host)
+    if (!s || !s->all || !s->base.vectors || !s->slices || !s->late || !host)
         rc = error_memory(e, NULL, "for the shared window");
     if ((rc = world_agree(plan->world, "make room for shared memory", rc, e)) == OK)
-        rc = shared_memory_open(&s->memory, plan->world, host, head + vector * ((size_t)plan->ranks + 1), e);
+        rc = shared_memory_open(&s->memory, plan->world, host, head + vector * ((size_t)plan->reduction->count + 1), e);
     free(host);
     if (rc < 0) {
         if (s)
@@ -189,10 +193,15 @@ int shared_window_new(struct transport **out, const struct transport_plan *plan,
     vectors = (char *)s->memory.bytes + head;
     for (int r = 0; r < plan->ranks; r++)
         s->slices[r] = slices_count(plan->total, plan->bucket, plan->ranks, r);
-    for (int r = 0; r < plan->ranks; r++)
-        s->vectors[r] = (const real *)(void *)(vectors + vector * (size_t)r);
-    s->base.vector = (real *)(void *)(vectors + vector * (size_t)plan->rank);
-    s->result = (real *)(void *)(vectors + vector * (size_t)plan->ranks);
+    for (int v = 0; v < plan->reduction->count; v++) {
+        const int own = v - plan->reduction->first[plan->rank];
+        real *at = (real *)(void *)(vectors + vector * (size_t)v);
+
+        s->all[v] = at;
+        if (own >= 0 && own < reduction_vectors(plan->reduction, plan->rank))
+            s->base.vectors[own] = at;
+    }
+    s->result = (real *)(void *)(vectors + vector * (size_t)plan->reduction->count);
     s->base.result = s->result;
     *out = &s->base;
     return OK;

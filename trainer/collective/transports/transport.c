@@ -45,6 +45,7 @@ static int alone_complete(struct transport *t, const struct tally_part *mine, st
 
 static void alone_free(struct transport *t)
 {
+    free(t->vectors);
     free(t);
 }
 
@@ -54,6 +55,11 @@ int transport_alone_new(struct transport **out, const struct transport_plan *pla
 
     if (!(*out = malloc(sizeof **out)))
         return error_memory(e, NULL, "for a transport");
-    **out = (struct transport){ .operations = &alone, .plan = *plan, .vector = vector, .result = vector };
+    **out = (struct transport){ .operations = &alone, .plan = *plan, .result = vector };
+    if (!((*out)->vectors = malloc(sizeof vector))) {
+        free(*out);
+        return error_memory(e, NULL, "for a transport");
+    }
+    (*out)->vectors[0] = vector;
     return OK;
 }

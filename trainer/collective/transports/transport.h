@@ -1,10 +1,10 @@
 /*
  * transport.h - how the all-reduce adds vectors over ranks: in memory shared by all ranks (shared_window.c), or by
- * messages (message_exchange.c). Both add each element once, on the rank that owns its slice, in the order of the plan:
- * the same bits either way.
+ * messages (message_exchange.c). Both add each element once, on the rank that owns its slice, as the plan's reduction
+ * says: the same bits either way.
  *
- * A step: begin; the owner fills vector from the top; advance() as buckets become final (never for the last one);
- * complete() with this rank's part, after which result holds the sums until the next begin.
+ * A step: begin; the owner fills its vectors from the top; advance() as buckets become final in all of them (never for
+ * the last bucket); complete() with this rank's part, after which result holds the sums until the next begin.
  */
 #ifndef TRAINER_COLLECTIVE_TRANSPORT_H
 #define TRAINER_COLLECTIVE_TRANSPORT_H
@@ -12,6 +12,7 @@
 #include "base/error.h"
 #include "model/network.h"
 #include "trainer/collective/exchange.h"
+#include "trainer/collective/reduction.h"
 #include "trainer/collective/tally.h"
 #include "trainer/collective/world.h"
 
@@ -21,7 +22,7 @@ struct transport_plan {
     size_t total, bucket;          /* elements: of the vector, of a bucket */
     size_t buckets;
     int ranks, rank;
-    enum association association;
+    const struct reduction *reduction; /* which vectors each rank has, and how they are added; borrowed */
 };
 
 struct transport;
@@ -35,7 +36,7 @@ struct transport_operations {
 struct transport {
     const struct transport_operations *operations;
     struct transport_plan plan;
-    real *vector;       /* this rank's exchange vector: plan.total, aligned to 64 bytes */
+    real **vectors;     /* (reduction_vectors) this rank's exchange vectors: plan.total, aligned to 64 bytes */
     const real *result; /* the sums */
     int64_t step;
     double waited; /* seconds spent waiting */
