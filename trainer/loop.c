@@ -3,6 +3,7 @@
 #include "base/clock.h"
 #include "base/program/time_text.h"
 #include "checkpoint/directory/stop_file.h"
+#include "trainer/collective/exchange.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -317,6 +318,15 @@ static void look_at_loss(struct loop *l, const struct tally *tally)
             flat_loss_text(&l->flat, tally->global_step, momentum && o->optimizer.momentum > 0, text, sizeof text));
 }
 
+/* Synchronous: all workers have the same weights after a step; those of the next comparison prove it. */
+static void log_hash(struct loop *l, int more)
+{
+    const int64_t every = l->options->hash_every, step = l->position.global_step;
+
+    if (l->lead && every && (step % every == 0 || !more))
+        progress_hash(&l->progress, step, exchange_replica_hash(l->strategy->network));
+}
+
 static int steps(struct loop *l, struct error *e)
 {
     const struct train_options *o = l->options;
@@ -357,6 +367,7 @@ static int steps(struct loop *l, struct error *e)
         look_at_loss(l, &tally);
         if (wanted && (progress_due(&l->progress, tally.global_step, o->max_steps) || !more))
             log_point(l, &tally, decay, before);
+        log_hash(l, more);
         if (more && (saving_due(&l->saving, tally.global_step) || (tally.flags & TALLY_SAVE)) &&
             (rc = save_now(l, 0, e)) < 0)
             return rc;
@@ -435,6 +446,7 @@ int loop_close(struct loop *l, int failed, struct error *e)
             snprintf(newest, sizeof newest, "%s/model.ckpt-%" PRId64, l->options->checkpoint_directory,
                      l->saving.saved);
         l->strategy->operations->report(l->strategy, &s.report);
+        s.hash = exchange_replica_hash(l->strategy->network);
         progress_summary(&l->progress, &s, l->options->json);
     }
     traffic_release(&traffic);

@@ -18,7 +18,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { CHECK_EVERY = 100 }; /* steps between two comparisons of all replicas */
+enum { CHECK_EVERY = 100 }; /* steps between two comparisons of all replicas, without --hash-every */
 
 /* The only globals: handlers have no other way to pass information. */
 static struct loop_signals asked;
@@ -361,7 +361,7 @@ static int start(struct run *r, struct error *e)
     how.first_step = r->position.global_step;
     how.max_steps = o->max_steps;
     how.bucket_bytes = o->bucket_bytes;
-    how.check_every = CHECK_EVERY;
+    how.check_every = o->hash_every ? o->hash_every : CHECK_EVERY;
     how.micro_shards = shards;
     rc = strategy_start(&r->strategy, r->world, &how, r->optimizer, train_options_fingerprint(o), e);
     if (rc < 0)

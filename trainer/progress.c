@@ -98,6 +98,12 @@ void progress_point(struct progress *p, const struct tally *tally, double decay,
     p->logged_at = now;
 }
 
+void progress_hash(struct progress *p, int64_t step, uint64_t hash)
+{
+    if (!p->quiet)
+        log_line(p->log, "step: %" PRId64 ", weights: %016" PRIx64, step, hash);
+}
+
 void progress_step(struct progress *p, int64_t step)
 {
     rate_step(&p->rate, step, clock_monotonic());
@@ -185,7 +191,7 @@ static void print_json(const struct progress *p, const struct summary *s, double
     number(&b, "variables_copied", (double)s->report.copies);
     number(&b, "loss", p->loss);
     number(&b, "precision", p->precision);
-    buffer_append_text(&b, ", ");
+    buffer_format(&b, ", \"weights\": \"%016" PRIx64 "\", ", s->hash);
     traffic_json(&b, s->traffic, s->global_step - p->first_step);
     buffer_append_text(&b, "}\n");
     if (buffer_ok(&b)) {

@@ -42,6 +42,8 @@ int progress_due(const struct progress *p, int64_t step, int64_t max_steps);
  * `tally`. */
 void progress_point(struct progress *p, const struct tally *tally, double decay, double rate,
                     const struct strategy_report *report);
+/* Logs a hash of all weights after `step`. */
+void progress_hash(struct progress *p, int64_t step, uint64_t hash);
 /* Call when a step has ended. */
 void progress_step(struct progress *p, int64_t step);
 /* Shows step, speed and time left: on a terminal a line that is redrawn, through a launcher to a terminal a line every
@@ -59,6 +61,7 @@ struct summary {
     const char *checkpoint; /* the newest one's path; "" */
     int64_t global_step, max_steps;
     int world_size, workers;
+    uint64_t hash;       /* of all weights, at the end */
     double input_waited; /* seconds spent waiting for the prefetch thread */
     struct strategy_report report;
     const struct traffic *traffic; /* of all ranks */

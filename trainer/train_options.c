@@ -16,7 +16,9 @@ static const char examples[] =
     "  mpirun -n 4 trainer --run-option mpi --model resnet32 --data cifar10 --data-dir data --batch-size 32 "
     "--checkpoint-dir ckpt --save-checkpoint-steps 100 --log-dir logs/mpi/train --max-steps 3500\n";
 
-enum { OWN_ROWS = STRATEGY_KINDS * STRATEGY_ROWS, COMMON_ROWS = 39 };
+enum { OWN_ROWS = STRATEGY_KINDS * STRATEGY_ROWS, COMMON_ROWS = 41 };
+
+enum { REPRODUCIBLE_SHARDS = 8 }; /* of 16 images at a batch of 128: more of them would be smaller, and slower */
 
 /* as given; initially the defaults below */
 struct command {
@@ -96,6 +98,13 @@ static size_t add_sharing_rows(struct option *t, size_t at, struct command *c)
 {
     const struct option rows[] = {
         { OPTION_HEADING, .help = "How a step is shared among workers:" },
+        { OPTION_FLAG, .name = "reproducible", .value = &c->o.reproducible,
+          .help = "End with the same weights, bit for bit, for any number of workers up to the number of micro-shards, "
+                  "with every synchronous --run-option, and after any resume: with --micro-shards 8 and the model's "
+                  "batch as --global-batch unless they are given." },
+        { OPTION_INT, .name = "hash-every", .value = &c->o.hash_every, .argument = "N", .minimum = 1, .maximum = 1e15,
+          .help = "Log a hash of all weights every N steps and at the end, and compare it over the workers as often: "
+                  "trainings with the same hash have the same weights. Default: compare every 100 steps." },
         { OPTION_INT, .name = "global-batch", .value = &c->global_batch, .argument = "N", .minimum = 1,
           .maximum = 1 << 26,
           .help = "Train all workers together on N images per step, instead of --batch-size each." },
@@ -215,7 +224,7 @@ static size_t add_saving_rows(struct option *t, size_t at, struct command *c)
         { OPTION_FLAG, .letter = 'q', .name = "quiet", .value = &c->o.quiet, .help = "Log only errors." },
         { OPTION_FLAG, .name = "json", .value = &c->o.json,
           .help = "Print one JSON object on standard output at the end: steps, seconds, rates, bytes, waiting, "
-                  "staleness." },
+                  "staleness, hash of the weights." },
         { OPTION_HEADING, .help = "How ranks communicate:" },
         { OPTION_DOUBLE, .name = "deadline", .value = &c->o.deadline, .argument = "SECONDS", .minimum = 0.1,
           .maximum = 1e9,
@@ -284,7 +293,51 @@ static int check_synchronous(const struct command *c, const struct train_options
     if (!o->strategy.synchronous && c->global_batch)
         return error_set(e, ERR_ARG, "--global-batch: workers of %s make no step together; use --batch-size",
                          o->strategy.label);
+    if (!o->strategy.synchronous && c->o.hash_every)
+        return error_set(e, ERR_ARG, "--hash-every: no two workers of %s have the same weights at a step",
+                         o->strategy.label);
     return OK;
+}
+
+static int check_reproducible(const struct command *c, const struct train_options *o, struct error *e)
+{
+    if (!c->o.reproducible)
+        return OK;
+    if (!o->strategy.synchronous)
+        return error_set(e, ERR_ARG,
+                         "--reproducible: with %s the weights depend on the order in which gradients arrive; train "
+                         "without --async",
+                         o->strategy.label);
+    if (o->shard != SHARD_RECORDS)
+        return error_set(
+            e, ERR_ARG,
+            "--reproducible: with --shard files or none the images of a step depend on the number of workers; "
+            "use --shard records");
+    if (o->scale_learning_rate)
+        return error_set(e, ERR_ARG,
+                         "--reproducible: --scale-learning-rate depends on the number of workers; give the "
+                         "--learning-rate itself");
+    if (c->batch_size)
+        return error_set(e, ERR_ARG,
+                         "--reproducible: with --batch-size the images of a step depend on the number of workers; use "
+                         "--global-batch");
+    return OK;
+}
+
+static struct batch_sizes sizes_of(const struct command *c, const struct train_options *o)
+{
+    struct batch_sizes s = {
+        .batch_size = c->batch_size ? (int)c->batch_size : o->recipe->batch_size,
+        .global_batch = (int)c->global_batch,
+        .micro_shards = (int)c->micro_shards,
+        .synchronous = o->strategy.synchronous,
+    };
+
+    if (c->o.reproducible && !s.micro_shards)
+        s.micro_shards = REPRODUCIBLE_SHARDS;
+    if (c->o.reproducible && !s.global_batch)
+        s.global_batch = o->recipe->batch_size;
+    return s;
 }
 
 static int resume_of(const char *text, struct train_options *o, struct error *e)
@@ -381,18 +434,13 @@ static int translate(const struct command *c, const struct options *given, struc
     if (o->shard == SHARD_FILES && o->strategy.kind->threads)
         return error_set(e, ERR_ARG, "--shard files: the threads of --run-option %s read one data set; use records",
                          o->strategy.kind->name);
-    o->sizes = (struct batch_sizes){
-        .batch_size = c->batch_size ? (int)c->batch_size : o->recipe->batch_size,
-        .global_batch = (int)c->global_batch,
-        .micro_shards = (int)c->micro_shards,
-        .synchronous = o->strategy.synchronous,
-    };
+    o->sizes = sizes_of(c, o);
     o->keep = (size_t)c->keep;
     o->bucket_bytes = (size_t)c->bucket_bytes;
     o->seed = (uint64_t)c->seed;
     o->seed_given = options_given(given, "seed");
     optimizer_of(c, given, o);
-    if (schedule_of(c, given, o, e) < 0 || check_synchronous(c, o, e) < 0)
+    if (schedule_of(c, given, o, e) < 0 || check_reproducible(c, o, e) < 0 || check_synchronous(c, o, e) < 0)
         return ERR_ARG;
     return resume_of(c->resume, o, e);
 }
@@ -452,17 +500,10 @@ const char *shard_name(enum shard_kind s)
 
 uint64_t train_options_fingerprint(const struct train_options *o)
 {
-    double numbers[] = { o->optimizer.learning_rate,
-                         o->optimizer.momentum,
-                         o->optimizer.moving_average,
-                         (double)o->optimizer.kind,
-                         (double)o->sizes.batch_size,
-                         (double)o->sizes.global_batch,
-                         (double)o->max_steps,
-                         (double)o->seed,
-                         (double)o->shard,
-                         (double)o->augment,
-                         (double)o->sizes.micro_shards };
+    double numbers[] = { o->optimizer.learning_rate, o->optimizer.momentum,       o->optimizer.moving_average,
+                         (double)o->optimizer.kind,  (double)o->sizes.batch_size, (double)o->sizes.global_batch,
+                         (double)o->hash_every,      (double)o->max_steps,        (double)o->seed,
+                         (double)o->shard,           (double)o->augment,          (double)o->sizes.micro_shards };
     const struct schedule *s = &o->optimizer.schedule;
     double schedule[] = { (double)o->scale_learning_rate, (double)s->warmup, s->decay_factor, o->optimizer.clip_norm };
     uint64_t h = exchange_hash(o->model->name, strlen(o->model->name), EXCHANGE_HASH_SEED);

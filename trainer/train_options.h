@@ -27,11 +27,11 @@ struct train_options {
     struct optimizer_options optimizer;
     int scale_learning_rate; /* 1: the run sets optimizer.schedule.workers, once the number is known */
     enum shard_kind shard;
-    int augment, quiet, json, take_over;
+    int augment, quiet, json, take_over, reproducible;
     struct batch_sizes sizes;
-    int64_t max_steps, log_every;
-    int64_t save_steps;  /* 0: not by steps */
-    double save_seconds; /* 0: not by time */
+    int64_t max_steps, log_every, hash_every; /* hash_every 0: no hash is logged */
+    int64_t save_steps;                       /* 0: not by steps */
+    double save_seconds;                      /* 0: not by time */
     size_t keep, bucket_bytes;
     enum resume_kind resume;
     int64_t resume_step;

@@ -103,6 +103,22 @@ static void test_given(void **state)
     assert_true(o->seed_given && o->seed == 0);
 }
 
+/* What a step is does not depend on the number of workers, whatever else is given. */
+static void test_reproducible(void **state)
+{
+    const char *const plain[] = { GIVEN, "--reproducible", NULL };
+    const char *const sizes[] = { GIVEN, "--reproducible", "--micro-shards=16", "--global-batch=512", NULL };
+    struct parsed p;
+
+    (void)state;
+    assert_int_equal(parse(plain, &p, NULL), OPTIONS_RUN);
+    assert_int_equal(p.o.sizes.micro_shards, 8);
+    assert_int_equal(p.o.sizes.global_batch, 128);
+    assert_int_equal(parse(sizes, &p, NULL), OPTIONS_RUN);
+    assert_int_equal(p.o.sizes.micro_shards, 16);
+    assert_int_equal(p.o.sizes.global_batch, 512);
+}
+
 static void test_refused(void **state)
 {
     static const struct {
@@ -125,6 +141,12 @@ static void test_refused(void **state)
         { { GIVEN, "--batch-size", "0" }, "batch-size" },
         { { GIVEN, "--batch-size", "8", "--global-batch", "8" }, "--batch-size and --global-batch are both given" },
         { { GIVEN, "--run-option", "ps", "--async", "--global-batch", "8" }, "workers of ps --async make no step" },
+        { { GIVEN, "--run-option", "ps", "--async", "--hash-every", "8" }, "no two workers of ps --async have" },
+        { { GIVEN, "--run-option", "ps", "--async", "--reproducible" }, "train without --async" },
+        { { GIVEN, "--reproducible", "--shard", "files" }, "use --shard records" },
+        { { GIVEN, "--reproducible", "--shard", "none" }, "use --shard records" },
+        { { GIVEN, "--reproducible", "--batch-size", "8" }, "use --global-batch" },
+        { { GIVEN, "--reproducible", "--scale-learning-rate", "linear" }, "give the --learning-rate itself" },
         { { GIVEN, "--max-step", "5" }, "max-steps" },
         { { GIVEN, "ckpt" }, "'ckpt'" },
         { { GIVEN, "--decay-at", "9,5" }, "--decay-at: the steps of '9,5' do not rise" },
@@ -200,9 +222,10 @@ static void test_own_options(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(test_defaults),    cmocka_unit_test(test_given),
-                                        cmocka_unit_test(test_schedule),    cmocka_unit_test(test_refused),
-                                        cmocka_unit_test(test_fingerprint), cmocka_unit_test(test_own_options) };
+    const struct CMUnitTest tests[] = { cmocka_unit_test(test_defaults),   cmocka_unit_test(test_given),
+                                        cmocka_unit_test(test_schedule),   cmocka_unit_test(test_reproducible),
+                                        cmocka_unit_test(test_refused),    cmocka_unit_test(test_fingerprint),
+                                        cmocka_unit_test(test_own_options) };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,87 @@
+"""--reproducible: one hash of the weights for any number of workers, any synchronous strategy, and after a resume."""
+import os
+import re
+import signal
+
+import pytest
+
+import ranks
+
+LENET = ["--model", "lenet", "--data", "fashion-mnist", "--reproducible", "--global-batch", 64, "--hash-every", 4,
+         "--json", "--log-every", 1]
+
+
+def hashes(said):
+    """{step: hash} of the log lines."""
+    return dict(re.findall(r"^step: (\d+), weights: ([0-9a-f]{16})$", said, re.M))
+
+
+def curve(said):
+    return re.findall(r"^step: \d+, loss: .*$", said, re.M)
+
+
+@pytest.fixture(scope="module")
+def alone():
+    """What one rank computes: its hashes, its points, and the hash of its last weights."""
+    summary, said = ranks.train(0, *LENET, "--max-steps", 9)
+    assert list(hashes(said)) == ["4", "8", "9"] and hashes(said)["9"] == summary["weights"]
+    assert len(set(hashes(said).values())) == 3
+    return hashes(said), curve(said)
+
+
+@pytest.mark.parametrize("count,options", [
+    (3, ["--run-option", "mpi", "--bucket-bytes", 1024]),
+    (5, ["--run-option", "mpi", "--transport", "mpi"]),
+    (5, ["--run-option", "ps", "--servers", 2, "--bucket-bytes", 1024]),
+    (6, ["--run-option", "ps"]),
+    (0, ["--run-option", "mirrored", "--threads", 3]),
+    (0, ["--run-option", "mirrored", "--threads", 5, "--weights", "shared"])],
+    ids=["mpi-3", "messages-5", "ps-3x2", "ps-5x1", "mirrored-3", "mirrored-5"])
+def test_one_hash(count, options, alone):
+    summary, said = ranks.train(count, *LENET, "--max-steps", 9, *options)
+    assert (hashes(said), curve(said)) == alone
+    assert "8 micro-shards" in said and "global batch 64 " in said
+    assert re.search(r" \(\d x (8 to 16|16 to 24), 8 micro-shards\)", said), said
+
+
+def test_stopped_and_resumed_otherwise(alone, tmp_path):
+    """Five ranks are stopped at some step; three workers with a server go on, then two ranks."""
+    options = [*LENET, "--checkpoint-dir", tmp_path]
+    process = ranks.start(5, *options, "--run-option", "mpi", "--max-steps", 100000, "--save-checkpoint-steps", 3)
+    ranks.wait_for(process, (tmp_path / "model.ckpt-6.index").exists, "a checkpoint")
+    os.kill(ranks.rank_processes(process)[0], signal.SIGTERM)
+    process.communicate()
+    stopped = ranks.training_json(tmp_path)
+    assert stopped["state"] == "stopped"
+    step = stopped["global_step"]
+    wanted = ranks.train(0, *LENET, "--max-steps", step + 7)[0]["weights"]
+    _, said = ranks.train(4, *options, "--run-option", "ps", "--max-steps", step + 3)
+    assert "resuming from" in said and "global batch" not in said.split("continuing with")[1].splitlines()[0]
+    summary, said = ranks.train(2, *options, "--run-option", "mpi", "--max-steps", step + 7)
+    assert summary["weights"] == wanted
+
+
+def test_changes_are_named(tmp_path):
+    """Other micro-shards are other bits."""
+    options = ["--model", "lenet", "--data", "fashion-mnist", "--global-batch", 64, "--checkpoint-dir", tmp_path]
+    ranks.train(0, *options, "--max-steps", 1)
+    _, said = ranks.train(0, *options, "--max-steps", 2, "--reproducible")
+    assert "was trained with --micro-shards 0; continuing with --micro-shards 8" in said
+    _, said = ranks.train(3, *options, "--max-steps", 3, "--reproducible", "--micro-shards", 16, "--run-option", "mpi")
+    assert "with --run-option single, ranks: 1, --micro-shards 8; continuing with" in said
+    assert "--run-option mpi, ranks: 3, --micro-shards 16" in said
+
+
+def test_resnet(tmp_path):
+    """With statistics of batch norm: of micro-shards, and so the same for 3 workers."""
+    data = ranks.write_cifar(tmp_path / "data")
+    model = ["--model", "resnet32", "--data", "cifar10", "--data-dir", data, "--reproducible", "--global-batch", 32,
+             "--max-steps", 2, "--json", "--quiet"]
+    found = {ranks.train(count, *model, *options)[0]["weights"]
+             for count, options in ((0, []), (3, ["--run-option", "mpi"]), (4, ["--run-option", "ps"]))}
+    assert len(found) == 1
+
+
+def test_too_many_workers():
+    _, said = ranks.train(9, *LENET[:5], "--max-steps", 1, "--run-option", "mpi", status=2)
+    assert re.search("^trainer: --micro-shards 8: too few for 9 workers", said, re.M), said
