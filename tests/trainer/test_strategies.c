@@ -340,6 +340,53 @@ static void test_same_bits(void **state)
     }
 }
 
+static uint64_t hash_after(const struct scene *s)
+{
+    struct actor actors[RANKS_MAX];
+    uint64_t hash;
+
+    play(s, actors);
+    assert_went_well(s, actors);
+    hash = exchange_replica_hash(actors[0].network);
+    for (int w = 1; w < s->ranks - s->servers; w++)
+        assert_true(exchange_replica_hash(actors[w].network) == hash);
+    leave_stage(s, actors);
+    return hash;
+}
+
+/* The same micro-shards: one hash for any number of workers and servers, either transport, and any bucket. */
+static void test_one_hash(void **state)
+{
+    static const size_t buckets[] = { 1024, 65536, 1 << 26 };
+    static const struct {
+        const char *strategy, *transport;
+        int servers;
+    } ways[] = { { "mpi", "shared", 0 }, { "mpi", "mpi", 0 }, { "ps", "", 1 }, { "ps", "", 2 }, { "ps", "", 3 } };
+    struct scene s = usual;
+
+    (void)state;
+    s.model = "lenet";
+    s.save_at = NEVER;
+    for (s.micro_shards = 8; s.micro_shards <= LEAVES_MAX; s.micro_shards *= 2) {
+        struct scene alone = s;
+        uint64_t wanted;
+
+        alone.strategy = "single";
+        alone.ranks = 1;
+        wanted = hash_after(&alone);
+        for (int workers = 1; workers <= 8; workers++)
+            for (size_t way = 0; way < sizeof ways / sizeof *ways; way++)
+                for (size_t b = 0; b < sizeof buckets / sizeof *buckets; b++) {
+                    s.strategy = ways[way].strategy;
+                    s.transport = ways[way].transport;
+                    s.servers = ways[way].servers;
+                    s.ranks = workers + s.servers;
+                    s.bucket_bytes = buckets[b];
+                    assert_true(hash_after(&s) == wanted);
+                }
+    }
+}
+
 /* A worker leaves step 3: nobody applies it, all end, and the state is that of the steps before. */
 static void test_left(void **state)
 {
@@ -485,13 +532,10 @@ static void test_table(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_same_bits),
-        cmocka_unit_test(test_left),
-        cmocka_unit_test(test_replicas_differ),
-        cmocka_unit_test(test_asynchronous),
-        cmocka_unit_test(test_asynchronous_left),
-        cmocka_unit_test(test_other_options),
-        cmocka_unit_test(test_table),
+        cmocka_unit_test(test_same_bits),     cmocka_unit_test(test_one_hash),
+        cmocka_unit_test(test_left),          cmocka_unit_test(test_replicas_differ),
+        cmocka_unit_test(test_asynchronous),  cmocka_unit_test(test_asynchronous_left),
+        cmocka_unit_test(test_other_options), cmocka_unit_test(test_table),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
