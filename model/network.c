@@ -1,10 +1,12 @@
 #include "model/network.h"
 
 #include "base/random.h"
+#include "model/kernels/blas.h"
 #include "model/kernels/convolution.h"
 #include "model/network_internal.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -287,6 +289,19 @@ double network_decay_loss(const struct network *n)
     for (size_t i = 0; i < n->built.variable_count; i++)
         loss += network_decay_loss_of(n, &n->built.variables[i]);
     return loss;
+}
+
+void network_kernels(char *text, size_t size)
+{
+    const int n = snprintf(text, size, "OpenBLAS %s", blas_kernels());
+
+#if CONVOLUTION_ONEDNN
+    if (convolution_onednn.block(16, 0) && n > 0 && (size_t)n < size)
+        snprintf(text + n, size - (size_t)n, ", %s (instructions %#x)", convolution_onednn.name,
+                 convolution_onednn.instructions());
+#else
+    (void)n;
+#endif
 }
 
 const char *network_backend(void)

@@ -116,5 +116,7 @@ double network_decay_loss_of(const struct network *n, const struct variable *v);
 
 /* The convolution code in use, once there is a network: "oneDNN 2.6" or "OpenBLAS". Static. */
 const char *network_backend(void);
+/* The kernels in use, which decide about the last bits: "OpenBLAS Cooperlake, oneDNN 2.6 (instructions 0x3f)". */
+void network_kernels(char *text, size_t size);
 
 #endif

@@ -7,6 +7,7 @@
 #include "trainer/advice/share.h"
 #include "trainer/advice/stale_momentum.h"
 #include "trainer/batch_plan.h"
+#include "trainer/collective/exchange.h"
 #include "trainer/collective/places.h"
 #include "trainer/loop.h"
 #include "trainer/tool/command.h"
@@ -120,6 +121,8 @@ static int build(struct run *r, struct error *e)
     int rc = network_new(&r->network, r->options.model, r->worker < 0 ? 0 : p->unit, e);
 
     if (rc == OK && r->worker >= 0)
+        network_kernels(r->position.kernels, sizeof r->position.kernels);
+    if (rc == OK && r->worker >= 0)
         rc = micro_shards_new(&r->shards, r->network, p->nodes, p->node_count, e);
     if (rc == OK)
         rc = optimizer_new(&r->optimizer, r->network, &r->options.optimizer, e);
@@ -169,6 +172,8 @@ static void warn_of_changes(struct run *r, const char *prefix, const struct trai
         change_number(&c, "global batch ", was->global_batch, r->batches.together);
     if (was->workers && (was->micro_shards || o->sizes.micro_shards))
         change_number(&c, "--micro-shards ", was->micro_shards, o->sizes.micro_shards);
+    if (o->sizes.micro_shards)
+        change_text(&c, "kernels: ", was->kernels, r->position.kernels);
     change_text(&c, "--data ", was->data, o->data);
     change_text(&c, "--shard ", was->shard, shard_name(o->shard));
     if (o->seed_given)
@@ -338,6 +343,25 @@ static int compare_data(struct run *r, struct error *e)
     return world_agree(r->world, "compare the size of its data", rc, e);
 }
 
+/* Other kernels add products in another order. Servers multiply nothing, and have none. */
+static int compare_kernels(struct run *r, struct error *e)
+{
+    const uint64_t own = exchange_hash(r->position.kernels, strlen(r->position.kernels), EXCHANGE_HASH_SEED);
+    uint64_t first = own;
+    int rc;
+
+    if (!r->options.reproducible)
+        return OK;
+    if ((rc = world_broadcast(r->world, &first, sizeof first, "the names of its kernels", e)) < 0)
+        return rc;
+    if (r->worker >= 0 && own != first)
+        rc = error_set(e, ERR_ARG,
+                       "--reproducible: this rank computes with %s, and rank 0 with others; set OPENBLAS_CORETYPE and "
+                       "DNNL_MAX_CPU_ISA to what all hosts have",
+                       r->position.kernels);
+    return world_agree(r->world, "compare its kernels", rc, e);
+}
+
 static int start(struct run *r, struct error *e)
 {
     const struct train_options *o = &r->options;
@@ -392,7 +416,7 @@ static int set_up(struct run *r, struct error *e)
         rc = restore(r, e);
     if ((rc = world_agree(r->world, "open its data and checkpoint", rc, e)) < 0)
         return rc;
-    if ((rc = compare_data(r, e)) < 0 || (rc = share_state(r, e)) < 0)
+    if ((rc = compare_data(r, e)) < 0 || (rc = compare_kernels(r, e)) < 0 || (rc = share_state(r, e)) < 0)
         return rc;
     return OK;
 }

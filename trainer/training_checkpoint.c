@@ -128,6 +128,7 @@ static int add_all(struct tensor_bundle_writer *w, const struct training_checkpo
         (rc = add_integer(w, "evalboard/batch_size", p->batch_size, e)) < 0 ||
         (p->micro_shards && (rc = add_integer(w, "evalboard/global_batch", p->global_batch, e)) < 0) ||
         (p->micro_shards && (rc = add_integer(w, "evalboard/micro_shards", p->micro_shards, e)) < 0) ||
+        (p->micro_shards && (rc = add_text(w, "evalboard/kernels", p->kernels, e)) < 0) ||
         (rc = add_text(w, "evalboard/run_option", p->run_option, e)) < 0 ||
         (rc = add_text(w, "evalboard/shard", p->shard, e)) < 0 ||
         (rc = add_text(w, "evalboard/data", p->data, e)) < 0 ||
@@ -326,6 +327,7 @@ static int load_position(struct tensor_bundle *b, struct training_position *p, s
     text_of(b, "evalboard/run_option", p->run_option, sizeof p->run_option);
     text_of(b, "evalboard/shard", p->shard, sizeof p->shard);
     text_of(b, "evalboard/data", p->data, sizeof p->data);
+    text_of(b, "evalboard/kernels", p->kernels, sizeof p->kernels);
     return OK;
 }
 

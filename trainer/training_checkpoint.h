@@ -11,7 +11,7 @@
  *   global_step                            int64: updates applied
  *   evalboard/seed, adam_updates, statistics_updates            int64: needed to resume exactly
  *   evalboard/world_size, workers, batch_size, run_option, shard, data, model, optimizer    for people and checks
- *   evalboard/global_batch, micro_shards   with micro-shards
+ *   evalboard/global_batch, micro_shards, kernels   with micro-shards
  *
  * The position in the data is a function of seed, global batch and step, so it is saved, too.
  */
@@ -33,6 +33,7 @@ struct training_position {
                                                  most */
     int64_t global_batch, micro_shards;      /* micro_shards 0: none */
     char run_option[16], shard[16], data[64]; /* "": does not say; run_option may also be "ps --async" */
+    char kernels[80];                         /* network_kernels(); "": does not say */
 };
 
 /* What a checkpoint is made of: the training itself, or a copy of its state at one step, which another thread may save

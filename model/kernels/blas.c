@@ -18,8 +18,10 @@ static struct {
     __typeof__(GEMM) *gemm;
     __typeof__(openblas_get_num_threads) *get_num_threads;
     __typeof__(openblas_set_num_threads) *set_num_threads;
+    __typeof__(openblas_get_corename) *get_corename;
 } blas;
-static const char *const names[] = { TEXT(GEMM), "openblas_get_num_threads", "openblas_set_num_threads" };
+static const char *const names[] = { TEXT(GEMM), "openblas_get_num_threads", "openblas_set_num_threads",
+                                     "openblas_get_corename" };
 
 static struct error loading;
 
@@ -45,6 +47,11 @@ int blas_load(struct error *e)
 
     pthread_once(&once, load_blas);
     return error_copy(e, &loading);
+}
+
+const char *blas_kernels(void)
+{
+    return blas.get_corename();
 }
 
 void blas_product(int transpose_a, int transpose_b, int rows, int columns, int inner, const real *a, const real *b,

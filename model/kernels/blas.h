@@ -10,6 +10,9 @@
 /* Loads the library, which then computes in the calling thread; must come before any product. May be repeated. */
 int blas_load(struct error *e);
 
+/* The processor for which the library's kernels were written: "Cooperlake". Static. Once it is loaded. */
+const char *blas_kernels(void);
+
 /* c (rows, columns) = a b + beta c; a is (rows, inner), or (inner, rows) with transpose_a; b is (inner, columns), or
  * (columns, inner) with transpose_b. Row-major without padding. */
 void blas_product(int transpose_a, int transpose_b, int rows, int columns, int inner, const real *a, const real *b,

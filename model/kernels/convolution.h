@@ -37,6 +37,8 @@ struct convolution_backend {
     const char *name;
     /* Loads the library; must be called first; may be repeated, in any thread. ERR_IO. */
     int (*load)(struct error *e);
+    /* The instruction sets that its kernels use, as a number of the library. NULL: it has no kernels of its own. */
+    unsigned (*instructions)(void);
     /* The block that this backend needs for images of `channels` channels; 0: it does not compute such convolutions.
      * `input`: these are the network's input, whose block is always `channels`. */
     int (*block)(int channels, int input);

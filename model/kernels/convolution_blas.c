@@ -196,6 +196,7 @@ static void blas_weights_gradient(struct convolution *c, real *dw)
 const struct convolution_backend convolution_blas = {
     "OpenBLAS",
     blas_load,
+    NULL, /* it multiplies with blas_product */
     blas_block,
     blas_make,
     blas_release,

@@ -95,6 +95,11 @@ static int has(int isa, int wanted)
     return (isa & wanted) == wanted;
 }
 
+static unsigned onednn_instructions(void)
+{
+    return (unsigned)dnnl.get_effective_cpu_isa();
+}
+
 static int onednn_block(int channels, int input)
 {
     int block = 0;
@@ -385,6 +390,7 @@ static void onednn_weights_gradient(struct convolution *c, real *dw)
 const struct convolution_backend convolution_onednn = {
     "oneDNN " TEXT(DNNL_VERSION_MAJOR) "." TEXT(DNNL_VERSION_MINOR),
     onednn_load,
+    onednn_instructions,
     onednn_block,
     onednn_make,
     onednn_release,

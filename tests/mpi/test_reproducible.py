@@ -1,11 +1,14 @@
 """--reproducible: one hash of the weights for any number of workers, any synchronous strategy, and after a resume."""
 import os
+import platform
 import re
 import signal
+import subprocess
 
 import pytest
 
 import ranks
+import waiting
 
 LENET = ["--model", "lenet", "--data", "fashion-mnist", "--reproducible", "--global-batch", 64, "--hash-every", 4,
          "--json", "--log-every", 1]
@@ -70,6 +73,22 @@ def test_changes_are_named(tmp_path):
     _, said = ranks.train(3, *options, "--max-steps", 3, "--reproducible", "--micro-shards", 16, "--run-option", "mpi")
     assert "with --run-option single, ranks: 1, --micro-shards 8; continuing with" in said
     assert "--run-option mpi, ranks: 3, --micro-shards 16" in said
+
+
+@pytest.mark.skipif(platform.machine() != "x86_64", reason="Nehalem's kernels are x86's")
+def test_kernels_are_named(tmp_path):
+    """Those of another processor: refused beside others, and said on resume."""
+    options = [*LENET[:5], "--checkpoint-dir", tmp_path]
+    words = [*ranks.command(1, *options, "--run-option", "mpi"), ":", "-n", "1", "-x", "OPENBLAS_CORETYPE=Nehalem",
+             *ranks.command(0, *options, "--run-option", "mpi")]
+    run = subprocess.run(words, capture_output=True, text=True, timeout=waiting.DEADLINE, env=ranks.ENVIRONMENT)
+    assert run.returncode == 2
+    assert re.search("^trainer: rank 1 on host .*: --reproducible: this rank computes with OpenBLAS Nehalem.*, and rank 0 "
+                     "with others; set OPENBLAS_CORETYPE", run.stderr, re.M), run.stderr
+    ranks.train(0, *options, "--max-steps", 1)
+    process = ranks.start(0, *options, "--max-steps", 2, OPENBLAS_CORETYPE="Nehalem")
+    _, said = process.communicate(timeout=waiting.DEADLINE)
+    assert re.search(r"was trained with kernels: OpenBLAS (?!Nehalem).*; continuing with kernels: OpenBLAS Nehalem", said)
 
 
 def test_resnet(tmp_path):
