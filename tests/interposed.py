@@ -127,6 +127,22 @@ int mkdir(const char *path, mode_t mode) { return beneath(path) ? -1 : NEXT(mkdi
 int unlink(const char *path) { return beneath(path) ? -1 : NEXT(unlink)(path); }
 """
 
+# A rank that computes wrongly: log(), which only losses need, gives NaN in rank NAN_RANK from call NAN_CALL on.
+NAN_LOSS = r"""
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+double log(double x)
+{
+    static int calls;
+    double (*next)(double) = (double (*)(double))dlsym(RTLD_NEXT, "log");
+    const char *rank = getenv("OMPI_COMM_WORLD_RANK");
+    return rank && !strcmp(rank, getenv("NAN_RANK")) && ++calls >= atoi(getenv("NAN_CALL")) ? NAN : next(x);
+}
+"""
+
 # A data set that cannot be opened while HOLD_WHILE exists.
 HELD_DATA = OPEN + r"""
 static int refused(const char *path, int flags)

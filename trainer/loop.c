@@ -286,8 +286,9 @@ static int train_step(struct loop *l, struct tally *tally, struct error *e)
     *tally = (struct tally){ .score = score, .flags = tally_signal(l->signals->stop) };
     if (!whole)
         tally->flags |= TALLY_LEFT;
-    else if (!isfinite(score.loss))
-        tally->flags |= TALLY_BAD;
+    else
+        tally->flags |= isfinite(score.loss) ? TALLY_FINE : TALLY_BAD;
+    l->loss = score.loss;
     if (stop_file_there(l))
         tally->flags |= TALLY_STOP;
     if (l->signals->save) {
@@ -303,6 +304,27 @@ static void log_point(struct loop *l, const struct tally *tally, double decay, i
 
     l->strategy->operations->report(l->strategy, &report);
     progress_point(&l->progress, tally, decay, optimizer_rate(l->strategy->optimizer, before), &report);
+}
+
+/* The loss of some rank is not a number. If others' are, the rank is named: by itself, since only it knows. */
+static void say_bad(struct loop *l, const struct tally *tally)
+{
+    const int some = (tally->flags & TALLY_FINE) && world_size(l->strategy->world) > 1;
+    struct error own = { 0 };
+
+    if (some && !isfinite(l->loss)) {
+        error_set(&own, ERR_CORRUPT,
+                  "the loss of its batch is %g at step %" PRId64 ", while other ranks' losses are finite", l->loss,
+                  tally->global_step);
+        sign(l, &own);
+        log_line(l->log, "trainer: %s", own.message);
+    }
+    if (l->lead)
+        log_line(l->log,
+                 "trainer: the loss is not finite at step %" PRId64
+                 "%s; stopped, the last checkpoint is kept; try a lower --learning-rate%s",
+                 tally->global_step, some ? " on some of the ranks" : "",
+                 some ? ", and look at the data and the host of the rank that names itself" : "");
 }
 
 /* Says once if the training does not learn. */
@@ -356,11 +378,7 @@ static int steps(struct loop *l, struct error *e)
         progress_step(&l->progress, tally.global_step);
         if (tally.flags & TALLY_BAD) {
             l->bad = 1;
-            if (l->lead)
-                log_line(l->log,
-                         "trainer: the loss is not finite at step %" PRId64
-                         "; stopped, the last checkpoint is kept; try a lower --learning-rate",
-                         tally.global_step);
+            say_bad(l, &tally);
             return OK;
         }
         loss_averages_after(l->losses, score_loss(&tally.score));

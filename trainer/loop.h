@@ -62,6 +62,7 @@ struct loop {
     int given_up;          /* 1: "failed" is already written, since it may be killed */
     int bad;               /* 1: the loss was not a number */
     struct flat_loss flat; /* rank 0: of the losses so far */
+    double loss;           /* of the last batch of this rank, a sum */
 };
 
 /* Call on every worker. All pointers are borrowed; position is where the run starts; lock and saved: as in saving.h. On

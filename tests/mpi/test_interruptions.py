@@ -3,11 +3,13 @@ import os
 import pathlib
 import re
 import signal
+import socket
 import time
 
 import pytest
 
 import ranks
+from interposed import NAN_LOSS, interposed
 from waiting import DEADLINE
 
 LENET = ["--model", "lenet", "--data", "fashion-mnist"]
@@ -181,9 +183,25 @@ def test_bad_loss_stops(tmp_path):
         _, said = ranks.train(count, *LENET, *options, "--optimizer", "sgd", "--learning-rate", "1e6", "--max-steps",
                               200, "--batch-size", 16, "--checkpoint-dir", directory, "--quiet", status=1)
         lines = lines_of(said)
-        assert len(lines) == 1 and "the loss is not finite at step" in lines[0], said
+        # Ranks whose own loss is not finite may name themselves, if others' still are.
+        common = [line for line in lines if not re.match("trainer: rank [0-2] on host .*: the loss of its batch is ", line)]
+        assert len(common) == 1 and "the loss is not finite at step" in common[0], said
         assert ranks.training_json(directory)["state"] == "failed"
         assert saved(directory, 0) == "model.ckpt-0"
+
+
+@pytest.mark.parametrize("options", [["mpi"], ["ps"], ["ps", "--async"]], ids=["mpi", "ps", "async"])
+def test_bad_loss_of_one_rank(options, tmp_path):
+    """The rank names itself and the step."""
+    library = interposed(tmp_path, "nan_loss", NAN_LOSS)["LD_PRELOAD"]
+    servers = options[0] == "ps"
+    _, said = ranks.start(3 + servers, *LENET, "--run-option", *options, "--max-steps", 200, "--batch-size", 8, "--quiet",
+                          NAN_RANK="2", NAN_CALL="17", LD_PRELOAD=library).communicate(timeout=DEADLINE)
+    named = rf"trainer: rank 2 on host {socket.gethostname()}: the loss of its batch is -?nan at step (\d+), while "
+    own = [match for line in lines_of(said) if (match := re.match(named, line))]
+    common = re.findall(r"trainer: the loss is not finite at step (\d+) on some of the ranks; stopped", said)
+    assert len(own) == len(common) == 1 and int(common[0]) < 200, said
+    assert (own[0].group(1) == common[0] and len(lines_of(said)) == 2) or "--async" in options, said
 
 
 @pytest.mark.parametrize("options", [["--run-option", "mpi"], ["--run-option", "mpi", "--transport", "mpi"],

@@ -15,6 +15,7 @@ enum tally_flag {
     TALLY_LEFT = 8,  /* a worker abandoned the step: nobody applies it, and the run ends with a checkpoint */
     TALLY_TERM = 16, /* a rank got SIGTERM: as TALLY_STOP */
     TALLY_INT = 32,  /* a rank got SIGINT: likewise */
+    TALLY_FINE = 64, /* the loss is finite: with TALLY_BAD, of some workers only */
     TALLY_ENDS = TALLY_STOP | TALLY_BAD | TALLY_LEFT | TALLY_TERM | TALLY_INT
 };
 
