@@ -27,8 +27,8 @@ import progress
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 DEADLINE = 600  # seconds for one C test program
-# Folders with threads, or with state that threads share.
-THREADED = {"base", "checkpoint", "dataset", "eventlog", "evaluator"}
+# Folders with threads, or with state that threads share; of other folders the programs.
+THREADED = {"base", "checkpoint", "dataset", "eventlog", "evaluator", "trainer/test_mirrored", "trainer/test_team"}
 
 
 def say(text):
@@ -130,7 +130,7 @@ def main():
         total["failed" if status else "passed"] += 1
     programs = [p for p in options.programs if options.only in p]
     if options.sanitizer == "thread":
-        programs = [p for p in programs if pathlib.Path(p).parent.name in THREADED]
+        programs = [p for p in programs if THREADED & {pathlib.Path(p).parent.name, "/".join(pathlib.Path(p).parts[-2:])}]
     print(f"C tests{' with ' + options.sanitizer if options.sanitizer else ''}:", flush=True)
     total += c_tests(programs, options.sanitizer)
     if python:

@@ -4,11 +4,15 @@
  */
 #include "trainer/strategies/strategy.h"
 
+#include "base/clock.h"
 #include "base/random.h"
 #include "tests/check.h"
 #include "tests/model/images_batch.h"
 #include "tests/trainer/mnist_cnn.h"
 
+#include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -344,6 +348,74 @@ static void test_copies_are_counted(void **state)
     }
 }
 
+/*
+ * network_train() in the threads after the first: held until the moment that a test is about, and what it returned.
+ * Linked in with -Wl,--wrap.
+ */
+enum moment { AT_ONCE, FIRST_HAS_LEFT, FIRST_WAITS };
+static struct {
+    pthread_t first;
+    enum moment moment;
+    atomic_int left, looked; /* by the first thread: 1: it left; times it was asked, while it waited, and wants to */
+    atomic_int trained;      /* 1: it has trained its part */
+    atomic_int whole;        /* parts of others that were trained to the end */
+} held;
+
+int __real_network_train(struct network *n, const struct batch *b, uint64_t seed, const struct gradient_sink *sink,
+                         struct score *score);
+int __wrap_network_train(struct network *n, const struct batch *b, uint64_t seed, const struct gradient_sink *sink,
+                         struct score *score);
+
+int __wrap_network_train(struct network *n, const struct batch *b, uint64_t seed, const struct gradient_sink *sink,
+                         struct score *score)
+{
+    const int first = held.moment == AT_ONCE || pthread_equal(held.first, pthread_self());
+    const double begun = clock_monotonic();
+    int whole;
+
+    while (!first && clock_monotonic() - begun < 60 &&
+           (held.moment == FIRST_HAS_LEFT ? !atomic_load(&held.left) : atomic_load(&held.looked) < 2))
+        sched_yield();
+    whole = __real_network_train(n, b, seed, sink, score);
+    if (first && held.moment != AT_ONCE)
+        atomic_store(whole ? &held.trained : &held.left, 1);
+    else if (!first)
+        atomic_fetch_add(&held.whole, whole);
+    return whole;
+}
+
+static int leave_at_once(void *context)
+{
+    (void)context;
+    return 1;
+}
+
+/* The second call says that the first one's answer was taken. */
+static int leave_while_waiting(void *context)
+{
+    (void)context;
+    return atomic_load(&held.trained) && atomic_fetch_add(&held.looked, 1) >= 0;
+}
+
+/* When the first thread leaves, in its own part or while it waits for the others, no other one goes on. */
+static void test_all_leave(void **state)
+{
+    const struct scene s = { .model = model_find("lenet"), .weights = "copied", .threads = 3, .unit = 8 };
+    struct run r = open_run(&s);
+    struct tally tally;
+
+    (void)state;
+    held.first = pthread_self();
+    for (held.moment = FIRST_HAS_LEFT; held.moment <= FIRST_WAITS; held.moment++) {
+        network_set_leave(r.network, held.moment == FIRST_WAITS ? leave_while_waiting : leave_at_once, NULL);
+        assert_int_equal(take_step(&r, &tally, NULL), 0);
+        assert_int_equal(atomic_load(&held.trained), held.moment == FIRST_WAITS);
+        assert_int_equal(atomic_load(&held.whole), 0);
+    }
+    held.moment = AT_ONCE;
+    close_run(&r);
+}
+
 static int leave_now(void *context)
 {
     return --*(int *)context < 0;
@@ -444,10 +516,10 @@ static void test_refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_same_bits),    cmocka_unit_test(test_batch_statistics),
-        cmocka_unit_test(test_micro_shards), cmocka_unit_test(test_copies_are_counted),
-        cmocka_unit_test(test_left),         cmocka_unit_test(test_replicas_differ),
-        cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_same_bits),       cmocka_unit_test(test_batch_statistics),
+        cmocka_unit_test(test_micro_shards),    cmocka_unit_test(test_copies_are_counted),
+        cmocka_unit_test(test_all_leave),       cmocka_unit_test(test_left),
+        cmocka_unit_test(test_replicas_differ), cmocka_unit_test(test_refused),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
