@@ -8,9 +8,7 @@ import ranks
 from waiting import DEADLINE
 
 LENET = ["--model", "lenet", "--data", "fashion-mnist", "--batch-size", 12, "--log-every", 1, "--json"]
-# Differ from run to run, or are about ranks.
-OWN = {"seconds", "steps_per_second", "images_per_second", "first_step_seconds", "bytes_per_step", "waiting_share",
-       "input_waiting_share", "run_option", "transport", "world_size", "variables_copied"}
+SUMMARY = ("state", "workers", "global_step", "max_steps", "steps", "loss", "precision")  # the same, however it was trained
 
 
 def points(directory):
@@ -22,17 +20,18 @@ def points(directory):
 
 
 def test_three_threads_are_three_ranks(tmp_path):
-    """Weights, curves and the summary; stopped after four steps and resumed with the other kind of weights, too."""
+    """Weights, curves and the summary; stopped after four steps, and resumed with the other kind of weights, too."""
     found = {}
     for key, count, options in [("mpi", 3, ["--run-option", "mpi"]),
                                 ("copied", 0, ["--run-option", "mirrored", "--threads", 3]),
                                 ("shared", 0, ["--run-option", "mirrored", "--threads", 3, "--weights", "shared"])]:
         directory = tmp_path / key
-        for steps, words in [(4, options), (7, ["--run-option", "mirrored", "--threads", 3] if key == "shared" else options)]:
-            summary, said = ranks.train(count if key == "mpi" else 0, *LENET, *words, "--max-steps", steps,
-                                        "--checkpoint-dir", directory, "--log-dir", directory / "log")
+        copied = ["--run-option", "mirrored", "--threads", 3]
+        for steps, words in [(4, options), (7, copied if key == "shared" else options)]:
+            summary, said = ranks.train(count, *LENET, *words, "--max-steps", steps, "--checkpoint-dir", directory,
+                                        "--log-dir", directory / "log")
         found[key] = (ranks.variables(directory / "model.ckpt-7"), points(directory),
-                      {name: value for name, value in summary.items() if name not in OWN})
+                      [summary[name] for name in SUMMARY])
         assert summary["workers"] == 3 and ranks.training_json(directory)["state"] == "finished"
         if key == "copied":  # 8 variables with momentum's slots, for two more threads
             assert summary["world_size"] == 1 and summary["transport"] == "threads" and summary["bytes_per_step"] == 0
@@ -55,22 +54,21 @@ def test_threads_share_micro_shards(tmp_path):
 
 
 def test_data_and_threads_are_counted(tmp_path):
-    """One data set in memory, whose images are 45 MiB; one thread for each worker after the first, one for the input."""
+    """One data set in memory, whose images are 45 MiB; one thread for each worker after the first, one for the input, and at
+    times one that saves."""
     def used(threads):
         process = ranks.start(0, "--model", "lenet", "--data", "fashion-mnist", "--batch-size", 8, "--run-option", "mirrored",
                               "--threads", threads, "--max-steps", 10**9, "--checkpoint-dir", tmp_path / str(threads),
                               "--save-checkpoint-steps", 5)
         ranks.wait_for(process, lambda: ranks.training_json(tmp_path / str(threads)).get("global_step", 0) >= 5, "step 5")
-        tasks = len(os.listdir(f"/proc/{process.pid}/task"))
+        ranks.wait_for(process, lambda: len(os.listdir(f"/proc/{process.pid}/task")) == threads + 1, f"{threads + 1} threads")
         status = pathlib.Path(f"/proc/{process.pid}/status").read_text()
         process.terminate()
         process.communicate(timeout=DEADLINE)
         assert process.returncode == 128 + 15
-        return tasks, int(status.split("VmRSS:")[1].split()[0])
+        return int(status.split("VmRSS:")[1].split()[0])
 
-    (one, small), (four, large) = used(1), used(4)
-    assert (one, four) == (2, 5)
-    assert large - small < 45 * 1024
+    assert used(4) - used(1) < 45 * 1024
 
 
 def test_wrong_use_is_refused():
