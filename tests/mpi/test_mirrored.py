@@ -20,14 +20,16 @@ def points(directory):
 
 
 def test_three_threads_are_three_ranks(tmp_path):
-    """Weights, curves and the summary; stopped after four steps, and resumed with the other kind of weights, too."""
+    """Weights, curves and the summary; stopped after four steps, and resumed with the other kind of weights, too, and with
+    gradients that are limited."""
     found = {}
     for key, count, options in [("mpi", 3, ["--run-option", "mpi"]),
                                 ("copied", 0, ["--run-option", "mirrored", "--threads", 3]),
                                 ("shared", 0, ["--run-option", "mirrored", "--threads", 3, "--weights", "shared"])]:
         directory = tmp_path / key
         copied = ["--run-option", "mirrored", "--threads", 3]
-        for steps, words in [(4, options), (7, copied if key == "shared" else options)]:
+        for steps, words in [(4, options), (6, [*options, "--clip-norm", 0.3]),
+                             (7, copied if key == "shared" else options)]:
             summary, said = ranks.train(count, *LENET, *words, "--max-steps", steps, "--checkpoint-dir", directory,
                                         "--log-dir", directory / "log")
         found[key] = (ranks.variables(directory / "model.ckpt-7"), points(directory),

@@ -155,6 +155,11 @@ static int compare_threads(struct mirrored *m, const char *when, struct error *e
                      threads);
 }
 
+static int clips(const struct mirrored *m)
+{
+    return optimizer_options_of(m->base.optimizer)->clip_norm > 0;
+}
+
 /* Adds slice w of everything but the weight, which is already there for shared weights to be updated with. */
 static void add_slice(void *context, int w)
 {
@@ -164,15 +169,43 @@ static void add_slice(void *context, int w)
     const struct extent x = slice_extent((struct extent){ 0, m->total - 1 }, s->workers, w);
 
     reduction_sum(&s->reduction, sum, (const real *const *)m->vectors, x.from, x.to);
-    if (m->shared)
+    if (m->shared && !clips(m))
         optimizer_apply(s->optimizer, s->global_step, sum, x.from, x.to);
+}
+
+static void apply_slice(void *context, int w)
+{
+    struct mirrored *m = context;
+    const struct strategy *s = &m->base;
+    const struct extent x = slice_extent((struct extent){ 0, m->total - 1 }, s->workers, w);
+
+    optimizer_apply(s->optimizer, s->global_step, m->vectors[0], x.from, x.to);
 }
 
 static void apply_sum(void *context, int w)
 {
     struct mirrored *m = context;
+    struct optimizer *o = m->replicas[w].optimizer;
+    const real *sum = m->vectors[0];
 
-    optimizer_apply(m->replicas[w].optimizer, m->base.global_step, m->vectors[0], 0, m->total);
+    optimizer_measure(o, m->base.global_step, sum);
+    optimizer_apply(o, m->base.global_step, sum, 0, m->total);
+}
+
+/* Makes the update from all threads' exchange vectors. A gradient whose norm is limited must be there as a whole before
+ * the first slice of it is applied. */
+static void update(struct mirrored *m)
+{
+    struct strategy *s = &m->base;
+
+    reduction_sum(&s->reduction, m->vectors[0], (const real *const *)m->vectors, m->total - 1, m->total);
+    team_run(m->team, add_slice, NULL, m);
+    if (!m->shared) {
+        team_run(m->team, apply_sum, NULL, m);
+    } else if (clips(m)) {
+        optimizer_measure(s->optimizer, s->global_step, m->vectors[0]);
+        team_run(m->team, apply_slice, NULL, m);
+    }
 }
 
 static int mirrored_step_end(struct strategy *s, struct tally *tally, struct error *e)
@@ -189,10 +222,7 @@ static int mirrored_step_end(struct strategy *s, struct tally *tally, struct err
     *tally = tally_sum(&all, 1, s->global_step, s->options.max_steps);
     if (tally->flags & TALLY_LEFT)
         return OK;
-    reduction_sum(&s->reduction, m->vectors[0], (const real *const *)m->vectors, m->total - 1, m->total);
-    team_run(m->team, add_slice, NULL, m);
-    if (!m->shared)
-        team_run(m->team, apply_sum, NULL, m);
+    update(m);
     s->global_step = tally->global_step;
     return OK;
 }
@@ -216,7 +246,9 @@ static void mirrored_report(const struct strategy *s, struct strategy_report *r)
 {
     const struct mirrored *m = (const struct mirrored *)s;
 
-    *r = (struct strategy_report){ .waited = team_waited(m->team), .transport = "threads" };
+    *r = (struct strategy_report){ .waited = team_waited(m->team),
+                                   .transport = "threads",
+                                   .gradient_norm = optimizer_gradient_norm(s->optimizer) };
     for (int w = 0; w < s->workers; w++)
         r->copies += (int64_t)m->replicas[w].copies;
 }
@@ -408,6 +440,7 @@ const struct strategy_kind strategy_mirrored = {
     .help = "in threads of one rank, started without mpirun, that share or copy the weights",
     .exclusive = "threads",
     .threads = 1,
+    .clips = 1,
     .options = mirrored_rows,
     .workers = mirrored_workers,
     .describe = mirrored_describe,
