@@ -120,8 +120,8 @@ void optimizer_reset(struct optimizer *o, int64_t step)
     double kept = 1 - pow(o->statistics_decay, (double)step);
     const real *statistics = network_statistics(o->network);
 
-    if (o->slot1)
-        memset(o->slot1, 0, o->parameters * sizeof(real));
+    for (size_t i = 0; o->slot1 && i < o->parameters; i++)
+        o->slot1[i] = optimizer_kind_rules[o->options.kind]->initial;
     if (o->slot2)
         memset(o->slot2, 0, o->parameters * sizeof(real));
     if (o->averages)

@@ -5,6 +5,7 @@
  *   <variable>                             weights and moving statistics
  *   <variable>/Momentum                    momentum's slot
  *   <variable>/Adam, /Adam_1               adam's m and v; beta1_power, beta2_power: beta^(t + 1) after t updates
+ *   <variable>/Adagrad                     adagrad's sums of squares
  *   <variable>/ExponentialMovingAverage    if averages are kept
  *   S/S/moving_mean/biased, /local_step    of zero-debiased moving statistics of scope S
  *   <loss>/avg                             moving averages of the losses, if the model has them (loss_averages.h)

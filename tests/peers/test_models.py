@@ -178,6 +178,7 @@ OPTIMIZERS = {
     "sgd": lambda: v1.train.GradientDescentOptimizer(0.1),
     "momentum": lambda: v1.train.MomentumOptimizer(0.1, 0.9),
     "adam": lambda: v1.train.AdamOptimizer(0.1),
+    "adagrad": lambda: v1.train.AdagradOptimizer(0.1),
 }
 STEPS, SAMPLES = 6, 24
 

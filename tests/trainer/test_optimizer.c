@@ -68,6 +68,9 @@ static void reference_step(struct reference *x, const struct optimizer *o, const
     } else if (options->kind == OPTIMIZER_MOMENTUM) {
         x->slot1 = 0.9 * x->slot1 + g;
         x->w -= rate * x->slot1;
+    } else if (options->kind == OPTIMIZER_ADAGRAD) {
+        x->slot1 += g * g;
+        x->w -= rate * g / sqrt(x->slot1);
     } else {
         x->slot1 += 0.1 * (g - x->slot1);
         x->slot2 += 0.001 * (g * g - x->slot2);
@@ -116,6 +119,7 @@ static void check_against_double(const char *model, enum optimizer_kind kind, do
     for (size_t i = 0; i + 1 < total; i++) {
         x[i].w = i < parameters ? network_parameters(n)[i] : network_statistics(n)[i - parameters];
         x[i].average = x[i].w;
+        x[i].slot1 = kind == OPTIMIZER_ADAGRAD ? 0.1 : 0;
     }
     for (int64_t t = 0; t < STEPS; t++) {
         double clip;
@@ -157,6 +161,8 @@ static void test_formulas(void **state)
     check_against_double("lenet", OPTIMIZER_SGD, 0, 0);
     check_against_double("lenet", OPTIMIZER_MOMENTUM, 0, 0);
     check_against_double("lenet", OPTIMIZER_ADAM, 0.9999, 0);
+    check_against_double("lenet", OPTIMIZER_ADAGRAD, 0.9999, 0);
+    check_against_double("cifar10_cnn", OPTIMIZER_ADAGRAD, 0, 0);
     check_against_double("cifar10_cnn", OPTIMIZER_SGD, 0.9999, 0);
     check_against_double("resnet32", OPTIMIZER_MOMENTUM, 0, 0);
 }

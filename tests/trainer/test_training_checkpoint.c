@@ -119,6 +119,7 @@ static void test_round_trip(void **state)
         { "cifar10_cnn", OPTIMIZER_SGD, 0.9999 },
         { "resnet32", OPTIMIZER_MOMENTUM, 0 },
         { "resnet32", OPTIMIZER_ADAM, 0 },
+        { "resnet32", OPTIMIZER_ADAGRAD, 0 },
     };
 
     (void)state;

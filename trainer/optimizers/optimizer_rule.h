@@ -23,6 +23,7 @@ struct optimizer_step {
 
 struct optimizer_rule {
     const char *slots[2]; /* what is kept of each weight: the end of its name in checkpoints; NULL: nothing */
+    real initial;         /* of every element of the first slot in a new run; the second begins with 0 */
     double beta1, beta2;  /* whose powers checkpoints hold; 0: none */
     /* Updates `count` weights w and their slots (NULL: not kept) by the sums of their gradients. */
     void (*update)(struct optimizer_step s, const real *sum, real *w, real *first, real *second, size_t count);
@@ -39,7 +40,8 @@ static inline real optimizer_gradient(const struct optimizer_step *s, real sum, 
 #define OPTIMIZERS(ROW) \
     ROW(SGD, sgd) \
     ROW(MOMENTUM, momentum) \
-    ROW(ADAM, adam)
+    ROW(ADAM, adam) \
+    ROW(ADAGRAD, adagrad)
 
 #define OPTIMIZER_RULE_DECLARATION(place, name) extern const struct optimizer_rule optimizer_rule_##name;
 OPTIMIZERS(OPTIMIZER_RULE_DECLARATION)
