@@ -137,16 +137,22 @@ double optimizer_rate(const struct optimizer *o, int64_t step)
 }
 
 /* after: the number of updates, this one included. */
-static void update_weights(const struct optimizer *o, const struct optimizer_step *s, double after, const real *sum,
-                           const struct optimizer_state *at, size_t count)
+static void update_averages(const struct optimizer *o, double after, const struct optimizer_state *at, size_t count)
 {
     /* With an update count the decay is min(decay, (1 + u) / (10 + u)): young averages follow quickly. */
     const real keep = (real)fmin(o->options.moving_average, (1 + after) / (10 + after));
-    real *w = at->values, *averages = at->averages;
+    const real *w = at->values;
+    real *averages = at->averages;
 
-    optimizer_kind_rules[o->options.kind]->update(*s, sum, w, at->first, at->second, count);
     for (size_t i = 0; averages && i < count; i++)
         averages[i] -= (1 - keep) * (averages[i] - w[i]);
+}
+
+static void update_weights(const struct optimizer *o, const struct optimizer_step *s, double after, const real *sum,
+                           const struct optimizer_state *at, size_t count)
+{
+    optimizer_kind_rules[o->options.kind]->update(*s, sum, at->values, at->first, at->second, count);
+    update_averages(o, after, at, count);
 }
 
 static void update_statistics(const struct optimizer *o, int64_t step, real scale, int debias, const real *sum,
@@ -268,6 +274,43 @@ void optimizer_apply_to(const struct optimizer *o, int64_t step, const real *sum
                         const struct optimizer_state *state)
 {
     update_range(o, step, sum, weight, from, to, state);
+}
+
+/* Elements [from, to) of a table, which have no gradient. */
+static void update_untouched(const struct optimizer_rule *r, const struct optimizer_step *s,
+                             const struct optimizer_state *table, size_t from, size_t to)
+{
+    static const real zeros[GRADIENT_NORM_BLOCK];
+
+    for (size_t count; r->all_rows && from < to; from += count) {
+        const struct optimizer_state at = state_at(table, from);
+
+        count = to - from < GRADIENT_NORM_BLOCK ? to - from : GRADIENT_NORM_BLOCK;
+        r->update(*s, zeros, at.values, at.first, at.second, count);
+    }
+}
+
+void optimizer_apply_rows(struct optimizer *o, int64_t step, const struct row_gradient *sum, real weight)
+{
+    const struct optimizer_rule *r = optimizer_kind_rules[o->options.kind];
+    size_t count, done = 0;
+    const struct variable *v = &network_variables(o->network, &count)[sum->variable];
+    struct optimizer_step s = step_of(o, step, weight);
+    const struct optimizer_state own = { network_parameters(o->network), o->slot1, o->slot2, o->averages };
+    const struct optimizer_state table = state_at(&own, v->offset);
+
+    assert(sum->variable < count && !(o->options.clip_norm > 0));
+    s.decay = (float)v->decay;
+    for (size_t i = 0; i < sum->count; i++) {
+        const size_t row = (size_t)sum->rows[i] * sum->width;
+        const struct optimizer_state at = state_at(&table, row);
+
+        update_untouched(r, &s, &table, done, row);
+        r->update(s, sum->values + i * sum->width, at.values, at.first, at.second, sum->width);
+        done = row + sum->width;
+    }
+    update_untouched(r, &s, &table, done, v->count);
+    update_averages(o, (double)(step + 1), &table, v->count);
 }
 
 const struct optimizer_options *optimizer_options_of(const struct optimizer *o)

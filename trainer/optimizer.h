@@ -64,6 +64,15 @@ double optimizer_gradient_norm(const struct optimizer *o);
  */
 void optimizer_apply(struct optimizer *o, int64_t step, const real *sum, size_t from, size_t to);
 
+/*
+ * Makes update number `step` of a table of which the batches used some rows (struct row_gradient, network.h); sum: the
+ * rows of all workers added up; weight: the sum's. Other variables are unchanged. Rows are updated in ascending order:
+ *   sgd, momentum, adagrad, lazy_adam    only these rows and their slots; others have no weight decay either
+ *   adam                                 all rows, as with a dense gradient of 0: their moments decay, they move
+ * Moving averages of all rows follow. Not with clip_norm.
+ */
+void optimizer_apply_rows(struct optimizer *o, int64_t step, const struct row_gradient *sum, real weight);
+
 /* The state of consecutive elements of the exchange vector: values are weights or moving statistics; first is slot 1 of
  * weights and the biased mean of statistics; then slot 2 and moving averages of weights. NULL: the optimizer keeps
  * none. */

@@ -24,6 +24,7 @@ struct optimizer_step {
 struct optimizer_rule {
     const char *slots[2]; /* what is kept of each weight: the end of its name in checkpoints; NULL: nothing */
     real initial;         /* of every element of the first slot in a new run; the second begins with 0 */
+    int all_rows;         /* 1: rows of a table without a gradient are updated, too: their moments decay */
     double beta1, beta2;  /* whose powers checkpoints hold; 0: none */
     /* Updates `count` weights w and their slots (NULL: not kept) by the sums of their gradients. */
     void (*update)(struct optimizer_step s, const real *sum, real *w, real *first, real *second, size_t count);
@@ -41,7 +42,8 @@ static inline real optimizer_gradient(const struct optimizer_step *s, real sum, 
     ROW(SGD, sgd) \
     ROW(MOMENTUM, momentum) \
     ROW(ADAM, adam) \
-    ROW(ADAGRAD, adagrad)
+    ROW(ADAGRAD, adagrad) \
+    ROW(LAZY_ADAM, lazy_adam)
 
 #define OPTIMIZER_RULE_DECLARATION(place, name) extern const struct optimizer_rule optimizer_rule_##name;
 OPTIMIZERS(OPTIMIZER_RULE_DECLARATION)
