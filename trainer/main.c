@@ -400,8 +400,10 @@ static int start(struct run *r, struct error *e)
 static int set_up(struct run *r, struct error *e)
 {
     const struct strategy_options *how = &r->options.strategy;
-    int rc = r->workers = how->kind->workers(how, world_size(r->world), e);
+    int rc = strategy_seat(&r->options.strategy, r->world, e);
 
+    if (rc == OK)
+        rc = r->workers = how->kind->workers(how, world_size(r->world), e);
     if (rc > 0) {
         r->worker = world_rank(r->world) < r->workers ? world_rank(r->world) : -1;
         if (r->options.scale_learning_rate)
@@ -534,6 +536,18 @@ static void say_what_was_copied(struct run *r)
         log_line(&r->log, "copied %" PRId64 " variables and slots of the first thread to the others", report.copies);
 }
 
+/* Logs who runs where, if more than one host takes part. */
+static void say_where(struct run *r)
+{
+    struct buffer text = BUFFER_EMPTY;
+
+    if (r->options.quiet || world_one_host(r->world))
+        return;
+    places_roles(&text, world_places(r->world), world_size(r->world), r->workers);
+    log_line(&r->log, "%s", buffer_text(&text));
+    buffer_release(&text);
+}
+
 static void say_if_done(struct run *r)
 {
     const struct train_options *o = &r->options;
@@ -554,6 +568,7 @@ static int train(struct run *r)
     if (rc == OK) {
         if (r->worker == 0) {
             say_what_begins(r);
+            say_where(r);
             say_what_was_copied(r);
         }
         if (r->worker >= 0)

@@ -409,8 +409,10 @@ static uint64_t option_hash(const struct option *o, uint64_t h)
     return h;
 }
 
-static void strategy_of(const struct command *c, struct strategy_options *o)
+static int strategy_of(const struct command *c, const struct options *given, struct strategy_options *o,
+                       struct error *e)
 {
+    struct strategy_servers *servers;
     size_t row = 0;
 
     while (strcmp(strategy_kinds[row]->name, c->run_option) != 0) /* one of the table's names */
@@ -423,6 +425,12 @@ static void strategy_of(const struct command *c, struct strategy_options *o)
     snprintf(o->label, sizeof o->label, "%s", o->kind->name);
     if (o->kind->resolve)
         o->kind->resolve(o);
+    servers = o->kind->servers ? o->kind->servers(o) : NULL;
+    if (servers)
+        servers->given = options_given(given, "servers");
+    if (servers && servers->given && servers->per_host)
+        return error_set(e, ERR_ARG, "--servers and --servers-per-host are both given; use one");
+    return OK;
 }
 
 static int translate(const struct command *c, const struct options *given, struct train_options *o, struct error *e)
@@ -430,7 +438,8 @@ static int translate(const struct command *c, const struct options *given, struc
     *o = c->o;
     o->model = model_find(c->model);
     o->recipe = recipe_find(c->model);
-    strategy_of(c, &o->strategy);
+    if (strategy_of(c, given, &o->strategy, e) < 0)
+        return ERR_ARG;
     o->shard = (enum shard_kind)index_of(c->shard, shards, sizeof shards / sizeof *shards);
     if (o->shard == SHARD_FILES && o->strategy.kind->threads)
         return error_set(e, ERR_ARG, "--shard files: the threads of --run-option %s read one data set; use records",

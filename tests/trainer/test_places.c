@@ -64,6 +64,29 @@ static void test_one_host(void **state)
     assert_int_equal(places_one_host(other_boot, 2), 0);
 }
 
+static void assert_roles(const char *hosts, int workers, const char *wanted)
+{
+    struct process places[16] = { { .host = "" } };
+    struct buffer text = BUFFER_EMPTY;
+
+    for (size_t r = 0; hosts[r]; r++)
+        places[r].host[0] = hosts[r];
+    places_roles(&text, places, (int)strlen(hosts), workers);
+    assert_string_equal(buffer_text(&text), wanted);
+    buffer_release(&text);
+}
+
+static void test_roles(void **state)
+{
+    (void)state;
+    assert_roles("a", 1, "1 host: a: worker 0");
+    assert_roles("aab", 3, "2 hosts: a: workers 0-1; b: worker 2");
+    assert_roles("aabab", 3, "2 hosts: a: workers 0-1, server 3; b: worker 2, server 4");
+    assert_roles("baabbb", 4, "2 hosts: b: workers 0, 3, servers 4-5; a: workers 1-2");
+    assert_roles("aab", 2, "2 hosts: a: workers 0-1; b: server 2");
+    assert_roles("abcabcab", 6, "3 hosts: a: workers 0, 3, server 6; b: workers 1, 4, server 7; c: workers 2, 5");
+}
+
 /* Whoever has the word first waits no longer; each other waits longer than those before. */
 static void test_precedence(void **state)
 {
@@ -93,9 +116,9 @@ static void test_hosts(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(test_text), cmocka_unit_test(test_hosts),
+    const struct CMUnitTest tests[] = { cmocka_unit_test(test_text),      cmocka_unit_test(test_hosts),
                                         cmocka_unit_test(test_scattered), cmocka_unit_test(test_one_host),
-                                        cmocka_unit_test(test_precedence) };
+                                        cmocka_unit_test(test_roles),     cmocka_unit_test(test_precedence) };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -43,7 +43,7 @@ double places_precedence(double deadline, int before)
     return before > 0 ? 3 * before + deadline / 10 : 0;
 }
 
-static int together(const struct process *a, const struct process *b)
+int places_same_host(const struct process *a, const struct process *b)
 {
     return !strcmp(a->host, b->host) && !strcmp(a->boot, b->boot);
 }
@@ -55,17 +55,67 @@ int places_hosts(const struct process *places, int count, int *hosts)
     for (int r = 0; r < count; r++) {
         int first = 0;
 
-        while (first < r && !together(&places[first], &places[r]))
+        while (first < r && !places_same_host(&places[first], &places[r]))
             first++;
         hosts[r] = first < r ? hosts[first] : found++;
     }
     return found;
 }
 
+/* Appends the ranks from `first` to before `end` on the host of rank `of`, as "workers 0-1, 3". Returns how many. */
+static int append_role(struct buffer *out, const struct process *places, int of, int first, int end, const char *role)
+{
+    int found = 0, ranges = 0;
+
+    for (int r = first; r < end; r++)
+        found += places_same_host(&places[r], &places[of]);
+    for (int r = first; r < end; r++) {
+        const int begin = r;
+
+        while (r < end && places_same_host(&places[r], &places[of]))
+            r++;
+        if (r == begin)
+            continue;
+        if (ranges++ == 0)
+            buffer_format(out, "%s%s %d", role, found > 1 ? "s" : "", begin);
+        else
+            buffer_format(out, ", %d", begin);
+        if (r - begin > 1)
+            buffer_format(out, "-%d", r - 1);
+    }
+    return found;
+}
+
+/* The first rank on the host of rank r. */
+static int first_there(const struct process *places, int r)
+{
+    int first = 0;
+
+    while (!places_same_host(&places[first], &places[r]))
+        first++;
+    return first;
+}
+
+void places_roles(struct buffer *out, const struct process *places, int count, int workers)
+{
+    int hosts = 0;
+
+    for (int r = 0; r < count; r++)
+        hosts += first_there(places, r) == r;
+    buffer_format(out, "%d host%s", hosts, hosts == 1 ? "" : "s");
+    for (int r = 0, at = 0; r < count; r++) {
+        if (first_there(places, r) != r)
+            continue;
+        buffer_format(out, "%s %s: ", at++ ? ";" : ":", places[r].host);
+        append_role(out, places, r, workers, count,
+                    append_role(out, places, r, 0, workers, "worker") > 0 ? ", server" : "server");
+    }
+}
+
 int places_one_host(const struct process *places, int count)
 {
     for (int r = 1; r < count; r++)
-        if (!together(&places[r], &places[0]))
+        if (!places_same_host(&places[r], &places[0]))
             return 0;
     return 1;
 }

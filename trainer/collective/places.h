@@ -24,6 +24,13 @@ double places_precedence(double deadline, int before);
  * host if its name and boot are the same. Returns how many hosts there are. */
 int places_hosts(const struct process *places, int count, int *hosts);
 
+/* 1: both are on one host: of one name, and since one boot. */
+int places_same_host(const struct process *a, const struct process *b);
+
+/* Appends "2 hosts: a: workers 0-1, server 4; b: worker 2, server 5", where ranks from `workers` on are servers; hosts
+ * are in the order of their first ranks. */
+void places_roles(struct buffer *out, const struct process *places, int count, int workers);
+
 /* 1: all ranks r < count are on the host of rank 0. */
 int places_one_host(const struct process *places, int count);
 

@@ -29,6 +29,8 @@ struct world {
     void *say_context;
     struct watchdog *watchdog; /* NULL: no watchdog */
     struct process *places;    /* (size) */
+    struct process *arrived;   /* (size) the places by the launcher's numbers, for the watchdog */
+    int *order, *number;       /* (size) the launcher's number of each rank, and the other way round; NULL: the same */
     struct message *in, *out;  /* (size) of the current collective operation */
     char *late;                /* (size) */
     struct world_sent *sent;   /* (size) */
@@ -193,6 +195,7 @@ static int meet(struct world *w, struct error *e)
     if ((rc = gather(w, &self, sizeof self, w->places, "start", e)) < 0)
         return rc;
     w->deadline = deadline;
+    w->arrived = w->places;
     w->one_host = places_one_host(w->places, w->size);
     return OK;
 }
@@ -225,7 +228,7 @@ int world_open(struct world **out, double deadline, struct error *e)
     w->watchdog = watchdog_start(deadline, EXIT_FAILURE);
     if ((rc = ranks_start(&w->participants, e)) < 0 || (rc = meet(w, e)) < 0)
         return rc;
-    watchdog_know(w->watchdog, w->places);
+    watchdog_know(w->watchdog, w->arrived);
     watchdog_enter(w->watchdog, WATCHDOG_RUNNING);
     return OK;
 }
@@ -249,7 +252,11 @@ void world_close(struct world *w)
     if (w->participants)
         w->participants->operations->end(w->participants);
     watchdog_stop(w->watchdog);
+    if (w->arrived != w->places)
+        free(w->arrived);
     free(w->places);
+    free(w->order);
+    free(w->number);
     free(w->in);
     free(w->out);
     free(w->late);
@@ -262,6 +269,39 @@ void world_abort(struct world *w, int status)
     if (w && w->participants)
         w->participants->operations->abort(w->participants, status);
     _Exit(status);
+}
+
+int world_renumber(struct world *w, const int *order, struct error *e)
+{
+    const size_t size = (size_t)w->size;
+    struct process *places = calloc(size, sizeof *places);
+    struct world_sent *sent = calloc(size, sizeof *sent);
+    int *by_rank = calloc(size, sizeof *by_rank), *number = calloc(size, sizeof *number);
+
+    if (!places || !sent || !by_rank || !number) {
+        free(places);
+        free(sent);
+        free(by_rank);
+        free(number);
+        return error_memory(e, NULL, "to number %d ranks", w->size);
+    }
+    for (int r = 0; r < w->size; r++) {
+        places[r] = w->places[order[r]];
+        sent[r] = w->sent[order[r]];
+        by_rank[r] = w->order ? w->order[order[r]] : order[r];
+        number[by_rank[r]] = r;
+    }
+    if (w->places != w->arrived)
+        free(w->places);
+    free(w->order);
+    free(w->number);
+    free(w->sent);
+    w->places = places;
+    w->sent = sent;
+    w->order = by_rank;
+    w->number = number;
+    w->rank = number[w->participants->rank];
+    return OK;
 }
 
 int world_rank(const struct world *w)
@@ -435,7 +475,8 @@ int world_same(struct world *w, const char *doing, uint64_t value, const char *w
 
 int world_send(struct world *w, int to, int tag, const void *bytes, size_t n, struct message *m, struct error *e)
 {
-    int rc = w->participants->operations->send(w->participants, to, tag, bytes, n, &m->handle, e);
+    const int its = w->order ? w->order[to] : to;
+    int rc = w->participants->operations->send(w->participants, its, tag, bytes, n, &m->handle, e);
 
     m->active = rc == OK;
     *(tag < WORLD_TAG_ASIDE ? &w->sent[to].steps : &w->sent[to].aside) += (int64_t)n;
@@ -454,7 +495,8 @@ void world_share(struct world *w, int reader, size_t n)
 
 int world_receive(struct world *w, int from, int tag, void *bytes, size_t n, struct message *m, struct error *e)
 {
-    int rc = w->participants->operations->receive(w->participants, from, tag, bytes, n, &m->handle, e);
+    const int its = w->order && from != WORLD_ANY_RANK ? w->order[from] : from;
+    int rc = w->participants->operations->receive(w->participants, its, tag, bytes, n, &m->handle, e);
 
     m->active = rc == OK;
     return rc;
@@ -466,8 +508,11 @@ int message_done(struct world *w, struct message *m, struct error *e)
 
     if (!m->active)
         return 1;
-    if ((rc = w->participants->operations->done(w->participants, &m->handle, &m->source, e)) == 1)
+    if ((rc = w->participants->operations->done(w->participants, &m->handle, &m->source, e)) == 1) {
         m->active = 0;
+        if (w->number && m->source >= 0)
+            m->source = w->number[m->source];
+    }
     return rc;
 }
 

@@ -31,6 +31,11 @@ void world_close(struct world *w);
 /* Ends all ranks immediately, this one with `status`; does not return. */
 _Noreturn void world_abort(struct world *w, int status);
 
+/* Gives the ranks new numbers, used from then on here and in sentences: rank i is the one that now is order[i]. Each
+ * rank must call it with the same order, while no message is on its way. Open MPI's own sentences, and the watchdog's,
+ * keep the launcher's numbers. ERR_NOMEM. */
+int world_renumber(struct world *w, const int *order, struct error *e);
+
 int world_rank(const struct world *w);
 int world_size(const struct world *w);
 int world_one_host(const struct world *w); /* 1: all ranks share one host's memory */

@@ -18,7 +18,7 @@
 #include <string.h>
 
 struct parameter_server_options {
-    int64_t servers;
+    struct strategy_servers servers;
     int sync, async;
 };
 
@@ -514,7 +514,7 @@ static int parameter_server_start(struct strategy **out, const struct strategy *
     } else {
         ps->base = *common;
         ps->base.operations = &operations;
-        ps->servers = (int)own_options(&common->options)->servers;
+        ps->servers = (int)own_options(&common->options)->servers.total;
         rc = place(ps, e);
         if (rc == OK)
             rc = common->worker < 0 ? server_side_new(ps, e) : worker_side_new(ps, e);
@@ -539,8 +539,12 @@ static size_t parameter_server_rows(struct option *rows, void *own)
 {
     struct parameter_server_options *o = own;
     const struct option table[] = {
-        { OPTION_INT, .name = "servers", .value = &o->servers, .argument = "K", .minimum = 1, .maximum = 1000,
+        { OPTION_INT, .name = "servers", .value = &o->servers.total, .argument = "K", .minimum = 1, .maximum = 1000,
           .help = "Use the last K ranks as parameter servers, with --run-option ps. Default: 1." },
+        { OPTION_INT, .name = "servers-per-host", .value = &o->servers.per_host, .argument = "N", .minimum = 1,
+          .maximum = 1000,
+          .help = "Use the last N ranks on each host as parameter servers instead, with --run-option ps, however the "
+                  "launcher places the ranks." },
         { OPTION_FLAG, .name = "sync", .value = &o->sync,
           .help = "Make one update per step from the gradients of all workers, with --run-option ps (default)." },
         { OPTION_FLAG, .name = "async", .value = &o->async,
@@ -549,7 +553,7 @@ static size_t parameter_server_rows(struct option *rows, void *own)
     };
 
     _Static_assert(sizeof table / sizeof *table <= STRATEGY_ROWS, "the rows have room");
-    *o = (struct parameter_server_options){ .servers = 1, .sync = 1 };
+    *o = (struct parameter_server_options){ .servers = { .total = 1 }, .sync = 1 };
     memcpy(rows, table, sizeof table);
     return sizeof table / sizeof *table;
 }
@@ -563,9 +567,14 @@ static void parameter_server_resolve(struct strategy_options *options)
         snprintf(options->label, sizeof options->label, "ps --async");
 }
 
+static struct strategy_servers *parameter_server_servers(struct strategy_options *options)
+{
+    return &((struct parameter_server_options *)(void *)options->own.bytes)->servers;
+}
+
 static int parameter_server_workers(const struct strategy_options *options, int ranks, struct error *e)
 {
-    const int servers = (int)own_options(options)->servers;
+    const int servers = (int)own_options(options)->servers.total;
 
     if (ranks <= servers)
         return error_set(
@@ -577,7 +586,7 @@ static int parameter_server_workers(const struct strategy_options *options, int 
 
 static void parameter_server_describe(const struct strategy_options *options, int ranks, char *text, size_t size)
 {
-    const int servers = (int)own_options(options)->servers;
+    const int servers = (int)own_options(options)->servers.total;
     const int workers = ranks - servers;
 
     snprintf(text, size, "%d worker%s and %d server%s", workers, workers == 1 ? "" : "s", servers,
@@ -590,6 +599,7 @@ const struct strategy_kind strategy_parameter_server = {
     .exclusive = "async",
     .options = parameter_server_rows,
     .resolve = parameter_server_resolve,
+    .servers = parameter_server_servers,
     .workers = parameter_server_workers,
     .describe = parameter_server_describe,
     .start = parameter_server_start,

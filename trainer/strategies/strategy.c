@@ -1,7 +1,9 @@
 #include "trainer/strategies/strategy.h"
 
 #include "trainer/collective/exchange.h"
+#include "trainer/server/server_seats.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #define STRATEGY_ADDRESS(name) &strategy_##name,
@@ -15,6 +17,36 @@ static int same(struct world *w, uint64_t value, const char *what, struct error 
         return error_set(e, found.code, "%s%s", found.message,
                          found.code == ERR_ARG ? "; start all ranks with the same program and options" : "");
     return OK;
+}
+
+int strategy_count_servers(struct strategy_options *o, int hosts)
+{
+    struct strategy_servers *servers = o->kind->servers ? o->kind->servers(o) : NULL;
+
+    if (!servers)
+        return 0;
+    if (!servers->given)
+        servers->total = (servers->per_host ? servers->per_host : 1) * hosts;
+    return (int)servers->total;
+}
+
+int strategy_seat(struct strategy_options *o, struct world *w, struct error *e)
+{
+    struct strategy_servers *servers = o->kind->servers ? o->kind->servers(o) : NULL;
+    const int64_t per_host = servers ? servers->per_host : 0;
+    const int count = world_size(w);
+    int *order, total, rc;
+
+    if ((rc = same(w, (uint64_t)per_host, "--servers-per-host", e)) < 0 || per_host == 0 || count == 1)
+        return rc;
+    if (!(order = calloc((size_t)count, sizeof *order)))
+        return error_memory(e, NULL, "to number %d ranks", count);
+    total = server_seats(world_places(w), count, (int)per_host, order, e);
+    rc = total < 0 ? total : world_renumber(w, order, e);
+    free(order);
+    if (rc == OK)
+        servers->total = total;
+    return rc;
 }
 
 static uint64_t options_hash(const struct strategy_options *o)

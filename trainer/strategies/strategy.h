@@ -102,6 +102,12 @@ struct strategy {
     int more; /* 1: there is a first step to train */
 };
 
+/* How many ranks are servers: in all, or, unless it is 0, on each host. */
+struct strategy_servers {
+    int64_t total, per_host;
+    int given; /* 1: the user chose the total; set once the command line was read */
+};
+
 /* A row of the table of strategies. */
 struct strategy_kind {
     const char *name;      /* for --run-option, and in files */
@@ -115,6 +121,8 @@ struct strategy_kind {
      * name. */
     void (*resolve)(struct strategy_options *o);
     int threads; /* 1: the workers are threads of a single rank */
+    /* Where o->own says how many servers there are. NULL: no rank is a server. */
+    struct strategy_servers *(*servers)(struct strategy_options *o);
     /* How many of `ranks` ranks are workers, the first ones, or how many threads; ERR_ARG with the reason if
      * impossible. */
     int (*workers)(const struct strategy_options *o, int ranks, struct error *e);
@@ -136,6 +144,15 @@ STRATEGIES(STRATEGY_DECLARATION)
 #define STRATEGY_ONE(name) +1
 enum { STRATEGY_KINDS = 0 STRATEGIES(STRATEGY_ONE) };
 extern const struct strategy_kind *const strategy_kinds[STRATEGY_KINDS + 1]; /* ends with NULL */
+
+/* How many servers to start beside the workers of so many hosts; without an option that says it, one on each. 0: the
+ * strategy has none. From then on o has that number in all. */
+int strategy_count_servers(struct strategy_options *o, int hosts);
+
+/* Collective; call before asking which ranks are workers. With servers counted by host, renumbers the ranks, so that
+ * workers come first also then (server_seats.h), and puts the servers' number into o. ERR_ARG: a host has no rank left
+ * for a worker, or not all ranks say the same. */
+int strategy_seat(struct strategy_options *o, struct world *w, struct error *e);
 
 /* Collective. Checks that all ranks have the same variables, options and `fingerprint` (a hash of everything else that
  * must be equal), then starts. Network, optimizer and world are borrowed until strategy_free(). The optimizer's state
