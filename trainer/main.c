@@ -9,6 +9,7 @@
 #include "trainer/batch_plan.h"
 #include "trainer/collective/exchange.h"
 #include "trainer/collective/places.h"
+#include "trainer/job.h"
 #include "trainer/loop.h"
 #include "trainer/tool/command.h"
 #include "trainer/training_lock.h"
@@ -622,6 +623,9 @@ int main(int argc, char **argv)
         return status;
     log_init(&r.log, NULL, 2);
     parsed = train_options_parse(&r.options, commands, COMMANDS, argc, argv, &e);
+    if (parsed == OPTIONS_RUN && (rc = job_wanted(&r.options, &e)) > 0)
+        return job_start(&r.options, &r.log);
+    parsed = parsed == OPTIONS_RUN ? rc : parsed;
     rc = world_open(&r.world, parsed == OPTIONS_RUN ? r.options.deadline : TRAIN_DEADLINE, &trouble);
     if (rc < 0) {
         log_line(&r.log, "trainer: %s", trouble.message);

@@ -16,7 +16,7 @@ static const char examples[] =
     "  mpirun -n 4 trainer --run-option mpi --model resnet32 --data cifar10 --data-dir data --batch-size 32 "
     "--checkpoint-dir ckpt --save-checkpoint-steps 100 --log-dir logs/mpi/train --max-steps 3500\n";
 
-enum { OWN_ROWS = STRATEGY_KINDS * STRATEGY_ROWS, COMMON_ROWS = 41 };
+enum { OWN_ROWS = STRATEGY_KINDS * STRATEGY_ROWS, COMMON_ROWS = 41 + LAUNCH_ROWS };
 
 enum { REPRODUCIBLE_SHARDS = 8 }; /* of 16 images at a batch of 128: more of them would be smaller, and slower */
 
@@ -117,6 +117,11 @@ static size_t add_sharing_rows(struct option *t, size_t at, struct command *c)
     };
 
     return add_rows(t, at, rows, sizeof rows / sizeof *rows);
+}
+
+static size_t add_launch_rows(struct option *table, size_t at, struct command *c)
+{
+    return at + launch_rows(table + at, &c->o.launch);
 }
 
 /* Adds what to train, and on which ranks. */
@@ -242,7 +247,7 @@ static size_t fill_table(struct option *t, struct command *c)
     const size_t own = add_own_rows(t, add_what_rows(t, 0, c), c);
     const size_t trained = add_schedule_rows(t, add_how_rows(t, own, c), c);
 
-    return add_sharing_rows(t, add_saving_rows(t, trained, c), c);
+    return add_launch_rows(t, add_sharing_rows(t, add_saving_rows(t, trained, c), c), c);
 }
 
 static int index_of(const char *word, const char *const *names, size_t count)
@@ -279,6 +284,8 @@ static int train_options_check(const struct command *c, struct error *e)
                          c->model ? c->data_sets : c->models);
     if (c->o.save_steps && c->o.save_seconds > 0)
         return error_set(e, ERR_ARG, "--save-checkpoint-steps and --save-checkpoint-seconds are both given; use one");
+    if (c->o.launch.dry_run && !c->o.launch.resource_info)
+        return error_set(e, ERR_ARG, "--dry-run needs --resource-info");
     if ((c->o.save_steps || c->o.save_seconds > 0) && !c->o.checkpoint_directory)
         return error_set(e, ERR_ARG, "--save-checkpoint-%s needs --checkpoint-dir",
                          c->o.save_steps ? "steps" : "seconds");
@@ -500,6 +507,8 @@ int train_options_parse(struct train_options *out, const struct subcommand *comm
         return options_unknown_command(&o, argv[1], e);
     if ((rc = train_options_check(&c, e)) < 0 || (rc = translate(&c, &o, out, e)) < 0)
         return rc;
+    out->own = argv;
+    out->own_count = options_remove(&o, argc, argv, launch_option_names, LAUNCH_NAMES);
     return OPTIONS_RUN;
 }
 

@@ -7,6 +7,7 @@
 #include "dataset/dataset.h"
 #include "model/model.h"
 #include "trainer/batch_plan.h"
+#include "trainer/launch/launch.h"
 #include "trainer/optimizer.h"
 #include "trainer/recipes/recipe.h"
 #include "trainer/strategies/strategy.h"
@@ -38,6 +39,9 @@ struct train_options {
     uint64_t seed;
     int seed_given;
     double deadline;
+    struct launch_options launch;
+    char **own; /* (own_count) argv without the options of `launch` */
+    int own_count;
 };
 
 /* Handles what needs no ranks: one of the `count` subcommands, --help, --version. 1 and *status if argv asks for one of

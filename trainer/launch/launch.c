@@ -1,0 +1,163 @@
+#include "trainer/launch/launch.h"
+
+#include "base/file.h"
+#include "trainer/launch/mpirun_line.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { FILE_MOST = 1 << 20 }; /* bytes */
+
+const char *const launch_option_names[LAUNCH_NAMES] = { "resource-info", "dry-run" };
+
+size_t launch_rows(struct option *rows, struct launch_options *o)
+{
+    const struct option table[LAUNCH_ROWS] = {
+        { OPTION_HEADING, .help = "How to start the ranks, instead of with mpirun:" },
+        { OPTION_TEXT, .name = "resource-info", .value = &o->resource_info, .argument = "FILE",
+          .help = "Start the training with mpirun on the hosts listed in FILE, one per line, each with its devices: "
+                  "HOST:0,1 has two workers, HOST has one. With --run-option ps each host also has a server, unless "
+                  "--servers or --servers-per-host says otherwise." },
+        { OPTION_FLAG, .name = "dry-run", .value = &o->dry_run,
+          .help = "Print the command that --resource-info would run, and end." },
+    };
+
+    memcpy(rows, table, sizeof table);
+    return LAUNCH_ROWS;
+}
+
+/* What tells that a launcher has started this process; NULL: none has. */
+static const char *launcher(void)
+{
+    static const char *const variables[][2] = {
+        { "OMPI_COMM_WORLD_SIZE", "mpirun" }, { "SLURM_JOB_ID", "Slurm" },        { "PMIX_RANK", "another launcher" },
+        { "PMI_RANK", "another launcher" },   { "PMI_SIZE", "another launcher" },
+    };
+
+    for (size_t i = 0; i < sizeof variables / sizeof *variables; i++)
+        if (getenv(variables[i][0]))
+            return variables[i][1];
+    return NULL;
+}
+
+int launch_may(const char *option, struct error *e)
+{
+    const char *what = launcher();
+
+    if (!what)
+        return OK;
+    return error_set(e, ERR_ARG,
+                     "--%s starts the ranks itself, but %s has started this program and chosen the hosts; leave the "
+                     "option out",
+                     option, what);
+}
+
+static int read_hosts(struct resource_info *out, const char *path, struct error *e)
+{
+    struct buffer text = BUFFER_EMPTY;
+    int rc;
+
+    if ((rc = file_read(path, FILE_MOST, &text, e)) == OK)
+        rc = resource_info_parse(out, buffer_text(&text), text.length, path, e);
+    buffer_release(&text);
+    return rc < 0 ? error_prefix(e, "--resource-info") : OK;
+}
+
+int launch_open(struct launch *l, const struct launch_options *o, int argc, char **argv, struct error *e)
+{
+    const ssize_t n = readlink("/proc/self/exe", l->program, sizeof l->program - 1);
+
+    memset(&l->hosts, 0, sizeof l->hosts);
+    l->words = NULL;
+    l->given = argv + 1;
+    l->given_count = (size_t)argc - 1;
+    if (n <= 0 || !getcwd(l->directory, sizeof l->directory))
+        return error_system(e, "cannot find this program and its directory");
+    l->program[n] = '\0';
+    return o->resource_info ? read_hosts(&l->hosts, o->resource_info, e) : OK;
+}
+
+void launch_release(struct launch *l)
+{
+    resource_info_release(&l->hosts);
+    free(l->words);
+    l->words = NULL;
+}
+
+static const char *environment(const char *name)
+{
+    return getenv(name);
+}
+
+int launch_compose(struct launch *l, int servers, const char *const *added, struct error *e)
+{
+    size_t more = 0, count = 0;
+    const char **options;
+    int rc = OK;
+
+    while (added[more])
+        more++;
+    if (!(options = calloc(1 + l->given_count + more + 1, sizeof *options)))
+        return error_memory(e, NULL, "to start the training");
+    options[count++] = l->program;
+    for (size_t i = 0; i < l->given_count; i++)
+        options[count++] = l->given[i];
+    for (size_t i = 0; i < more; i++)
+        options[count++] = added[i];
+    free(l->words);
+    l->words = NULL;
+    if (l->hosts.count == 0) {
+        l->words = options;
+        return OK;
+    }
+    const struct mpirun_job job = { &l->hosts, servers, l->program, l->directory, options + 1, count - 1, environment };
+    rc = mpirun_line(&l->words, &job, e);
+    free(options);
+    return rc;
+}
+
+int launch_print(const struct launch *l, struct error *e)
+{
+    struct buffer line = BUFFER_EMPTY;
+    int rc = OK;
+
+    mpirun_line_quoted(&line, l->words);
+    if (!buffer_ok(&line))
+        rc = error_memory(e, NULL, "for the line of mpirun");
+    else if (printf("%s\n", buffer_text(&line)) < 0 || fflush(stdout) != 0)
+        rc = error_system(e, "standard output");
+    buffer_release(&line);
+    return rc;
+}
+
+int launch_check(const struct launch *l, struct error *e)
+{
+    const char *path = getenv("PATH");
+    char file[4096];
+
+    for (const char *at = path && l->hosts.count ? path : ""; *at;) {
+        const size_t n = strcspn(at, ":");
+
+        if (snprintf(file, sizeof file, "%.*s/mpirun", n ? (int)n : 1, n ? at : ".") < (int)sizeof file &&
+            access(file, X_OK) == 0)
+            return OK;
+        at += n + (at[n] == ':');
+    }
+    return l->hosts.count ? error_set(e, ERR_ARG,
+                                      "--resource-info: no mpirun in PATH; install Open MPI (Debian: openmpi-bin), or "
+                                      "add its bin directory to PATH")
+                          : OK;
+}
+
+int launch_become(const struct launch *l, struct error *e)
+{
+    const union { /* exec does not write to them */
+        const char **given;
+        char *const *taken;
+    } words = { l->words };
+
+    execvp(words.taken[0], words.taken);
+    return error_system(e, "run %s", l->words[0]);
+}

@@ -1,0 +1,57 @@
+/*
+ * launch.h - starts a job instead of taking part in it: `trainer --resource-info FILE ...` becomes mpirun, which starts
+ * this program without these options on the hosts of FILE. The process is replaced, so signals, standard input and the
+ * exit status are mpirun's. All that can be is checked before: the file, that no launcher started this process, that
+ * there is an mpirun.
+ */
+#ifndef TRAINER_LAUNCH_LAUNCH_H
+#define TRAINER_LAUNCH_LAUNCH_H
+
+#include "base/error.h"
+#include "base/program/options.h"
+#include "trainer/launch/resource_info.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct launch_options {
+    const char *resource_info; /* NULL: not given */
+    int dry_run;
+};
+
+enum { LAUNCH_NAMES = 2, LAUNCH_ROWS = LAUNCH_NAMES + 1 }; /* and a heading */
+extern const char *const launch_option_names[LAUNCH_NAMES];
+
+/* Sets rows to the options, whose values are in *o. Returns how many: LAUNCH_ROWS. */
+size_t launch_rows(struct option *rows, struct launch_options *o);
+
+struct launch {
+    struct resource_info hosts;          /* none without --resource-info */
+    char program[4096], directory[4096]; /* absolute paths */
+    char *const *given;                  /* (given_count) the program's own options, borrowed */
+    size_t given_count;
+    const char **words; /* what to run; NULL at the end */
+};
+
+/* ERR_ARG: mpirun or Slurm has started this process, and chosen the hosts already. `option` asks for the start. */
+int launch_may(const char *option, struct error *e);
+
+/* Reads the file of --resource-info, if it was given: ERR_ARG, ERR_IO. argv: the command line without the options of
+ * launch_rows(); borrowed. On OK or not, launch_release() it. */
+int launch_open(struct launch *l, const struct launch_options *o, int argc, char **argv, struct error *e);
+void launch_release(struct launch *l);
+
+/* Makes l->words: mpirun's line for workers on the hosts' devices and so many servers, or without hosts this program
+ * alone. added: the options to add, ending with NULL; borrowed. Call it again for other ones. */
+int launch_compose(struct launch *l, int servers, const char *const *added, struct error *e);
+
+/* Prints the words on standard output, for a shell. */
+int launch_print(const struct launch *l, struct error *e);
+
+/* ERR_ARG: there is no mpirun to be run. */
+int launch_check(const struct launch *l, struct error *e);
+
+/* Replaces this process by the words' program. Returns only after an error. */
+int launch_become(const struct launch *l, struct error *e);
+
+#endif
