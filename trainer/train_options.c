@@ -284,6 +284,8 @@ static int train_options_check(const struct command *c, struct error *e)
                          c->model ? c->data_sets : c->models);
     if (c->o.save_steps && c->o.save_seconds > 0)
         return error_set(e, ERR_ARG, "--save-checkpoint-steps and --save-checkpoint-seconds are both given; use one");
+    if (c->o.launch.restarts > 0 && !c->o.checkpoint_directory)
+        return error_set(e, ERR_ARG, "--restarts needs --checkpoint-dir");
     if (c->o.launch.dry_run && !c->o.launch.resource_info)
         return error_set(e, ERR_ARG, "--dry-run needs --resource-info");
     if ((c->o.save_steps || c->o.save_seconds > 0) && !c->o.checkpoint_directory)

@@ -10,7 +10,7 @@
 
 enum { FILE_MOST = 1 << 20 }; /* bytes */
 
-const char *const launch_option_names[LAUNCH_NAMES] = { "resource-info", "dry-run" };
+const char *const launch_option_names[LAUNCH_NAMES] = { "resource-info", "dry-run", "restarts" };
 
 size_t launch_rows(struct option *rows, struct launch_options *o)
 {
@@ -22,6 +22,10 @@ size_t launch_rows(struct option *rows, struct launch_options *o)
                   "--servers or --servers-per-host says otherwise." },
         { OPTION_FLAG, .name = "dry-run", .value = &o->dry_run,
           .help = "Print the command that --resource-info would run, and end." },
+        { OPTION_INT, .name = "restarts", .value = &o->restarts, .argument = "N", .minimum = 0, .maximum = 1e9,
+          .help =
+              "Start the training again from its newest checkpoint when a rank has failed, up to N times, unless it "
+              "made no checkpoint since the last start. Default: 0." },
     };
 
     memcpy(rows, table, sizeof table);

@@ -17,9 +17,10 @@
 struct launch_options {
     const char *resource_info; /* NULL: not given */
     int dry_run;
+    int64_t restarts; /* 0: none */
 };
 
-enum { LAUNCH_NAMES = 2, LAUNCH_ROWS = LAUNCH_NAMES + 1 }; /* and a heading */
+enum { LAUNCH_NAMES = 3, LAUNCH_ROWS = LAUNCH_NAMES + 1 }; /* and a heading */
 extern const char *const launch_option_names[LAUNCH_NAMES];
 
 /* Sets rows to the options, whose values are in *o. Returns how many: LAUNCH_ROWS. */
