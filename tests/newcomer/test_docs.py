@@ -56,5 +56,9 @@ def test_troubleshooting(tmp_path):
     run("troubleshooting.md", tmp_path, LOGS + DAMAGED)
 
 
+def test_several_hosts(tmp_path):
+    run("several-hosts.md", tmp_path)
+
+
 def test_comparison(tmp_path):
     run("comparison.md", tmp_path, LOGS)
