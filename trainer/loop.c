@@ -129,13 +129,17 @@ static void idle(void *context)
         loop_fail_dead(l->options);
 }
 
-static void wait_for_save(struct loop *l)
+/* Returns for how many seconds. */
+static double wait_for_save(struct loop *l)
 {
+    const double begun = clock_monotonic();
+
     while (saving_busy(&l->saving)) {
         saving_wait(&l->saving, TICK_SECONDS);
         look_at_save(l);
         tick(l);
     }
+    return clock_monotonic() - begun;
 }
 
 /* Saves a checkpoint: between steps beside the training, once the one before it is saved; after the last step here.
@@ -145,10 +149,13 @@ static int save_now(struct loop *l, int last, struct error *e)
     struct error failure = { 0 };
     int more_to_come = last && !l->options->strategy.synchronous; /* pushes of others, made after ours */
     int checkpoints = l->options->checkpoint_directory != NULL, kept, rc;
+    double waited;
 
     if (!l->lead)
         return OK;
-    wait_for_save(l);
+    waited = wait_for_save(l);
+    if (!last)
+        saving_waited(&l->saving, waited);
     if (!last && asked_to_leave(l)) /* saves the same state at the end */
         return OK;
     kept = checkpoints ? saving_keep_directory(&l->saving, &failure) : OK;

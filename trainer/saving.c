@@ -13,6 +13,7 @@
 #include <sys/statvfs.h>
 #include <time.h>
 
+#define WAITED_SECONDS 1.0
 enum { ROUNDS_MAX = 3, SPACE_CHECKPOINTS = 3 };
 
 void saving_open(struct saving *s, int64_t step, int64_t saved)
@@ -256,6 +257,17 @@ void saving_wait(struct saving *s, double seconds)
     while (!s->done && rc == 0)
         rc = pthread_cond_clockwait(&s->ended, &s->mutex, CLOCK_MONOTONIC, &t);
     pthread_mutex_unlock(&s->mutex);
+}
+
+void saving_waited(struct saving *s, double seconds)
+{
+    if (s->waiting_told || s->options.quiet || seconds < WAITED_SECONDS)
+        return;
+    s->waiting_told = 1;
+    log_line(s->log,
+             "training waited %.1f s until the checkpoint of step %" PRId64
+             " was written, since the next one is due; saving less often takes less time",
+             seconds, s->tried);
 }
 
 void saving_fail(struct saving *s, int64_t step, int earlier_kept, struct error *why)

@@ -59,8 +59,8 @@ struct saving {
     int rounds;   /* how often the checkpoint was written, into one directory after the other */
     int replaced; /* 1: the directory was made again since the last round began */
     double begun_at;
-    size_t count;                            /* of checkpoints saved in this run */
-    int grace_told, memory_told, space_told; /* 1: that was logged */
+    size_t count;                                          /* of checkpoints saved in this run */
+    int grace_told, memory_told, space_told, waiting_told; /* 1: that was logged */
 };
 
 /* step: where the run starts; saved: as in the struct. */
@@ -91,6 +91,9 @@ int saving_busy(const struct saving *s);
 int saving_look(struct saving *s, struct error *e);
 /* Waits until saving_look() has something to do, at most so many seconds. */
 void saving_wait(struct saving *s, double seconds);
+
+/* The training waited so long for a checkpoint, because the next one was due: once that is a second, it is logged. */
+void saving_waited(struct saving *s, double seconds);
 
 /* Counts and logs a failed attempt to save that step. earlier_kept: 0 if the directory cannot be used. */
 void saving_fail(struct saving *s, int64_t step, int earlier_kept, struct error *why);

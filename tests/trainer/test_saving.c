@@ -341,6 +341,21 @@ static void test_order_of_errors(void **state)
     end(&t);
 }
 
+static void test_waiting_is_told_once(void **state)
+{
+    struct training t;
+
+    (void)state;
+    start(&t, NULL, &(struct saving_options){ .steps = 10 });
+    saving_waited(&t.saving, 0.99);
+    assert_int_equal(logged("training waited"), 0);
+    saving_waited(&t.saving, 1.26);
+    saving_waited(&t.saving, 5);
+    assert_int_equal(logged("training waited 1.3 s until the checkpoint of step 0 was written"), 1);
+    assert_int_equal(logged("training waited"), 1);
+    end(&t);
+}
+
 /* Each allocation fails in turn. Without a copy or a thread, the training waits for the checkpoint. */
 static void test_no_memory(void **state)
 {
@@ -508,6 +523,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_due, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_failing_disk, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_order_of_errors, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_waiting_is_told_once, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_no_memory, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_no_thread, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_space, set_up, tear_down),
