@@ -317,8 +317,9 @@ int fsync(int fd)
 """
 
 
-# A disk on which a sync of the ledger takes as long as HOLD_WHILE exists; HOLD_SAYS is made when the first has begun.
-HELD_LEDGER = r"""
+# A disk on which a sync of a file with HOLD_NAME in its path takes as long as HOLD_WHILE exists; HOLD_SAYS is made when the
+# first has begun.
+HELD_SYNC = r"""
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <fcntl.h>
@@ -331,7 +332,7 @@ int fsync(int fd)
     int (*next)(int) = (int (*)(int))dlsym(RTLD_NEXT, "fsync");
     char name[64], path[4096] = "";
     snprintf(name, sizeof name, "/proc/self/fd/%d", fd);
-    if (readlink(name, path, sizeof path - 1) > 0 && strstr(path, "evaluations.jsonl")) {
+    if (readlink(name, path, sizeof path - 1) > 0 && strstr(path, getenv("HOLD_NAME"))) {
         close(open(getenv("HOLD_SAYS"), O_WRONLY | O_CREAT | O_CLOEXEC, 0666));
         while (access(getenv("HOLD_WHILE"), F_OK) == 0)
             usleep(5000);

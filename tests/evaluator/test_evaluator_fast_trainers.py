@@ -11,7 +11,7 @@ import time
 import pytest
 
 from evaluators import Evaluator, Exec, ledger, script, steps, write
-from interposed import HELD_LEDGER, held_data, interposed
+from interposed import HELD_SYNC, held_data, interposed
 from waiting import DEADLINE, wait_for
 
 COUNT = int(os.environ.get("EVALBOARD_CHECKPOINTS", "60"))
@@ -100,7 +100,7 @@ def test_while_the_ledger_is_synced(tmp_path, how):
     """Pinned, or held open, though a sync takes longer than a checkpoint lives: more than one come and go meanwhile."""
     hold, begun = tmp_path / "hold", tmp_path / "begun"
     hold.touch()
-    environment = interposed(tmp_path, "held_ledger", HELD_LEDGER, HOLD_WHILE=hold, HOLD_SAYS=begun)
+    environment = interposed(tmp_path, "held_sync", HELD_SYNC, HOLD_NAME="evaluations.jsonl", HOLD_WHILE=hold, HOLD_SAYS=begun)
     write(tmp_path, "--last", 100)
     with Evaluator(tmp_path, how, "--until-step", 400, env=environment) as evaluator:
         wait_for(begun.exists, "a sync of the ledger")
