@@ -24,14 +24,13 @@ def run(options):
     rows = []
     for model, steps in (("resnet32", 20), ("wide", 20)):
         rounds = figures(options, model, options.batch_size, steps)
-        without, beside, here = (statistics.median(column) for column in zip(*rounds))
-        ratios = {name: sorted(row[place] / row[0] for row in rounds) for name, place in (("beside", 1), ("here", 2))}
-        for name, seconds in (("beside", beside), ("here", here)):
-            median = statistics.median(ratios[name])
-            rows.append([f"{model}, {'beside the training' if name == 'beside' else 'waited for'}", f"{1e3 * without:.1f}",
-                         f"{1e3 * seconds:.1f}", f"{median:.3f}", f"{ratios[name][0]:.3f}-{ratios[name][-1]:.3f}",
-                         f"{WANTED[model]:.2f}" if name == "beside" else "-"])
+        for name, place in (("beside the training", 1), ("waited for", 2)):
+            ratios = sorted(row[place] / row[0] for row in rounds)
+            processor = statistics.median(row[3 + place] / row[3] for row in rounds)
+            rows.append([f"{model}, {name}", f"{1e3 * statistics.median(row[0] for row in rounds):.1f}",
+                         f"{1e3 * statistics.median(row[place] for row in rounds):.1f}", f"{statistics.median(ratios):.3f}",
+                         f"{ratios[0]:.3f}-{ratios[-1]:.3f}", f"{processor:.3f}", f"{WANTED[model]:.2f}" if place == 1 else "-"])
     print(f"\na checkpoint every 10 steps, batch {options.batch_size}, {options.saving_rounds} rounds; x: medians of the "
           "rounds' ratios to no checkpoint")
-    programs.table(["", "ms a step without", "with", "x", "range", "wanted"], rows)
+    programs.table(["", "ms a step without", "with", "x", "range", "x of processor time", "wanted"], rows)
     return True
