@@ -265,6 +265,7 @@ static void test_no_memory(void **state)
         assert_int_equal(calls, 7 + synchronous); /* all of them failed once */
         aggregation_free(a);
     }
+    reduction_release(&reduction);
     side_free(&s);
 }
 
