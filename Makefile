@@ -92,7 +92,7 @@ CHECKPOINT_TOOL_C := $(call folder,checkpoint/tool checkpoint/tool/convert)
 DATASET_C := $(call folder,dataset)
 MODEL_C   := $(filter-out $(if $(filter 1,$(ONEDNN)),,%_onednn.c),$(call folder,model $(addprefix model/,kernels layers models)))
 TRAINER_C := $(filter-out trainer/main.c,$(call folder,trainer $(addprefix trainer/,advice collective collective/transports launch optimizers \
-               recipes server strategies update)))
+               recipes server strategies timing update)))
 TRAINER_TOOL_C := $(call folder,trainer/tool)
 EVALUATOR_C := $(filter-out evaluator/main.c evaluator/watch/watch_$(if $(call with,INOTIFY),without_,)inotify.c,\
                $(call folder,evaluator $(addprefix evaluator/,files score score/metrics record keep watch)))
@@ -229,8 +229,9 @@ endef
 $(foreach f,$(TEST_FOLDERS),$(eval $(call test_rule,$f)))
 # Ranks that are threads.
 $(addprefix $(B)/tests/trainer/test_,strategies traffic): $(B)/tests/trainer/threads.o
-# Threads are held back in the middle of a step.
+# Threads are held back in the middle of a stepTime passes as the test says.
 $(B)/tests/trainer/test_mirrored: WRAP = -Wl,--wrap=network_train
+$(B)/tests/trainer/test_phase_clock: WRAP = -Wl,--wrap=clock_nanoseconds
 # Events by hand against events by protobuf-c.
 $(B)/tests/eventlog/test_event_encode: SYSTEM_eventlog += $(shell $(CONFIG) --libs libprotobuf-c)
 $(B)/tests/eventlog/test_event_encode: $(call lib,proto)

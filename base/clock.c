@@ -24,3 +24,11 @@ double clock_monotonic_coarse(void)
 {
     return seconds(CLOCK_MONOTONIC_COARSE);
 }
+
+int64_t clock_nanoseconds(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
