@@ -77,14 +77,17 @@ static void look_at_save(struct loop *l)
 static void tick(struct loop *l)
 {
     const double now = clock_monotonic();
+    enum phase before;
 
     if (!l->lead || !l->began || now - l->ticked_at < TICK_SECONDS || asked_to_leave(l))
         return;
     l->ticked_at = now;
+    before = phase_clock_enter(l->strategy->options.clock, PHASE_OTHER);
     look_at_save(l);
     progress_show(&l->progress);
     if (now - l->stated_at >= STATE_SECONDS)
         write_state(l, "running", NULL);
+    phase_clock_enter(l->strategy->options.clock, before);
 }
 
 static int leave(void *context)
@@ -153,6 +156,7 @@ static int save_now(struct loop *l, int last, struct error *e)
 
     if (!l->lead)
         return OK;
+    phase_clock_enter(l->strategy->options.clock, PHASE_SAVING);
     waited = wait_for_save(l);
     if (!last)
         saving_waited(&l->saving, waited);
@@ -280,16 +284,19 @@ static int train_step(struct loop *l, struct tally *tally, struct error *e)
     const struct batch *batch = NULL;
     int whole = 0, rc;
 
+    phase_clock_step(s->options.clock, s->global_step, PHASE_INPUT);
     while (!batch_source_wait(l->source, BATCH_LOOK_SECONDS) && !leave(l))
         ;
     if (!asked_to_leave(l) && (rc = batch_source_next(l->source, &batch, e)) < 0)
         return rc;
+    phase_clock_enter(s->options.clock, PHASE_REDUCING);
     if ((rc = s->operations->step_begin(s, batch ? batch->step : s->global_step, e)) < 0)
         return rc;
     if (batch && s->operations->train)
         whole = s->operations->train(s, l->shards, batch, l->position.seed, &score);
     else if (batch)
         whole = micro_shards_train(l->shards, batch, l->position.seed, &sink, &score);
+    phase_clock_enter(s->options.clock, PHASE_OTHER);
     *tally = (struct tally){ .score = score, .flags = tally_signal(l->signals->stop) };
     if (!whole)
         tally->flags |= TALLY_LEFT;
@@ -373,6 +380,7 @@ static int steps(struct loop *l, struct error *e)
 
         if ((rc = train_step(l, &tally, e)) < 0)
             return rc;
+        phase_clock_enter(s->options.clock, PHASE_OTHER);
         l->position.global_step = tally.global_step;
         more = tally.more;
         if (tally.flags & (TALLY_LEFT | TALLY_TERM | TALLY_INT)) {
@@ -396,6 +404,7 @@ static int steps(struct loop *l, struct error *e)
         if (more && (saving_due(&l->saving, tally.global_step) || (tally.flags & TALLY_SAVE)) &&
             (rc = save_now(l, 0, e)) < 0)
             return rc;
+        phase_clock_enter(s->options.clock, PHASE_OTHER);
     }
     return OK;
 }

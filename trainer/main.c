@@ -38,6 +38,7 @@ struct run {
     struct strategy *strategy;
     struct batch_source *source;
     struct training_position position;
+    struct phase_clock clock;
     struct loop loop;
     int64_t resumed; /* step of the checkpoint resumed from, -1: a new run */
     int workers, worker;
@@ -125,6 +126,8 @@ static int build(struct run *r, struct error *e)
         network_kernels(r->position.kernels, sizeof r->position.kernels);
     if (rc == OK && r->worker >= 0)
         rc = micro_shards_new(&r->shards, r->network, p->nodes, p->node_count, e);
+    if (r->shards)
+        micro_shards_set_clock(r->shards, &r->clock);
     if (rc == OK)
         rc = optimizer_new(&r->optimizer, r->network, &r->options.optimizer, e);
     if (rc == OK && world_rank(r->world) == 0)
@@ -386,6 +389,7 @@ static int start(struct run *r, struct error *e)
     how.first_step = r->position.global_step;
     how.max_steps = o->max_steps;
     how.bucket_bytes = o->bucket_bytes;
+    how.clock = &r->clock;
     how.check_every = o->hash_every ? o->hash_every : CHECK_EVERY;
     how.micro_shards = shards;
     rc = strategy_start(&r->strategy, r->world, &how, r->optimizer, train_options_fingerprint(o), e);
@@ -462,15 +466,18 @@ static int work(struct run *r, struct error *e)
     struct traffic traffic;
     int status = EXIT_DONE, rc;
 
+    phase_clock_start(&r->clock, r->worker < 0 ? PHASE_WAITING : PHASE_OTHER, NULL);
     if (r->strategy->worker < 0) {
         world_set_idle(r->world, idle_server, r);
         if (r->strategy->operations->serve(r->strategy, &asked.stop, e) < 0)
             abandon(r, e);
+        phase_clock_stop(&r->clock);
         loop_count_bytes(&traffic, r->strategy, e);
         traffic_release(&traffic);
     } else {
         if (loop_run(&r->loop, e) < 0)
             abandon(r, e);
+        phase_clock_stop(&r->clock);
         status = loop_close(&r->loop, 0, e);
     }
     /* Rank 0 may be saving: waits here, asleep, instead of busily in MPI's end. And no rank leaves early: when mpirun

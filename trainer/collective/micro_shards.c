@@ -18,6 +18,7 @@ struct micro_shards {
     int count;                        /* parts of the node */
     real *sum;
     size_t added_from; /* elements from here on hold the sums of all parts */
+    struct phase_clock *clock;
 };
 
 int micro_shards_new(struct micro_shards **out, struct network *n, const struct tree_node *nodes, int count,
@@ -63,6 +64,11 @@ void micro_shards_set_vectors(struct micro_shards *m, real *const *vectors)
     m->vectors = vectors;
 }
 
+void micro_shards_set_clock(struct micro_shards *m, struct phase_clock *clock)
+{
+    m->clock = clock;
+}
+
 static void add_sum(real *sum, const real *node, size_t from, size_t to)
 {
     for (size_t i = from; i < to; i++)
@@ -75,6 +81,7 @@ static void keep_part(struct micro_shards *m, int s)
     int level = 0;
     real *node;
 
+    phase_clock_enter(m->clock, PHASE_REDUCING);
     for (; s >> level & 1; level++)
         add_sum(m->work, m->sums[level], 0, network_exchange_count(m->network));
     node = m->sums[level];
@@ -87,12 +94,39 @@ static void add_last(void *context, size_t low)
 {
     struct micro_shards *m = context;
 
+    phase_clock_enter(m->clock, PHASE_REDUCING);
     for (int level = 0; (m->count - 1) >> level; level++)
         if ((m->count - 1) >> level & 1)
             add_sum(m->sum, m->sums[level], low, m->added_from);
     m->added_from = low;
+    phase_clock_enter(m->clock, PHASE_BACKWARD);
     if (m->sink)
         m->sink->dense(m->sink->context, low);
+}
+
+/* What a network tells first is that its forward pass is over. */
+static void begin_backward(void *context, size_t low)
+{
+    struct micro_shards *m = context;
+
+    (void)low;
+    phase_clock_enter(m->clock, PHASE_BACKWARD);
+}
+
+static void tell_dense(void *context, size_t low)
+{
+    struct micro_shards *m = context;
+
+    phase_clock_enter(m->clock, PHASE_BACKWARD);
+    if (m->sink)
+        m->sink->dense(m->sink->context, low);
+}
+
+static void tell_rows(void *context, const struct row_gradient *g)
+{
+    const struct micro_shards *m = context;
+
+    m->sink->rows(m->sink->context, g);
 }
 
 /* Larger ones would not be exact, and say that the training diverges. */
@@ -105,6 +139,7 @@ static double rounded_loss(double loss)
 static int train_node(struct micro_shards *m, int first, int size, const struct batch *batch, uint64_t seed,
                       struct score *score)
 {
+    const struct gradient_sink earlier = { .dense = begin_backward, .context = m };
     const struct gradient_sink last = { .dense = add_last, .context = m };
     int done = 1;
 
@@ -114,8 +149,9 @@ static int train_node(struct micro_shards *m, int first, int size, const struct 
         const int is_last = s == m->count - 1;
         struct score of_part;
 
+        phase_clock_enter(m->clock, PHASE_FORWARD);
         network_set_exchange(m->network, is_last ? m->sum : m->work);
-        done = network_train(m->network, &part, seed, is_last ? &last : NULL, &of_part);
+        done = network_train(m->network, &part, seed, is_last ? &last : &earlier, &of_part);
         of_part.loss = rounded_loss(of_part.loss);
         score_add(score, &of_part);
         if (!is_last)
@@ -127,11 +163,14 @@ static int train_node(struct micro_shards *m, int first, int size, const struct 
 int micro_shards_train(struct micro_shards *m, const struct batch *batch, uint64_t seed,
                        const struct gradient_sink *sink, struct score *score)
 {
+    const struct gradient_sink alone = { tell_dense, sink && sink->rows ? tell_rows : NULL, m };
     real *const own = network_exchange(m->network);
     int done = 1, first = 0;
 
     if (m->parts == 1) {
-        done = network_train(m->network, batch, seed, sink, score);
+        m->sink = sink;
+        phase_clock_enter(m->clock, PHASE_FORWARD);
+        done = network_train(m->network, batch, seed, &alone, score);
         if (m->node_count)
             score->loss = rounded_loss(score->loss);
         return done;

@@ -13,6 +13,7 @@
 #include "base/error.h"
 #include "model/network.h"
 #include "trainer/collective/reduction_tree.h"
+#include "trainer/timing/phase_clock.h"
 
 struct micro_shards;
 
@@ -26,6 +27,10 @@ void micro_shards_free(struct micro_shards *m); /* NULL is fine */
 /* Where the nodes' sums go: (count) exchange vectors of the network, the last of which is its own. Needed for more than
  * one node. Borrowed until free or the next call. */
 void micro_shards_set_vectors(struct micro_shards *m, real *const *vectors);
+
+/* Tells the clock what micro_shards_train() does: forward, backward, and adding the parts (reducing). Borrowed; NULL,
+ * the default: nothing is measured. */
+void micro_shards_set_clock(struct micro_shards *m, struct phase_clock *clock);
 
 /* As network_train of the whole batch, whose size must be a multiple of the number of parts and whose samples must be
  * given. sink is called in the last part's backward pass, when the elements hold the sums of each node's parts. The

@@ -15,6 +15,7 @@ struct aggregation {
     real *outgoing;     /* (workers, row); synchronous: (row), of which only the last packet and the flags are used */
     real *sum;          /* (row) of the current packet, and the weight of packet 0 */
     const real **rows;  /* (vectors) of the packet that is added: row[at] is its first element */
+    struct phase_clock *clock;
 };
 
 int aggregation_new(struct aggregation **out, struct optimizer *o, const struct packing *p,
@@ -63,6 +64,11 @@ void aggregation_free(struct aggregation *a)
     free(a);
 }
 
+void aggregation_set_clock(struct aggregation *a, struct phase_clock *clock)
+{
+    a->clock = clock;
+}
+
 real *aggregation_incoming(struct aggregation *a, int worker, size_t k)
 {
     const size_t first = (size_t)a->reduction->first[worker], count = (size_t)reduction_vectors(a->reduction, worker);
@@ -84,6 +90,7 @@ void aggregation_update(struct aggregation *a, int worker, size_t k, int64_t ste
     const struct packet *packet = &p->packets[k];
     real *const out = a->outgoing + (a->synchronous ? 0 : (size_t)worker * a->row);
     const real *sum = row_of(a, a->synchronous ? 0 : worker, 0, k);
+    const enum phase before = phase_clock_enter_bucket(a->clock, PHASE_REDUCING, (int)k);
 
     if (a->synchronous) {
         packed_state_copy(&a->layout, k, a->before, a->state);
@@ -95,6 +102,7 @@ void aggregation_update(struct aggregation *a, int worker, size_t k, int64_t ste
             sum = a->sum;
         }
     }
+    phase_clock_enter_bucket(a->clock, PHASE_UPDATING, (int)k);
     for (size_t at = packet->at, i = 0; i < packet->pieces; i++) {
         const struct extent x = p->pieces[packet->first_piece + i];
         const struct optimizer_state state = packed_state_at(&a->layout, a->state, at);
@@ -108,6 +116,7 @@ void aggregation_update(struct aggregation *a, int worker, size_t k, int64_t ste
         memcpy(out + packet->at, a->state + packet->at, packet->length * sizeof *out);
     if (k + 1 == p->packet_count)
         out[p->length] = (real)flags;
+    phase_clock_enter(a->clock, before);
 }
 
 const real *aggregation_values(const struct aggregation *a, int worker, size_t k, size_t *count)

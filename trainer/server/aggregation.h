@@ -1,7 +1,7 @@
 /*
  * aggregation.h - the arithmetic of a parameter server: adds workers' packets of gradients (reduction.h), and updates
  * the part of the state that this server holds. The state is packed (packed_state.h), so a packet is added where it
- * arrived, applied where it is stored, and sent from there. No messages and no clock here.
+ * arrived, applied where it is stored, and sent from there. No messages here.
  *
  * One thread.
  */
@@ -12,6 +12,7 @@
 #include "trainer/collective/reduction.h"
 #include "trainer/optimizer.h"
 #include "trainer/server/packed_state.h"
+#include "trainer/timing/phase_clock.h"
 
 #include <stddef.h>
 #include <stdint.h>
@@ -22,6 +23,8 @@ struct aggregation;
  * vectors; asynchronous: one each) are borrowed. ERR_NOMEM. On OK *out is yours, aggregation_free() it. */
 int aggregation_new(struct aggregation **out, struct optimizer *o, const struct packing *p,
                     const struct reduction *reduction, int synchronous, struct error *e);
+/* Tells the clock what updates take, adding and applying. Borrowed; NULL, the default: nothing is measured. */
+void aggregation_set_clock(struct aggregation *a, struct phase_clock *clock);
 void aggregation_free(struct aggregation *a); /* NULL is fine */
 
 /* Where the next push of packet k from this worker must arrive: that packet of each of its vectors, in their order. */

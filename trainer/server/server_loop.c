@@ -144,6 +144,10 @@ static int act(struct server_loop *l, const struct server_action *a, struct erro
     const int first = everybody ? 0 : a->worker, last = everybody ? l->setup.workers : a->worker + 1;
     int rc = OK;
 
+    if (a->kind == SERVER_UPDATE && a->packet == 0)
+        phase_clock_step(l->setup.clock, a->step, PHASE_OTHER);
+    else if (a->kind != SERVER_NOTHING)
+        phase_clock_enter(l->setup.clock, PHASE_OTHER);
     switch (a->kind) {
     case SERVER_NOTHING: break;
     case SERVER_UPDATE: rc = act_update(l, a, first, last, e); break;
@@ -154,6 +158,7 @@ static int act(struct server_loop *l, const struct server_action *a, struct erro
     case SERVER_COUNTS: rc = act_counts(l, a, e); break;
     case SERVER_SNAPSHOT: rc = act_snapshot(l, a, e); break;
     }
+    phase_clock_enter(l->setup.clock, PHASE_WAITING);
     return rc;
 }
 
@@ -326,6 +331,8 @@ int server_loop_new(struct server_loop **out, const struct server_setup *setup, 
     else if ((rc = server_core_new(&l->core, &plan, e)) == OK)
         rc = aggregation_new(&l->aggregation, setup->optimizer, setup->packing, setup->reduction, setup->synchronous,
                              e);
+    if (rc == OK)
+        aggregation_set_clock(l->aggregation, setup->clock);
     if (rc < 0) {
         server_loop_free(l);
         return rc;

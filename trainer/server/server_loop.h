@@ -12,6 +12,7 @@
 #include "trainer/collective/world.h"
 #include "trainer/optimizer.h"
 #include "trainer/server/placement.h"
+#include "trainer/timing/phase_clock.h"
 
 #include <stdint.h>
 
@@ -23,6 +24,7 @@ struct server_setup {
     int workers, servers, server, synchronous;
     const struct reduction *reduction; /* workers' vectors, and how they are added; asynchronous: one each; borrowed */
     int64_t first_step, max_steps;
+    struct phase_clock *clock; /* may be NULL; a step is an update of the server's first packet */
 };
 
 struct server_loop;

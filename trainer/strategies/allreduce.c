@@ -68,6 +68,7 @@ static int allreduce_step_end(struct strategy *s, struct tally *tally, struct er
     *tally = tally_sum(a->parts, s->workers, s->global_step, s->options.max_steps);
     if (tally->flags & TALLY_LEFT)
         return OK;
+    phase_clock_enter(s->options.clock, PHASE_UPDATING);
     optimizer_measure(s->optimizer, s->global_step, a->transport->result);
     optimizer_apply(s->optimizer, s->global_step, a->transport->result, 0, a->total);
     s->global_step = tally->global_step;
@@ -85,8 +86,10 @@ static int allreduce_collect(struct strategy *s, int last, int64_t *step, struct
 static int allreduce_finish(struct strategy *s, struct error *e)
 {
     const uint64_t hash = s->workers > 1 ? exchange_replica_hash(s->network) : 0;
+    const enum phase before = phase_clock_enter(s->options.clock, PHASE_WAITING);
     int rc = world_same(s->world, "end its last step", hash, "replicas differ after the last step", e);
 
+    phase_clock_enter(s->options.clock, before);
     return rc == ERR_ARG && e ? (e->code = ERR_CORRUPT) : rc;
 }
 
@@ -127,8 +130,10 @@ static const struct strategy_operations operations = {
 static int open_transport(struct allreduce *a, struct error *e)
 {
     const struct strategy *s = &a->base;
-    struct transport_plan plan = { s->world,   s->network, a->total,     a->bucket, bucket_count(a->total, a->bucket),
-                                   s->workers, s->worker,  &s->reduction };
+    struct transport_plan plan = {
+        s->world,   s->network, a->total,      a->bucket,       bucket_count(a->total, a->bucket),
+        s->workers, s->worker,  &s->reduction, s->options.clock
+    };
     const struct allreduce_options *o = (const void *)s->options.own.bytes;
     int shared, rc = ERR_ARG;
 

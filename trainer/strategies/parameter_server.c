@@ -101,6 +101,7 @@ static void parameter_server_ready(struct strategy *s, size_t low)
     struct worker_side *w = ps->worker;
     const int vectors = reduction_vectors(&s->reduction, s->worker);
     const int begins = s->options.synchronous || low == 0; /* an asynchronous push cannot be taken back */
+    const enum phase before = phase_clock_enter(s->options.clock, PHASE_REDUCING);
 
     for (int j = 0; j < ps->servers && begins; j++) {
         struct connection *c = &w->servers[j];
@@ -122,6 +123,7 @@ static void parameter_server_ready(struct strategy *s, size_t low)
         }
     }
     message_done(s->world, &w->verdict_in, &w->error); /* lets MPI advance its messages */
+    phase_clock_enter(s->options.clock, before);
 }
 
 /* 1: all messages of the step are done. *late: a server that has not answered, *packet: which one. */
@@ -177,6 +179,7 @@ static double patience_of(const struct parameter_server *ps)
 /* Waits for one message to or from server j; m NULL: for all of the step. */
 static int wait_for_message(struct parameter_server *ps, struct message *m, int j, struct error *e)
 {
+    const enum phase before = phase_clock_enter(ps->base.options.clock, PHASE_WAITING);
     struct patience p;
     size_t packet = 0;
     int rc;
@@ -185,6 +188,7 @@ static int wait_for_message(struct parameter_server *ps, struct message *m, int 
     while ((rc = m ? message_done(ps->base.world, m, e) : step_done(ps, &j, &packet, e)) == 0)
         if (!patience_pause(&p) && (rc = parameter_server_late_sentence(ps, &p, j, packet, e)) < 0)
             return rc;
+    phase_clock_enter(ps->base.options.clock, before);
     return rc < 0 ? rc : OK;
 }
 
@@ -246,6 +250,7 @@ static int parameter_server_step_end(struct strategy *s, struct tally *tally, st
                          "replicas differ before step %lld: the weights of worker %lld are not those of worker 0",
                          (long long)s->global_step, (long long)v->other);
     w->left = (v->flags & TALLY_LEFT) != 0;
+    phase_clock_enter(s->options.clock, PHASE_UPDATING);
     if (!w->left)
         take_replies(ps);
     *tally = (struct tally){ v->score, v->flags, v->global_step, v->more };
@@ -499,6 +504,7 @@ static int server_side_new(struct parameter_server *ps, struct error *e)
         .reduction = &s->reduction,
         .first_step = s->options.first_step,
         .max_steps = s->options.max_steps,
+        .clock = s->options.clock,
     };
 
     return server_loop_new(&ps->server, &setup, e);

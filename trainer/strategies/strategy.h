@@ -23,6 +23,7 @@
 #include "trainer/collective/tally.h"
 #include "trainer/collective/world.h"
 #include "trainer/optimizer.h"
+#include "trainer/timing/phase_clock.h"
 
 #include <stddef.h>
 #include <stdint.h>
@@ -48,6 +49,7 @@ struct strategy_options {
     size_t bucket_bytes;             /* maximum size of the pieces in which gradients are exchanged */
     int micro_shards;                /* of a step of all workers; 0: each hands on one sum. Synchronous */
     int64_t check_every;             /* steps between two comparisons of all replicas; 0: never */
+    struct phase_clock *clock;       /* of this rank; borrowed; NULL: none */
 };
 
 struct strategy_report {

@@ -123,6 +123,7 @@ static void send_slices(struct message_exchange *m, size_t q)
 {
     struct transport_plan *p = &m->base.plan;
 
+    phase_clock_enter_bucket(p->clock, PHASE_REDUCING, (int)q);
     for (int r = 0; r < p->ranks; r++)
         for (int v = 0; v < reduction_vectors(p->reduction, p->rank) && !message_exchange_failed(m); v++)
             if (r != p->rank)
@@ -135,6 +136,7 @@ static void spread_sum(struct message_exchange *m, size_t q)
     struct transport_plan *p = &m->base.plan;
     struct extent mine = slice_of(m, q, p->rank);
 
+    phase_clock_enter_bucket(p->clock, PHASE_REDUCING, (int)q);
     if (q == p->buckets - 1)
         for (int r = 0; r < p->ranks; r++) {
             const char *tail = m->tail_in + (size_t)r * m->tail_bytes;
@@ -207,12 +209,14 @@ static int progress(struct message_exchange *m)
 static void message_exchange_advance(struct transport *t, size_t ready)
 {
     struct message_exchange *m = (struct message_exchange *)t;
+    const enum phase before = phase_clock_enter(t->plan.clock, PHASE_REDUCING);
 
     if (ready > t->plan.buckets - 1)
         ready = t->plan.buckets - 1; /* the last one carries the tally: complete() sends it */
     if (ready > m->final)
         m->final = ready;
     progress(m);
+    phase_clock_enter(t->plan.clock, before);
 }
 
 static int finished(const struct message_exchange *m, size_t *first)
@@ -227,6 +231,7 @@ static int message_exchange_complete(struct transport *t, const struct tally_par
                                      struct error *e)
 {
     struct message_exchange *m = (struct message_exchange *)t;
+    const enum phase before = phase_clock_enter(t->plan.clock, PHASE_REDUCING);
     double begun = clock_monotonic();
     struct patience p;
     size_t first;
@@ -238,6 +243,7 @@ static int message_exchange_complete(struct transport *t, const struct tally_par
     for (;;) {
         if (progress(m))
             patience_calm(&p);
+        phase_clock_enter(t->plan.clock, PHASE_WAITING); /* until something can be sent or added */
         if (message_exchange_failed(m))
             return error_copy(e, &m->error);
         if (finished(m, &first))
@@ -250,6 +256,7 @@ static int message_exchange_complete(struct transport *t, const struct tally_par
     }
     memcpy(all, m->parts, (size_t)t->plan.ranks * sizeof *all);
     t->waited += clock_monotonic() - begun;
+    phase_clock_enter(t->plan.clock, before);
     return OK;
 }
 

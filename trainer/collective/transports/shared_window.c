@@ -41,6 +41,7 @@ static int wait_all(struct shared_window *s, int adding, size_t bucket, uint32_t
     double begun = 0;
     int rc = OK;
 
+    phase_clock_enter_bucket(t->plan.clock, PHASE_WAITING, (int)bucket);
     for (int r = 0; r < t->plan.ranks && rc == OK; r++) {
         struct shared_counter *c = adding ? &s->words[r].added : &s->words[r].final;
 
@@ -85,6 +86,7 @@ static void add_slice(struct shared_window *s, size_t q)
     const struct transport_plan *p = &s->base.plan;
     struct extent x = slice_extent(bucket_extent(p->total, p->bucket, q), p->ranks, p->rank);
 
+    phase_clock_enter_bucket(p->clock, PHASE_REDUCING, (int)q);
     reduction_sum(p->reduction, s->result, s->all, x.from, x.to);
     s->added = q + 1;
     shared_counter_post(&s->words[p->rank].added, s->first + (uint32_t)s->added);
@@ -93,6 +95,7 @@ static void add_slice(struct shared_window *s, size_t q)
 static void shared_window_advance(struct transport *t, size_t ready)
 {
     struct shared_window *s = (struct shared_window *)t;
+    const enum phase before = phase_clock_phase(t->plan.clock);
 
     if (ready > t->plan.buckets - 1)
         ready = t->plan.buckets - 1; /* the last one carries the tally: complete() posts it */
@@ -102,6 +105,7 @@ static void shared_window_advance(struct transport *t, size_t ready)
     }
     while (s->added < s->final && final_everywhere(s, s->added))
         add_slice(s, s->added);
+    phase_clock_enter(t->plan.clock, before);
 }
 
 /* Rank r has read its slices of our vectors, and reads our slices of the result and our part. */
@@ -121,6 +125,7 @@ static int shared_window_complete(struct transport *t, const struct tally_part *
 {
     struct shared_window *s = (struct shared_window *)t;
     const struct transport_plan *p = &t->plan;
+    const enum phase before = phase_clock_enter(p->clock, PHASE_REDUCING);
     unsigned turn = (unsigned)(t->step & 1);
     int rc;
 
@@ -137,6 +142,7 @@ static int shared_window_complete(struct transport *t, const struct tally_part *
     for (int r = 0; r < p->ranks; r++)
         all[r] = s->words[r].part[turn];
     count_bytes(s);
+    phase_clock_enter(p->clock, before);
     return OK;
 }
 

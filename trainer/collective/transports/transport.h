@@ -15,6 +15,7 @@
 #include "trainer/collective/reduction.h"
 #include "trainer/collective/tally.h"
 #include "trainer/collective/world.h"
+#include "trainer/timing/phase_clock.h"
 
 struct transport_plan {
     struct world *world;
@@ -23,6 +24,7 @@ struct transport_plan {
     size_t buckets;
     int ranks, rank;
     const struct reduction *reduction; /* which vectors each rank has, and how they are added; borrowed */
+    struct phase_clock *clock;         /* borrowed; may be NULL */
 };
 
 struct transport;
