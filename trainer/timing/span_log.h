@@ -1,6 +1,6 @@
 /*
  * span_log.h - the last spans of time of a rank, for a trace: a ring in which the newest replaces the oldest. A span is
- * one phase, or one whole step around its phases. Times are nanoseconds of the rank's monotonic clock. Pure; one thread.
+ * one phase, or one whole step around its phases. Times are nanoseconds of its monotonic clock. Pure; one thread.
  */
 #ifndef TRAINER_TIMING_SPAN_LOG_H
 #define TRAINER_TIMING_SPAN_LOG_H
