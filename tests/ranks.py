@@ -25,6 +25,11 @@ def train(ranks, *options, status=0, also=None):
     words = command(ranks, *options)
     if also:
         words += [":", "-n", "1", str(TRAINER), *map(str, also)]
+    return finish(words, status)
+
+
+def finish(words, status=0):
+    """The same, started by these words."""
     run = subprocess.run(words, capture_output=True, text=True, timeout=waiting.DEADLINE, env=ENVIRONMENT)
     assert run.returncode == status, f"status {run.returncode}, not {status}: {run.stderr}"
     return (json.loads(run.stdout) if run.stdout.startswith("{") else None), run.stderr
@@ -75,6 +80,17 @@ def variables(prefix):
                          text=True)
     assert run.returncode == 0, run.stderr
     return dict(line.split("\t") for line in run.stdout.splitlines())
+
+
+def curves(directory):
+    """{tag: [(step, value), ...]} of a directory with event files."""
+    run = subprocess.run([str(BUILD / "bin" / "eventlog"), "export", "--format", "jsonl", str(directory)], check=True,
+                         capture_output=True, text=True)
+    found = {}
+    for line in run.stdout.splitlines():
+        point = json.loads(line)
+        found.setdefault(point["tag"], []).append((point["step"], point["value"]))
+    return found
 
 
 def training_json(directory):

@@ -238,6 +238,7 @@ int loop_open(struct loop *l, const struct train_options *options, struct strate
     l->progress.watched = world_watched(strategy->world);
     l->progress.max_steps = options->max_steps;
     l->progress.log_every = options->log_every;
+    l->progress.explains_time = options->time;
     l->progress.images_step = options->strategy.synchronous ? position->global_batch : position->batch_size;
     rc = write_state(l, "running", e);
     l->began = rc == OK || is_stated(l);
@@ -248,6 +249,8 @@ int loop_open(struct loop *l, const struct train_options *options, struct strate
     network_set_leave(strategy->network, leave, l);
     world_set_idle(strategy->world, idle, l);
     progress_start(&l->progress, position->global_step);
+    if (rc == OK && options->time)
+        rc = time_watch_open(&l->time, &l->progress, strategy, position->global_step, options->log_every, e);
     return rc;
 }
 
@@ -401,6 +404,8 @@ static int steps(struct loop *l, struct error *e)
         if (wanted && (progress_due(&l->progress, tally.global_step, o->max_steps) || !more))
             log_point(l, &tally, decay, before);
         log_hash(l, more);
+        if ((rc = time_watch_step(&l->time, tally.global_step, e)) < 0)
+            return rc;
         if (more && (saving_due(&l->saving, tally.global_step) || (tally.flags & TALLY_SAVE)) &&
             (rc = save_now(l, 0, e)) < 0)
             return rc;
@@ -438,11 +443,18 @@ int loop_count_bytes(struct traffic *out, const struct strategy *s, struct error
     return traffic_gather(out, s->world, s->workers, "save and close its files", e);
 }
 
+int loop_gather_times(struct rank_times *out, const struct strategy *s, struct error *e)
+{
+    return times_gather(out, s->world, s->options.clock, strategy_worker_ranks(s), s->options.synchronous,
+                        "save and close its files", e);
+}
+
 int loop_close(struct loop *l, int failed, struct error *e)
 {
     char newest[4096 + 32] = "";
     struct error trouble = { 0 };
     struct traffic traffic = { 0 };
+    struct rank_times times = { 0 };
     int lost = l->lead && l->options->checkpoint_directory && saving_keep_directory(&l->saving, &trouble) < 0;
     struct summary s = { .state = last_state(l, failed),
                          .run_option = l->options->strategy.kind->name,
@@ -453,7 +465,8 @@ int loop_close(struct loop *l, int failed, struct error *e)
                          .world_size = (int)l->position.world_size,
                          .workers = l->strategy->workers,
                          .input_waited = batch_source_waited(l->source),
-                         .traffic = &traffic };
+                         .traffic = &traffic,
+                         .times = &times };
     const int stopped = !strcmp(s.state, "stopped"), interrupted = (l->signal & TALLY_INT) != 0;
 
     world_set_idle(l->strategy->world, NULL, NULL);
@@ -473,8 +486,9 @@ int loop_close(struct loop *l, int failed, struct error *e)
     l->began = 0;
     wait_for_save(l); /* after an error: "failed" is there even if this rank is killed meanwhile */
     saving_close(&l->saving);
-    if (!failed)
-        loop_count_bytes(&traffic, l->strategy, e);
+    time_watch_close(&l->time, !failed, "save and close its files", e);
+    if (!failed && loop_count_bytes(&traffic, l->strategy, e) == OK)
+        loop_gather_times(&times, l->strategy, e);
     if (l->lead && !failed) {
         if (l->saving.saved >= 0 && l->options->checkpoint_directory)
             snprintf(newest, sizeof newest, "%s/model.ckpt-%" PRId64, l->options->checkpoint_directory,
@@ -484,6 +498,7 @@ int loop_close(struct loop *l, int failed, struct error *e)
         progress_summary(&l->progress, &s, l->options->json);
     }
     traffic_release(&traffic);
+    times_release(&times);
     lost |= progress_close(&l->progress) < 0;
     if (!l->lead) /* an asynchronous worker does not learn of the last steps */
         return failed || l->bad ? LOOP_FAILED : LOOP_DONE;

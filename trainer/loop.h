@@ -25,6 +25,7 @@
 #include "trainer/progress.h"
 #include "trainer/saving.h"
 #include "trainer/strategies/strategy.h"
+#include "trainer/time_watch.h"
 #include "trainer/train_options.h"
 
 #include <signal.h>
@@ -48,6 +49,7 @@ struct loop {
     struct training_position position;
     struct progress progress;
     struct saving saving; /* rank 0 */
+    struct time_watch time;
     struct training_state state;
     int lead;              /* 1: rank 0, which saves and logs */
     int began;             /* 1: training.json says "running" for this run, and this rank has not ended it */
@@ -90,5 +92,7 @@ enum { LOOP_DONE = 0, LOOP_FAILED = 1, LOOP_SIGNAL = 128 };
 int loop_close(struct loop *l, int failed, struct error *e);
 /* As traffic_gather(): traffic_release() it. */
 int loop_count_bytes(struct traffic *out, const struct strategy *s, struct error *e);
+/* As times_gather(): times_release() it. On servers after loop_count_bytes(). */
+int loop_gather_times(struct rank_times *out, const struct strategy *s, struct error *e);
 
 #endif

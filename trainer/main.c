@@ -464,6 +464,7 @@ static void idle_server(void *context)
 static int work(struct run *r, struct error *e)
 {
     struct traffic traffic;
+    struct rank_times times = { 0 };
     int status = EXIT_DONE, rc;
 
     phase_clock_start(&r->clock, r->worker < 0 ? PHASE_WAITING : PHASE_OTHER, NULL);
@@ -472,8 +473,10 @@ static int work(struct run *r, struct error *e)
         if (r->strategy->operations->serve(r->strategy, &asked.stop, e) < 0)
             abandon(r, e);
         phase_clock_stop(&r->clock);
-        loop_count_bytes(&traffic, r->strategy, e);
+        if (loop_count_bytes(&traffic, r->strategy, e) == OK)
+            loop_gather_times(&times, r->strategy, e);
         traffic_release(&traffic);
+        times_release(&times);
     } else {
         if (loop_run(&r->loop, e) < 0)
             abandon(r, e);

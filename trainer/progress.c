@@ -3,13 +3,16 @@
 #include "base/clock.h"
 #include "base/human.h"
 #include "base/json.h"
+#include "base/program/terminal.h"
 #include "eventlog/eventlog.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 #define WATCHED_SECONDS 10
+enum { LINE_COLUMNS = 80 }; /* where there is no terminal */
 
 int progress_open(struct progress *p, struct log *log, const char *log_directory, int64_t step, struct error *e)
 {
@@ -104,6 +107,42 @@ void progress_hash(struct progress *p, int64_t step, uint64_t hash)
         log_line(p->log, "step: %" PRId64 ", weights: %016" PRIx64, step, hash);
 }
 
+/* Milliseconds a step. */
+static double phase_of_step(const struct phase_times *t, int phase)
+{
+    return (double)t->nanoseconds[phase] / 1e6 / (double)t->steps;
+}
+
+void progress_times(struct progress *p, int64_t step, const struct phase_times *times, int workers)
+{
+    for (int phase = 0; phase < PHASE_COUNT; phase++) {
+        double least = INFINITY, most = 0, sum = 0;
+        char tag[64];
+        int count = 0;
+
+        for (int r = 0; r < workers; r++)
+            if (times[r].steps > 0) { /* an asynchronous worker may have ended */
+                const double x = phase_of_step(&times[r], phase);
+
+                least = x < least ? x : least;
+                most = x > most ? x : most;
+                sum += x;
+                count++;
+            }
+        snprintf(tag, sizeof tag, "time/%s", phase_names[phase]);
+        if (times[0].steps > 0)
+            scalar(p, tag, step, phase_of_step(&times[0], phase));
+        if (workers == 1 || count == 0)
+            continue;
+        snprintf(tag, sizeof tag, "time_min/%s", phase_names[phase]);
+        scalar(p, tag, step, least);
+        snprintf(tag, sizeof tag, "time_mean/%s", phase_names[phase]);
+        scalar(p, tag, step, sum / count);
+        snprintf(tag, sizeof tag, "time_max/%s", phase_names[phase]);
+        scalar(p, tag, step, most);
+    }
+}
+
 void progress_step(struct progress *p, int64_t step)
 {
     rate_step(&p->rate, step, clock_monotonic());
@@ -193,6 +232,8 @@ static void print_json(const struct progress *p, const struct summary *s, double
     number(&b, "precision", p->precision);
     buffer_format(&b, ", \"weights\": \"%016" PRIx64 "\", ", s->hash);
     traffic_json(&b, s->traffic, s->global_step - p->first_step);
+    buffer_append_text(&b, ", ");
+    time_report_json(&b, s->times);
     buffer_append_text(&b, "}\n");
     if (buffer_ok(&b)) {
         fwrite(b.data, 1, b.length, stdout);
@@ -222,6 +263,29 @@ static void say_of_ranks(const struct progress *p, const struct summary *s, doub
     buffer_release(&busiest);
 }
 
+/* Each line of a text by itself. */
+static void log_lines(const struct progress *p, const char *text)
+{
+    for (size_t n = strcspn(text, "\n"); text[n]; n = strcspn(text, "\n")) {
+        log_line(p->log, "%.*s", (int)n, text);
+        text += n + 1;
+    }
+}
+
+/* Logs what the ranks' time was spent on, and the rank that the others waited for, if one has to be named. */
+static void say_of_time(const struct progress *p, const struct rank_times *t)
+{
+    const int columns = terminal_columns(p->log->fd);
+    struct buffer text = BUFFER_EMPTY;
+
+    if (time_report_straggler(&text, t))
+        buffer_append_byte(&text, '\n');
+    if (p->explains_time)
+        time_report_table(&text, t, columns ? columns : LINE_COLUMNS, !terminal_utf8());
+    log_lines(p, buffer_text(&text));
+    buffer_release(&text);
+}
+
 static void say_the_end(const struct progress *p, const struct summary *s, double seconds)
 {
     const int64_t steps = s->global_step - p->first_step;
@@ -242,6 +306,8 @@ static void say_the_end(const struct progress *p, const struct summary *s, doubl
     else if (s->workers > 1)
         log_line(p->log, "thread 0 waited %.1f %% of the time for the others",
                  seconds > 0 ? 100 * s->report.waited / seconds : 0);
+    if (s->times->ranks > 0)
+        say_of_time(p, s->times);
 }
 
 void progress_summary(const struct progress *p, const struct summary *s, int json)

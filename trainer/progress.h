@@ -11,6 +11,7 @@
 #include "trainer/collective/traffic.h"
 #include "trainer/rate.h"
 #include "trainer/strategies/strategy.h"
+#include "trainer/timing/time_report.h"
 
 #include <stdint.h>
 
@@ -22,6 +23,7 @@ struct progress {
     int watched;                    /* 1: the log goes to a terminal indirectly: see world_watched() */
     int64_t log_every, images_step; /* images_step: images per global step */
     int64_t max_steps;
+    int explains_time;                 /* 1: the summary has a table of all ranks' time */
     struct eventlog_writer *events;    /* NULL: no scalars */
     int64_t first_step, logged, rated; /* steps at the start, the last point, and the last line with a rate */
     double started, logged_at, rated_at, flushed_at, first_step_at;
@@ -44,6 +46,8 @@ void progress_point(struct progress *p, const struct tally *tally, double decay,
                     const struct strategy_report *report);
 /* Logs a hash of all weights after `step`. */
 void progress_hash(struct progress *p, int64_t step, uint64_t hash);
+/* Writes points of `step`: what the workers' time since the last ones was spent on (time_watch.h). */
+void progress_times(struct progress *p, int64_t step, const struct phase_times *times, int workers);
 /* Call when a step has ended. */
 void progress_step(struct progress *p, int64_t step);
 /* Shows step, speed and time left: on a terminal a line that is redrawn, through a launcher to a terminal a line every
@@ -65,6 +69,7 @@ struct summary {
     double input_waited; /* seconds spent waiting for the prefetch thread */
     struct strategy_report report;
     const struct traffic *traffic; /* of all ranks */
+    const struct rank_times *times;
 };
 void progress_summary(const struct progress *p, const struct summary *s, int json);
 

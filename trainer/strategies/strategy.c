@@ -98,6 +98,11 @@ struct tally_part strategy_part(const struct strategy *s, const struct tally *t)
     return part;
 }
 
+int strategy_worker_ranks(const struct strategy *s)
+{
+    return s->workers < world_size(s->world) ? s->workers : world_size(s->world);
+}
+
 void strategy_free(struct strategy *s)
 {
     struct reduction reduction;

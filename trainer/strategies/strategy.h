@@ -164,6 +164,9 @@ int strategy_start(struct strategy **out, struct world *w, const struct strategy
                    uint64_t fingerprint, struct error *e);
 void strategy_free(struct strategy *s); /* NULL is fine */
 
+/* How many ranks are workers: fewer than s->workers if these are threads of one rank. */
+int strategy_worker_ranks(const struct strategy *s);
+
 /* For strategies with replicas: this worker's part of the step, with a hash of its replica every check_every steps. */
 struct tally_part strategy_part(const struct strategy *s, const struct tally *t);
 
