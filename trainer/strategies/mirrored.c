@@ -64,6 +64,13 @@ static int left_by_another(void *context)
     return atomic_load((atomic_int *)context);
 }
 
+/* Tells the rank's clock what its first thread does. */
+static void mirrored_phase(const struct mirrored *m, int w, enum phase phase)
+{
+    if (w == 0)
+        phase_clock_enter(m->base.options.clock, phase);
+}
+
 static void train_part(void *context, int w)
 {
     struct mirrored *m = context;
@@ -73,6 +80,7 @@ static void train_part(void *context, int w)
     r->whole = micro_shards_train(r->shards, &part, m->seed, NULL, &r->score);
     if (!r->whole)
         atomic_store(&m->left, 1);
+    mirrored_phase(m, w, PHASE_WAITING);
 }
 
 /* Called in the first thread, which alone can be asked to leave, while it waits for the others. */
@@ -168,9 +176,13 @@ static void add_slice(void *context, int w)
     real *sum = m->vectors[0];
     const struct extent x = slice_extent((struct extent){ 0, m->total - 1 }, s->workers, w);
 
+    mirrored_phase(m, w, PHASE_REDUCING);
     reduction_sum(&s->reduction, sum, (const real *const *)m->vectors, x.from, x.to);
-    if (m->shared && !clips(m))
+    if (m->shared && !clips(m)) {
+        mirrored_phase(m, w, PHASE_UPDATING);
         optimizer_apply(s->optimizer, s->global_step, sum, x.from, x.to);
+    }
+    mirrored_phase(m, w, PHASE_WAITING);
 }
 
 static void apply_slice(void *context, int w)
@@ -179,7 +191,9 @@ static void apply_slice(void *context, int w)
     const struct strategy *s = &m->base;
     const struct extent x = slice_extent((struct extent){ 0, m->total - 1 }, s->workers, w);
 
+    mirrored_phase(m, w, PHASE_UPDATING);
     optimizer_apply(s->optimizer, s->global_step, m->vectors[0], x.from, x.to);
+    mirrored_phase(m, w, PHASE_WAITING);
 }
 
 static void apply_sum(void *context, int w)
@@ -188,8 +202,10 @@ static void apply_sum(void *context, int w)
     struct optimizer *o = m->replicas[w].optimizer;
     const real *sum = m->vectors[0];
 
+    mirrored_phase(m, w, PHASE_UPDATING);
     optimizer_measure(o, m->base.global_step, sum);
     optimizer_apply(o, m->base.global_step, sum, 0, m->total);
+    mirrored_phase(m, w, PHASE_WAITING);
 }
 
 /* Makes the update from all threads' exchange vectors. A gradient whose norm is limited must be there as a whole before
@@ -203,6 +219,7 @@ static void update(struct mirrored *m)
     if (!m->shared) {
         team_run(m->team, apply_sum, NULL, m);
     } else if (clips(m)) {
+        mirrored_phase(m, 0, PHASE_UPDATING);
         optimizer_measure(s->optimizer, s->global_step, m->vectors[0]);
         team_run(m->team, apply_slice, NULL, m);
     }
