@@ -12,6 +12,7 @@
 #include "trainer/job.h"
 #include "trainer/loop.h"
 #include "trainer/tool/command.h"
+#include "trainer/trace_exchange.h"
 #include "trainer/training_lock.h"
 
 #include <inttypes.h>
@@ -39,6 +40,7 @@ struct run {
     struct batch_source *source;
     struct training_position position;
     struct phase_clock clock;
+    struct trace_exchange trace; /* with --trace */
     struct loop loop;
     int64_t resumed; /* step of the checkpoint resumed from, -1: a new run */
     int workers, worker;
@@ -460,6 +462,21 @@ static void idle_server(void *context)
     }
 }
 
+/* ERR_IO: it could not be written; the training is done all the same. */
+static int write_trace(struct run *r, struct error *e)
+{
+    int rc;
+
+    if (!r->options.trace)
+        return OK;
+    rc = trace_exchange_write(&r->trace, strategy_worker_ranks(r->strategy), "send its part of the trace", e);
+    if (rc < 0 && rc != ERR_IO)
+        abandon(r, e);
+    if (rc < 0)
+        log_line(&r->log, "trainer: --trace %s: %s", r->options.trace, e->message);
+    return rc;
+}
+
 /* Returns rank 0's exit status. */
 static int work(struct run *r, struct error *e)
 {
@@ -467,7 +484,8 @@ static int work(struct run *r, struct error *e)
     struct rank_times times = { 0 };
     int status = EXIT_DONE, rc;
 
-    phase_clock_start(&r->clock, r->worker < 0 ? PHASE_WAITING : PHASE_OTHER, NULL);
+    phase_clock_start(&r->clock, r->worker < 0 ? PHASE_WAITING : PHASE_OTHER,
+                      r->options.trace ? &r->trace.spans : NULL);
     if (r->strategy->worker < 0) {
         world_set_idle(r->world, idle_server, r);
         if (r->strategy->operations->serve(r->strategy, &asked.stop, e) < 0)
@@ -483,6 +501,8 @@ static int work(struct run *r, struct error *e)
         phase_clock_stop(&r->clock);
         status = loop_close(&r->loop, 0, e);
     }
+    if (!world_lost(r->world) && write_trace(r, e) < 0)
+        status = LOOP_FAILED;
     /* Rank 0 may be saving: waits here, asleep, instead of busily in MPI's end. And no rank leaves early: when mpirun
      * ends the ranks, it kills all others as soon as one has left. */
     rc = world_agree(r->world, "save and close its files", status == LOOP_FAILED ? ERR_IO : OK, e);
@@ -576,6 +596,8 @@ static int train(struct run *r)
 
     if (rc == OK)
         rc = start(r, &e);
+    if (rc == OK && r->options.trace)
+        rc = trace_exchange_open(&r->trace, r->world, r->options.trace, &e);
     if (rc == OK) {
         if (r->worker == 0) {
             say_what_begins(r);
@@ -610,6 +632,7 @@ static void release(struct run *r)
     strategy_free(r->strategy);
     loss_averages_release(&r->losses);
     optimizer_free(r->optimizer);
+    trace_exchange_close(&r->trace);
     micro_shards_free(r->shards);
     network_free(r->network);
     dataset_free(r->dataset);

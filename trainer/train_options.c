@@ -16,7 +16,7 @@ static const char examples[] =
     "  mpirun -n 4 trainer --run-option mpi --model resnet32 --data cifar10 --data-dir data --batch-size 32 "
     "--checkpoint-dir ckpt --save-checkpoint-steps 100 --log-dir logs/mpi/train --max-steps 3500\n";
 
-enum { OWN_ROWS = STRATEGY_KINDS * STRATEGY_ROWS, COMMON_ROWS = 42 + LAUNCH_ROWS };
+enum { OWN_ROWS = STRATEGY_KINDS * STRATEGY_ROWS, COMMON_ROWS = 43 + LAUNCH_ROWS };
 
 enum { REPRODUCIBLE_SHARDS = 8 }; /* of 16 images at a batch of 128: more of them would be smaller, and slower */
 
@@ -230,6 +230,10 @@ static size_t add_saving_rows(struct option *t, size_t at, struct command *c)
           .help = "Explain what the time of each rank is spent on: input, forward, backward, waiting, reducing, "
                   "updating, saving, other. Write curves (time/input and so on, in milliseconds a step), name a rank "
                   "that becomes slow, and log a table at the end." },
+        { OPTION_TEXT, .name = "trace", .value = &c->o.trace, .argument = "FILE",
+          .help =
+              "Write the phases of every step of all ranks to FILE at the end, on one clock, for ui.perfetto.dev or "
+              "chrome://tracing: the last 50000 slices of each rank, 1000000 of all." },
         { OPTION_FLAG, .letter = 'q', .name = "quiet", .value = &c->o.quiet, .help = "Log only errors." },
         { OPTION_FLAG, .name = "json", .value = &c->o.json,
           .help = "Print one JSON object on standard output at the end: steps, seconds, rates, bytes, waiting, "
@@ -525,11 +529,20 @@ const char *shard_name(enum shard_kind s)
 
 uint64_t train_options_fingerprint(const struct train_options *o)
 {
-    double numbers[] = { o->optimizer.learning_rate, o->optimizer.momentum,       o->optimizer.moving_average,
-                         (double)o->optimizer.kind,  (double)o->sizes.batch_size, (double)o->sizes.global_batch,
-                         (double)o->hash_every,      (double)o->max_steps,        (double)o->seed,
-                         (double)o->shard,           (double)o->augment,          (double)o->sizes.micro_shards,
-                         (double)o->time };
+    double numbers[] = { o->optimizer.learning_rate,
+                         o->optimizer.momentum,
+                         o->optimizer.moving_average,
+                         (double)o->optimizer.kind,
+                         (double)o->sizes.batch_size,
+                         (double)o->sizes.global_batch,
+                         (double)o->hash_every,
+                         (double)o->max_steps,
+                         (double)o->seed,
+                         (double)o->shard,
+                         (double)o->augment,
+                         (double)o->sizes.micro_shards,
+                         (double)o->time,
+                         (double)(o->trace != NULL) };
     const struct schedule *s = &o->optimizer.schedule;
     double schedule[] = { (double)o->scale_learning_rate, (double)s->warmup, s->decay_factor, o->optimizer.clip_norm };
     uint64_t h = exchange_hash(o->model->name, strlen(o->model->name), EXCHANGE_HASH_SEED);

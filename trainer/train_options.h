@@ -29,7 +29,8 @@ struct train_options {
     int scale_learning_rate; /* 1: the run sets optimizer.schedule.workers, once the number is known */
     enum shard_kind shard;
     int augment, quiet, json, take_over, reproducible;
-    int time; /* 1: explain what the ranks' time is spent on */
+    const char *trace; /* a file; NULL: none */
+    int time;          /* 1: explain what the ranks' time is spent on */
     struct batch_sizes sizes;
     int64_t max_steps, log_every, hash_every; /* hash_every 0: no hash is logged */
     int64_t save_steps;                       /* 0: not by steps */

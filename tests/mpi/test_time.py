@@ -1,5 +1,6 @@
 """What the time of the ranks is spent on: a slow rank is named with what it costs, while the training runs and at the
 end; tables, JSON and curves add up."""
+import json
 import re
 
 import pytest
@@ -91,10 +92,60 @@ def test_servers(options):
 
 
 def test_all_ranks_or_none():
-    """Without --time there is no table, but JSON has the times all the same. If only some ranks had it, rank 0 would wait
-    for times that nobody sends."""
-    options = [*LENET, "--run-option", "mpi", "--max-steps", 3, "--json"]
-    summary, said = ranks.train(2, *options)
-    assert "milliseconds" not in said and len(summary["time"]) == 2 and summary["straggler"] is None
+    """Rank 0 would wait for times that nobody sends."""
+    options = [*LENET, "--run-option", "mpi", "--max-steps", 3]
     _, said = ranks.train(2, *options, also=[*options, "--time"], status=2)
     assert "the training options: not the same on rank 2 on host" in said
+
+
+def check_nesting(events):
+    """Of one rank: slices of steps one after the other, in each its phases one after the other; all as the format says."""
+    assert events == sorted(events, key=lambda e: (e["ts"], -e["dur"]))  # a step before the phases in it
+    for event in events:
+        assert set(event) == {"ph", "pid", "tid", "ts", "dur", "cat", "name", "args"} and event["dur"] >= 0
+        event["ts"], event["dur"] = round(event["ts"] * 1000), round(event["dur"] * 1000)  # whole nanoseconds
+    steps = sorted((e for e in events if e["cat"] == "step"), key=lambda e: e["ts"])
+    phases = sorted((e for e in events if e["cat"] == "phase"), key=lambda e: e["ts"])
+    for slices in (steps, phases):
+        for one, next_one in zip(slices, slices[1:]):
+            assert one["ts"] + one["dur"] <= next_one["ts"]
+    for step in steps:
+        inside = [e for e in phases if step["ts"] <= e["ts"] < step["ts"] + step["dur"]]
+        assert inside and all(e["args"]["step"] == step["args"]["step"] for e in inside)
+        assert all(e["ts"] + e["dur"] <= step["ts"] + step["dur"] for e in inside)
+    assert {e["name"] for e in phases} <= set(PHASES)
+    return steps, phases
+
+
+@pytest.mark.parametrize("options", [["--run-option", "mpi"], ["--run-option", "ps"]], ids=["mpi", "ps"])
+def test_trace(options, tmp_path):
+    """All ranks on one clock: none begins a step before every worker has begun the one before, and a packet is updated
+    between the workers' pushes and the end of their step."""
+    path = tmp_path / "trace.json"
+    path.write_text("an older one")
+    summary, said = ranks.train(4, *LENET, *options, "--max-steps", 8, "--trace", path, "--bucket-bytes", 20000, "--json")
+    assert "milliseconds" not in said and len(summary["time"]) == 4 and summary["straggler"] is None
+    trace = json.loads(path.read_text())
+    assert [p.name for p in tmp_path.iterdir()] == ["trace.json"]
+    names = {e["pid"]: e["args"]["name"] for e in trace["traceEvents"] if e["name"] == "process_name"}
+    assert sorted(names) == [0, 1, 2, 3] and ("server" in names[3]) == ("ps" in options)
+    found = {rank: check_nesting([e for e in trace["traceEvents"] if e["ph"] == "X" and e["pid"] == rank])
+             for rank in names}
+    workers = [0, 1, 2] if "ps" in options else [0, 1, 2, 3]
+    begun = {rank: {e["args"]["step"]: e["ts"] for e in found[rank][0]} for rank in names}
+    assert all(sorted(begun[rank]) == list(range(8)) for rank in names)
+    for step in range(7):
+        assert min(begun[rank][step + 1] for rank in workers) > max(begun[rank][step] for rank in workers)
+    buckets = {e["args"].get("bucket") for rank in names for e in found[rank][1] if e["name"] == "reducing"}
+    assert {0, 1, 2, 3} <= buckets
+    if "ps" in options:
+        for step in range(7):
+            assert max(begun[rank][step] for rank in workers) < begun[3][step]
+            assert begun[3][step] < min(begun[rank][step + 1] for rank in workers)
+
+
+def test_trace_that_cannot_be_written(tmp_path):
+    """Said before the training."""
+    for path, says in [(tmp_path, "is a directory; name a file"), (tmp_path / "no" / "trace", "No such file or directory")]:
+        _, said = ranks.train(0, *LENET, "--max-steps", 3, "--trace", path, status=2)
+        assert says in said and "step: " not in said
