@@ -3,6 +3,7 @@ with a sentence that names rank, step and host, and leaves no process behind."""
 import json
 import os
 import re
+import signal
 import time
 
 import pytest
@@ -14,7 +15,7 @@ from waiting import DEADLINE, wait_for
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="namespaces for two hosts need root")
 LENET = ["--model", "lenet", "--data", "fashion-mnist", "--batch-size", 8]
-HOWS = {"mpi": ["--run-option", "mpi"], "ps": ["--run-option", "ps"], "async": ["--run-option", "ps", "--async"]}
+HOWS = {"mpi": ["--run-option", "mpi", "--micro-shards", 4], "ps": ["--run-option", "ps"], "async": ["--run-option", "ps", "--async"]}
 NEVER = 10**9
 
 
@@ -60,7 +61,8 @@ def ends_with_the_same_bits(runs, tmp_path):
         step = one.step()
         if how == "async":  # whose pushes come in another order each time
             continue
-        ranks.train(4 if how == "mpi" else 3, *LENET, *HOWS["mpi"], "--max-steps", step, "--quiet", "--checkpoint-dir",
+        straight = (4, HOWS["mpi"]) if how == "mpi" else (3, ["--run-option", "mpi"])
+        ranks.train(straight[0], *LENET, *straight[1], "--max-steps", step, "--quiet", "--checkpoint-dir",
                     tmp_path / f"straight-{how}")
         assert (ranks.variables(one.checkpoints / f"model.ckpt-{step}") ==
                 ranks.variables(tmp_path / f"straight-{how}" / f"model.ckpt-{step}")), how
@@ -131,12 +133,13 @@ def test_for_good(run):
             wait_for(lambda: not one.hosts.processes(host), lambda: f"{name}: {one.hosts.processes(host)} to end")
 
 
-@pytest.mark.parametrize("how", ["mpi", "ps"])
+@pytest.mark.parametrize("how", ["mpi", "two-level", "ps"])
 def test_bytes_are_those_of_the_kernel(how, tmp_path):
     """What each host sent and received by the program's count is what the kernel counts, within headers: 100 bytes a kilobyte,
     and what mpirun and MPI say to each other when they start and end. The busiest link is that of a host."""
     hosts, steps = two_hosts.Hosts(tmp_path), 150
-    process = hosts.start(*LENET, *HOWS[how], "--transport", "mpi", "--max-steps", steps, "--json", keepalive=[])
+    options = HOWS["ps"] if how == "ps" else ["--run-option", "mpi", "--transport", how]
+    process = hosts.start(*LENET, *options, "--max-steps", steps, "--json", keepalive=[])
     out, said = process.communicate(timeout=DEADLINE)
     assert process.returncode == 0, said
     kernel = {name: hosts.counted(name) for name in "ab"}
@@ -152,8 +155,28 @@ def test_bytes_are_those_of_the_kernel(how, tmp_path):
     busiest = summary["busiest_link"]
     assert busiest["host"] in "ab" and "rank" not in busiest
     assert busiest["sent_per_step"] * steps == pytest.approx(counted[busiest["host"]][0])
-    # Each of two ranks sends a slice and a sum, each a quarter of the vector, to each of two ranks; or two workers send all
-    # of it to a server, which is on the other host than those.
-    wanted = 2 * total if how == "mpi" else 2 * (total - 4)
+    # Each of two ranks sends a slice and a sum, each a quarter of the vector, to each of two ranks; or a host half of its
+    # sums and half of all; or two workers send all of it to a server, which is on the other host than those.
+    wanted = {"mpi": 2 * total, "two-level": total, "ps": 2 * total}[how]
     assert busiest["sent_per_step"] == pytest.approx(wanted, rel=0.01)
     assert re.search(r"busiest link: host [ab] \(rank (0, 1|2, 3)\), .* sent and .* received a step", said), said
+
+
+def test_stopped_rank_is_named(tmp_path):
+    """Whichever rank hangs in the two levels of a sum, on the host of mpirun or on the other: a rank beside it knows which."""
+    runs = {}
+    for host, number in (("a", 0), ("b", 3)):
+        (tmp_path / host).mkdir()
+        hosts = two_hosts.Hosts(tmp_path / host)
+        checkpoints = tmp_path / host / "ckpt"
+        process = hosts.start(*LENET, "--run-option", "mpi", "--max-steps", NEVER, "--quiet", "--deadline", 10,
+                              "--save-checkpoint-steps", 5, "--checkpoint-dir", checkpoints, keepalive=[])
+        runs[host, number] = hosts, process, checkpoints
+    for (host, number), (hosts, process, checkpoints) in runs.items():
+        ranks.wait_for(process, lambda: ranks.training_json(checkpoints).get("global_step", 0) >= 5, "step 5")
+        os.kill(hosts.rank(host, number), signal.SIGSTOP)
+    for (host, number), (hosts, process, _) in runs.items():
+        first = next(line for line in process.stderr if line.startswith("trainer: "))  # the deadline is that of the trainer
+        hosts.close()  # mpirun takes long to end ranks that are stopped
+        assert re.search(rf"waited 10 s at step \d+ for rank {number} on host {host}, for tensors", first), first
+        process.communicate(timeout=DEADLINE)

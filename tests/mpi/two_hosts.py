@@ -103,8 +103,22 @@ class Hosts:
     def alive(self, name):
         return self.holders[name].poll() is None
 
+    def rank(self, name, number):
+        """The process of a rank there, or None."""
+        for pid, command in self.pids_of(name):
+            try:
+                variables = pathlib.Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
+            except OSError:
+                continue
+            if command == "trainer" and f"OMPI_COMM_WORLD_RANK={number}".encode() in variables:
+                return pid
+        return None
+
     def processes(self, name):
         """The commands that run there, without the first process and what has ended."""
+        return [command for _, command in self.pids_of(name)]
+
+    def pids_of(self, name):
         namespace = os.readlink(f"/proc/{self.pids[name]}/ns/pid")
         found = []
         for entry in pathlib.Path("/proc").iterdir():
@@ -112,7 +126,7 @@ class Hosts:
                 if entry.name.isdigit() and int(entry.name) != self.pids[name] and \
                         os.readlink(entry / "ns" / "pid") == namespace:
                     command, state = re.match(r"\d+ \((.*)\) (\S)", (entry / "stat").read_text()).groups()
-                    found += [command] if state != "Z" else []
+                    found += [(int(entry.name), command)] if state != "Z" else []
             except OSError:
                 pass
         return found

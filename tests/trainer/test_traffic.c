@@ -2,65 +2,17 @@
 #include "trainer/collective/traffic.h"
 
 #include "tests/check.h"
-#include "tests/trainer/threads.h"
+#include "tests/trainer/players.h"
 #include "trainer/collective/places.h"
 #include "trainer/collective/transports/transport.h"
 #include "trainer/server/parameter_protocol.h"
 #include "trainer/server/placement.h"
 #include "trainer/strategies/strategy.h"
 
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { RANKS_MAX = 8, STEPS = 3, BATCH = 8 };
-
-struct player;
-typedef void play_function(struct player *p);
-struct player {
-    play_function *play;
-    const void *scene;
-    struct world *world;
-    int rank, ranks;
-    struct traffic traffic;
-    pthread_t thread;
-    struct thread_post *post;
-};
-
-static void *live(void *context)
-{
-    struct player *p = context;
-    struct error e = { 0 };
-
-    if (world_over(&p->world, thread_participant(p->post, p->rank), 60, &e) < 0)
-        abort();
-    p->play(p);
-    return NULL;
-}
-
-/* Every rank plays; of each, traffic is what all ranks had counted. */
-static void with_ranks(struct player *players, int ranks, play_function *play, const void *scene)
-{
-    struct thread_post *post = thread_post_new(ranks);
-
-    for (int r = 0; r < ranks; r++) {
-        players[r] = (struct player){ .play = play, .scene = scene, .rank = r, .ranks = ranks, .post = post };
-        assert_int_equal(pthread_create(&players[r].thread, NULL, live, &players[r]), 0);
-    }
-    for (int r = 0; r < ranks; r++)
-        pthread_join(players[r].thread, NULL);
-}
-
-static void leave(struct player *players, int ranks)
-{
-    struct thread_post *post = players[0].post;
-
-    for (int r = 0; r < ranks; r++) {
-        traffic_release(&players[r].traffic);
-        world_close(players[r].world);
-    }
-    thread_post_free(post);
-}
+enum { STEPS = 3, BATCH = 8 };
 
 /* ---- all-reduce -------------------------------------------------------------------------------------------------- */
 
@@ -82,7 +34,7 @@ static void add_up(struct player *p)
                                          .rank = p->rank,
                                          .reduction = &reduction };
     real wanted = 0;
-    struct tally_part part = { .flags = 0 }, parts[RANKS_MAX];
+    struct tally_part part = { .flags = 0 }, parts[PLAYERS_MAX];
     struct transport *t;
     struct error e = { 0 };
 
@@ -109,10 +61,10 @@ static void check_sums(const struct sums *s, int n)
 {
     const int64_t tallies = STEPS * (n - 1) * (int64_t)sizeof(struct tally_part);
     const int64_t all = STEPS * 2 * (n - 1) * (int64_t)(s->total * sizeof(real));
-    struct player players[RANKS_MAX];
+    struct player players[PLAYERS_MAX];
     int64_t sent = 0, received = 0, own, each;
 
-    with_ranks(players, n, add_up, s);
+    players_play(players, n, add_up, s);
     for (int r = 0; r < n; r++) {
         const struct traffic_link link = traffic_of_rank(&players[n - 1].traffic, r);
 
@@ -131,17 +83,17 @@ static void check_sums(const struct sums *s, int n)
     }
     assert_int_equal(sent, all + n * tallies);
     assert_int_equal(received, sent);
-    leave(players, n);
+    players_leave(players, n);
 }
 
 /* With several vectors a rank sends slices of each, and still one sum. */
 static void check_nodes(const struct sums *s, int n)
 {
-    struct player players[RANKS_MAX];
+    struct player players[PLAYERS_MAX];
     struct reduction reduction;
 
     assert_int_equal(reduction_init(&reduction, n, s->micro_shards, NULL), OK);
-    with_ranks(players, n, add_up, s);
+    players_play(players, n, add_up, s);
     for (int r = 0; r < n; r++) {
         const struct traffic_link link = traffic_of_rank(&players[0].traffic, r);
         const int64_t own = (int64_t)slices_count(s->total, s->bucket, n, r), rest = (int64_t)s->total - own;
@@ -151,7 +103,7 @@ static void check_nodes(const struct sums *s, int n)
         assert_int_equal(link.sent, STEPS * (out * (int64_t)sizeof(real) + tally));
         assert_int_equal(link.received, STEPS * (in * (int64_t)sizeof(real) + tally));
     }
-    leave(players, n);
+    players_leave(players, n);
     reduction_release(&reduction);
 }
 
@@ -264,12 +216,12 @@ static void push_and_pull(struct player *p)
 static void check_pushes(int workers, int servers, size_t bucket_bytes)
 {
     const struct pushes scene = { servers, bucket_bytes };
-    struct player players[RANKS_MAX];
+    struct player players[PLAYERS_MAX];
     struct placement placement;
     struct network *network;
     int64_t d = 0;
 
-    with_ranks(players, workers + servers, push_and_pull, &scene);
+    players_play(players, workers + servers, push_and_pull, &scene);
     assert_int_equal(network_new(&network, model_find("lenet"), 0, NULL), OK);
     assert_int_equal(placement_of(&placement, network, servers, NULL), OK);
     for (int j = 0; j < servers; j++) {
@@ -291,7 +243,7 @@ static void check_pushes(int workers, int servers, size_t bucket_bytes)
     assert_true(traffic_busiest(&players[0].traffic).rank >= workers);
     placement_release(&placement);
     network_free(network);
-    leave(players, workers + servers);
+    players_leave(players, workers + servers);
 }
 
 static void test_servers(void **state)

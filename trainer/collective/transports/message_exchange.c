@@ -16,7 +16,6 @@
 
 #include "base/clock.h"
 
-#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -366,10 +365,7 @@ int message_exchange_new(struct transport **out, const struct transport_plan *pl
         m->base.operations = &operations;
         m->base.plan = *plan;
         m->base.step = -1;
-        if (plan->bucket > INT_MAX / sizeof(real) / 2 || plan->buckets > 10000)
-            rc = error_set(e, ERR_ARG, "--bucket-bytes makes %zu buckets of %zu values; at most 10000 of 1 GiB",
-                           plan->buckets, plan->bucket);
-        else
+        if ((rc = transport_messages_fit(plan, e)) == OK)
             rc = allocate(m, plan, e);
     }
     rc = world_agree(plan->world, "make room for the exchange", rc, e);

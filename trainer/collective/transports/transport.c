@@ -2,6 +2,7 @@
 
 #include "trainer/collective/places.h"
 
+#include <limits.h>
 #include <stdlib.h>
 
 int transport_late(const struct transport *t, size_t bucket, const char *late, const struct patience *patience,
@@ -20,6 +21,14 @@ int transport_late(const struct transport *t, size_t bucket, const char *late, c
                        names);
     buffer_release(&ranks);
     return rc;
+}
+
+int transport_messages_fit(const struct transport_plan *plan, struct error *e)
+{
+    if (plan->bucket > INT_MAX / sizeof(real) / 2 || plan->buckets > 10000)
+        return error_set(e, ERR_ARG, "--bucket-bytes makes %zu buckets of %zu values; at most 10000 of 1 GiB",
+                         plan->buckets, plan->bucket);
+    return OK;
 }
 
 /* ---- one rank ---------------------------------------------------------------------------------------------------- */

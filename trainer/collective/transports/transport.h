@@ -1,7 +1,8 @@
 /*
- * transport.h - how the all-reduce adds vectors over ranks: in memory shared by all ranks (shared_window.c), or by
- * messages (message_exchange.c). Both add each element once, on the rank that owns its slice, as the plan's reduction
- * says: the same bits either way.
+ * transport.h - how the all-reduce adds vectors over ranks: in memory shared by all ranks (shared_window.c), by
+ * messages (message_exchange.c), or in memory on each host and by messages between hosts (two_level.c). The first two
+ * add each element once, on the rank that owns its slice, as the plan's reduction says: the same bits either way. In two
+ * levels the ranks of a host are added first, then the hosts: the same bits where that is the order of the plan.
  *
  * A step: begin; the owner fills its vectors from the top; advance() as buckets become final in all of them (never for
  * the last bucket); complete() with this rank's part, after which result holds the sums until the next begin.
@@ -47,8 +48,13 @@ struct transport {
 /* Collective. plan is copied. */
 int shared_window_new(struct transport **out, const struct transport_plan *plan, struct error *e);
 int message_exchange_new(struct transport **out, const struct transport_plan *plan, struct error *e);
+/* host: (ranks) the number of each rank's host, as of places_hosts(). */
+int two_level_new(struct transport **out, const struct transport_plan *plan, const int *host, struct error *e);
 /* Of one rank, whose vector (borrowed) is the sum. */
 int transport_alone_new(struct transport **out, const struct transport_plan *plan, real *vector, struct error *e);
+
+/* ERR_ARG: too many buckets to tell their messages apart, or a bucket too large for one message. */
+int transport_messages_fit(const struct transport_plan *plan, struct error *e);
 
 /*
  * Reports a missed deadline: step, the bucket's tensors, and the ranks waited for (late[r] != 0). ERR_PEER, or 0
