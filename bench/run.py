@@ -17,6 +17,7 @@ import programs
 import resnet32_accuracy
 import resnet32_speed
 import saving_speed
+import slow_network
 import start_up
 import strategy_agreement
 
@@ -43,6 +44,7 @@ BENCHMARKS = {
     "start_up": (start_up.run, "how soon each program answers, and an evaluation begins after its checkpoint appears"),
     "strategy_agreement": (strategy_agreement.run, "how far the losses of other numbers of ranks and of the parameter "
                            "server part from one rank's"),
+    "slow_network": (slow_network.run, "ms a step of lenet between hosts at 10 Mbit/s, beside what the wire takes"),
     "checkpoint_speed": (checkpoint_speed.run, "MB/s of writing and reading checkpoints on a tmpfs: ours, TensorFlow, "
                          "PyTorch, safetensors"),
     "saving_speed": (saving_speed.run, "what a checkpoint every 10 steps costs a step: ResNet-32, 100 MB of weights"),
@@ -87,6 +89,10 @@ def main():
     parser.add_argument("--agreement-seeds", type=int, default=4, help="strategy_agreement: trainings of each (4)")
     parser.add_argument("--checkpoint-rounds", type=int, default=5, help="checkpoint_speed: (5)")
     parser.add_argument("--saving-rounds", type=int, default=5, help="saving_speed: (5)")
+    network = parser.add_argument_group("slow_network")
+    network.add_argument("--network-megabits", type=int, default=10, help="a second, of each host in each direction (10)")
+    network.add_argument("--network-steps", type=int, default=30, help="(30)")
+    network.add_argument("--network-rounds", type=int, default=3, help="the one in the middle counts (3)")
     logs = parser.add_argument_group("export_speed, verify_speed, inspect_speed")
     logs.add_argument("--points", type=int, default=10_000_000, help="of the large file (10000000)")
     logs.add_argument("--log-bytes", type=int, default=10**9, help="of each log that is verified (1000000000)")
