@@ -228,7 +228,7 @@ $$(B)/tests/$1/%: $$(B)/tests/$1/%.o $$(if $$(filter model,$1),$$(call lib,model
 endef
 $(foreach f,$(TEST_FOLDERS),$(eval $(call test_rule,$f)))
 # Ranks that are threads.
-$(addprefix $(B)/tests/trainer/test_,strategies traffic times_exchange tracetwo_level): $(B)/tests/trainer/threads.o
+$(addprefix $(B)/tests/trainer/test_,ring strategies traffic times_exchange trace two_level): $(B)/tests/trainer/threads.o
 # Threads are held back in the middle of a stepTime passes as the test says.
 $(B)/tests/trainer/test_mirrored: WRAP = -Wl,--wrap=network_train
 $(B)/tests/trainer/test_phase_clock: WRAP = -Wl,--wrap=clock_nanoseconds

@@ -381,11 +381,11 @@ static int schedule_of(const struct command *c, const struct options *given, str
                          "--scale-learning-rate linear: with --async each update is of one worker's gradients, and "
                          "nothing is averaged; keep the learning rate, or lower it");
     if (o->optimizer.clip_norm > 0 && !o->strategy.kind->clips)
-        return error_set(
-            e, ERR_ARG,
-            "--clip-norm needs every gradient in one place: --run-option single, mirrored and mpi have them, but %s "
-            "does not",
-            o->strategy.kind->name);
+        return error_set(e, ERR_ARG,
+                         "--clip-norm needs every gradient in one place: --run-option single, mirrored, mpi and ring "
+                         "have them, but %s "
+                         "does not",
+                         o->strategy.kind->name);
     if (!c->decay_at && options_given(given, "decay-factor"))
         return error_set(e, ERR_ARG, "--decay-factor needs --decay-at");
     if (c->decay_at && schedule_parse_decays(&o->optimizer.schedule, c->decay_at, e) < 0) {

@@ -314,8 +314,9 @@ static void test_same_bits(void **state)
         const char *strategy, *transport;
         int ranks, servers;
     } rows[] = {
-        { "single", "", 1, 0 },  { "mpi", "shared", 4, 0 }, { "mpi", "mpi", 5, 0 }, { "mpi", "auto", 2, 0 },
-        { "mpi", "auto", 1, 0 }, { "ps", "", 2, 1 },        { "ps", "", 5, 1 },     { "ps", "", 5, 2 },
+        { "single", "", 1, 0 },  { "mpi", "shared", 4, 0 }, { "mpi", "mpi", 5, 0 },
+        { "mpi", "auto", 2, 0 }, { "mpi", "auto", 1, 0 },   { "ring", "", 2, 0 },
+        { "ps", "", 2, 1 },      { "ps", "", 5, 1 },        { "ps", "", 5, 2 },
     };
 
     (void)state;
@@ -361,7 +362,9 @@ static void test_one_hash(void **state)
     static const struct {
         const char *strategy, *transport;
         int servers;
-    } ways[] = { { "mpi", "shared", 0 }, { "mpi", "mpi", 0 }, { "ps", "", 1 }, { "ps", "", 2 }, { "ps", "", 3 } };
+    } ways[] = { { "mpi", "shared", 0 }, { "mpi", "mpi", 0 }, { "mpi", "two-level", 0 },
+                 { "ring", "", 0 },      { "ps", "", 1 },     { "ps", "", 2 },
+                 { "ps", "", 3 } };
     struct scene s = usual;
 
     (void)state;
@@ -390,14 +393,15 @@ static void test_one_hash(void **state)
 /* A worker leaves step 3: nobody applies it, all end, and the state is that of the steps before. */
 static void test_left(void **state)
 {
-    static const char *const strategies[] = { "mpi", "ps" };
+    static const char *const strategies[] = { "mpi", "ps", "ring" };
 
     (void)state;
-    for (size_t i = 0; i < 2; i++) {
+    for (size_t i = 0; i < 3; i++) {
         struct scene s = usual;
         struct actor actors[RANKS_MAX];
 
         s.strategy = strategies[i];
+        s.micro_shards = i == 2 ? 8 : 0; /* the ring's own order is not that of the workers */
         s.servers = i == 1 ? 2 : 0;
         s.ranks = 3 + s.servers;
         s.leave_at = 3;

@@ -21,7 +21,8 @@ struct allreduce {
     size_t total, bucket;
     int *host; /* (workers) number of each rank's host */
     enum { TRANSPORT_MESSAGES, TRANSPORT_SHARED, TRANSPORT_TWO_LEVEL } how;
-    int chosen; /* 1: by the user */
+    int chosen;            /* 1: by the user */
+    transport_maker *make; /* NULL: as the options say */
 };
 
 struct allreduce_options {
@@ -101,15 +102,16 @@ static int allreduce_finish(struct strategy *s, struct error *e)
 static void allreduce_report(const struct strategy *s, struct strategy_report *r)
 {
     const struct allreduce *a = (const struct allreduce *)s;
-    const double own = (double)slices_count(a->total, a->bucket, s->workers, s->worker);
-    const int vectors = reduction_vectors(&s->reduction, s->worker);
+    const struct world_sent *sent = world_sent(s->world);
+    const int64_t steps = s->global_step - s->options.first_step;
+    int64_t bytes = 0;
 
-    /* Other ranks get this rank's whole vectors except its own slices, and the sums of its own slices, once each. */
+    for (int w = 0; w < s->workers && s->workers > 1; w++)
+        bytes += sent[w].steps + sent[w].memory;
     *r = (struct strategy_report){ .waited = a->transport->waited,
                                    .transport = a->transport->operations->name,
                                    .gradient_norm = optimizer_gradient_norm(s->optimizer) };
-    r->bytes_step = sizeof(real) * (((double)a->total - own) * vectors + own * (s->workers - 1)) +
-                    sizeof(struct tally_part) * (double)(s->workers - 1);
+    r->bytes_step = steps > 0 ? (double)bytes / (double)steps : 0;
 }
 
 static void allreduce_release(struct strategy *s)
@@ -167,6 +169,8 @@ static int open_transport(struct allreduce *a, struct error *e)
 
     if (s->workers == 1) /* also of strategies without these options */
         return transport_alone_new(&a->transport, &plan, network_exchange(s->network), e);
+    if (a->make)
+        return a->make(&a->transport, &plan, e);
     if ((rc = choose_transport(a, e)) < 0)
         return rc;
     rc = ERR_ARG;
@@ -182,12 +186,18 @@ static int open_transport(struct allreduce *a, struct error *e)
 
 int allreduce_start(struct strategy **out, const struct strategy *common, struct error *e)
 {
+    return allreduce_start_with(out, common, NULL, e);
+}
+
+int allreduce_start_with(struct strategy **out, const struct strategy *common, transport_maker *make, struct error *e)
+{
     struct allreduce *a = calloc(1, sizeof *a);
     int rc = OK;
 
     if (a) {
         a->base = *common;
         a->base.operations = &operations;
+        a->make = make;
         a->parts = calloc((size_t)common->workers, sizeof *a->parts);
         a->host = calloc((size_t)common->workers, sizeof *a->host);
         a->total = network_exchange_count(common->network);

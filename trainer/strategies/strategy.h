@@ -139,6 +139,7 @@ struct strategy_kind {
     ROW(single) \
     ROW(mirrored) \
     ROW(allreduce) \
+    ROW(ring) \
     ROW(parameter_server)
 
 #define STRATEGY_DECLARATION(name) extern const struct strategy_kind strategy_##name;

@@ -1,8 +1,9 @@
 /*
  * transport.h - how the all-reduce adds vectors over ranks: in memory shared by all ranks (shared_window.c), by
- * messages (message_exchange.c), or in memory on each host and by messages between hosts (two_level.c). The first two
- * add each element once, on the rank that owns its slice, as the plan's reduction says: the same bits either way. In two
- * levels the ranks of a host are added first, then the hosts: the same bits where that is the order of the plan.
+ * messages (message_exchange.c), round a ring (ring.c), or in memory on each host and by messages between hosts
+ * (two_level.c). The first two add each element once, on the rank that owns its slice, as the plan's reduction says:
+ * the same bits either way. In two levels the ranks of a host are added first, then the hosts: the same bits where that
+ * is the order of the reduction. The ring, without micro-shards only, has an order of its own.
  *
  * A step: begin; the owner fills its vectors from the top; advance() as buckets become final in all of them (never for
  * the last bucket); complete() with this rank's part, after which result holds the sums until the next begin.
@@ -48,6 +49,7 @@ struct transport {
 /* Collective. plan is copied. */
 int shared_window_new(struct transport **out, const struct transport_plan *plan, struct error *e);
 int message_exchange_new(struct transport **out, const struct transport_plan *plan, struct error *e);
+int ring_new(struct transport **out, const struct transport_plan *plan, struct error *e);
 /* host: (ranks) the number of each rank's host, as of places_hosts(). */
 int two_level_new(struct transport **out, const struct transport_plan *plan, const int *host, struct error *e);
 /* Of one rank, whose vector (borrowed) is the sum. */
@@ -62,5 +64,8 @@ int transport_messages_fit(const struct transport_plan *plan, struct error *e);
  */
 int transport_late(const struct transport *t, size_t bucket, const char *late, const struct patience *patience,
                    struct error *e);
+/* The same by a rank that knows that it should report it. */
+int transport_late_sentence(const struct transport *t, size_t bucket, const char *late, const struct patience *patience,
+                            struct error *e);
 
 #endif
