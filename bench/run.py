@@ -7,6 +7,7 @@ import argparse
 import subprocess
 import sys
 
+import all_reduce
 import checkpoint_speed
 import evaluation_speed
 import evaluation_load
@@ -44,6 +45,7 @@ BENCHMARKS = {
     "start_up": (start_up.run, "how soon each program answers, and an evaluation begins after its checkpoint appears"),
     "strategy_agreement": (strategy_agreement.run, "how far the losses of other numbers of ranks and of the parameter "
                            "server part from one rank's"),
+    "all_reduce": (all_reduce.run, "ms of an all-reduce of two ranks on one host: ours, MPI_Allreduce, gloo"),
     "slow_network": (slow_network.run, "ms a step of lenet between hosts at 10 Mbit/s, beside what the wire takes"),
     "checkpoint_speed": (checkpoint_speed.run, "MB/s of writing and reading checkpoints on a tmpfs: ours, TensorFlow, "
                          "PyTorch, safetensors"),
