@@ -186,19 +186,23 @@ static int ring_finished(struct ring *m, size_t *first)
 }
 
 /* As transport_late(). Each rank has got more messages than the one before it, from the rank behind the one that hangs
- * on; so the fewer have come, the sooner a rank reports. If mpirun ends the ranks, only one that got none does. */
+ * on; so the fewer have come, the sooner a rank reports. If mpirun ends the ranks, the one behind a dead rank does, or,
+ * since nobody sees whether a rank on another host is dead, one that got none. */
 static int ring_late(struct ring *m, size_t q, const struct patience *patience, struct error *e)
 {
     const struct transport_plan *p = &m->base.plan;
     const double waited = world_ran(p->world) - patience->begun;
+    const int late = ring_rank(m, m->received[q] < m->turns ? p->rank - 1 : p->rank + 1);
+    const enum process_state state = process_judge(&world_places(p->world)[late]);
     double came = 0;
 
     for (size_t k = 0; k < p->buckets; k++)
         came += (double)m->received[k] / ((double)m->turns * (double)p->buckets);
-    if (waited <= patience->limit + came * LONGEST_SECONDS && (waited > patience->limit || came > 0))
+    if (waited > patience->limit ? waited <= patience->limit + came * LONGEST_SECONDS
+                                 : state == PROCESS_LIVES || (state == PROCESS_ELSEWHERE && came > 0))
         return 0;
     memset(m->late, 0, (size_t)p->ranks);
-    m->late[ring_rank(m, m->received[q] < m->turns ? p->rank - 1 : p->rank + 1)] = 1;
+    m->late[late] = 1;
     return transport_late_sentence(&m->base, q, m->late, patience, e);
 }
 
