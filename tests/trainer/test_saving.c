@@ -51,16 +51,26 @@ struct held {
     atomic_int pass; /* 1: it does not stop */
 };
 
+static void hold(struct held *h)
+{
+    if (atomic_load(&h->pass))
+        return;
+    sem_post(&h->reached);
+    while (sem_wait(&h->go) < 0)
+        ;
+}
+
 static int held_fsync(void *context, int fd)
 {
-    struct held *h = context;
-
-    if (!atomic_load(&h->pass)) {
-        sem_post(&h->reached);
-        while (sem_wait(&h->go) < 0)
-            ;
-    }
+    hold(context);
     return fsync(fd);
+}
+
+/* The same before anything is read of what is to be saved. */
+static int held_open(void *context, const char *path, int flags, mode_t mode)
+{
+    hold(context);
+    return open(path, flags, mode);
 }
 
 static struct io held_table(struct held *h)
@@ -208,11 +218,12 @@ static int logged(const char *text)
 static void test_beside(void **state)
 {
     struct held h;
-    const struct io io = held_table(&h);
+    struct io io = held_table(&h);
     struct error e = { 0 };
     struct training t;
 
     (void)state;
+    io.open = held_open;
     start(&t, &io, &(struct saving_options){ .steps = 10 });
     assert_int_equal(save_at(&t, 10, &e), OK);
     reached(&h);
