@@ -229,8 +229,9 @@ endef
 $(foreach f,$(TEST_FOLDERS),$(eval $(call test_rule,$f)))
 # Ranks that are threads.
 $(addprefix $(B)/tests/trainer/test_,ring strategies traffic times_exchange trace two_level): $(B)/tests/trainer/threads.o
-# Threads are held back in the middle of a stepTime passes as the test says.
+# Threads are held back in the middle of a step.
 $(B)/tests/trainer/test_mirrored: WRAP = -Wl,--wrap=network_train
+# Time passes as the test says.
 $(B)/tests/trainer/test_phase_clock: WRAP = -Wl,--wrap=clock_nanoseconds
 # Events by hand against events by protobuf-c.
 $(B)/tests/eventlog/test_event_encode: SYSTEM_eventlog += $(shell $(CONFIG) --libs libprotobuf-c)
