@@ -1,9 +1,7 @@
 /* main.c - the trainer: turns a command line into a training, and errors into exit statuses. */
 #include "base/buffer.h"
-#include "base/file.h"
 #include "base/human.h"
 #include "base/program/subcommand.h"
-#include "checkpoint/directory/checkpoint_directory.h"
 #include "trainer/advice/share.h"
 #include "trainer/advice/stale_momentum.h"
 #include "trainer/batch_plan.h"
@@ -11,9 +9,9 @@
 #include "trainer/collective/places.h"
 #include "trainer/job.h"
 #include "trainer/loop.h"
+#include "trainer/resuming.h"
 #include "trainer/tool/command.h"
 #include "trainer/trace_exchange.h"
-#include "trainer/training_lock.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -135,168 +133,6 @@ static int build(struct run *r, struct error *e)
     if (rc == OK && world_rank(r->world) == 0)
         rc = loss_averages_init(&r->losses, r->network, r->options.recipe->loss_average, e);
     return rc;
-}
-
-/* settings that affect the curve: old and new */
-struct changes {
-    struct buffer before, after;
-};
-
-static void change_text(struct changes *c, const char *what, const char *before, const char *after)
-{
-    const char *comma = c->before.length ? ", " : "";
-
-    if (!*before || !strcmp(before, after)) /* "": the checkpoint does not say */
-        return;
-    buffer_format(&c->before, "%s%s%s", comma, what, before);
-    buffer_format(&c->after, "%s%s%s", comma, what, after);
-}
-
-static void change_number(struct changes *c, const char *what, int64_t before, int64_t after)
-{
-    char a[24], b[24];
-
-    snprintf(a, sizeof a, "%" PRId64, before);
-    snprintf(b, sizeof b, "%" PRId64, after);
-    change_text(c, what, a, b);
-}
-
-/* Reports what differs from the checkpoint, in one line. */
-static void warn_of_changes(struct run *r, const char *prefix, const struct training_position *was, int kind)
-{
-    const struct train_options *o = &r->options;
-    struct changes c = { BUFFER_EMPTY, BUFFER_EMPTY };
-
-    if (o->quiet)
-        return;
-    if (kind == CHECKPOINT_FOREIGN)
-        log_line(&r->log, "%s has no complete optimizer state for this training; it begins anew", prefix);
-    change_text(&c, "--run-option ", was->run_option, o->strategy.label);
-    if (was->world_size)
-        change_number(&c, "ranks: ", was->world_size, world_size(r->world));
-    if (was->workers && was->batch_size)
-        change_number(&c, "global batch ", was->global_batch, r->batches.together);
-    if (was->workers && (was->micro_shards || o->sizes.micro_shards))
-        change_number(&c, "--micro-shards ", was->micro_shards, o->sizes.micro_shards);
-    if (o->sizes.micro_shards)
-        change_text(&c, "kernels: ", was->kernels, r->position.kernels);
-    change_text(&c, "--data ", was->data, o->data);
-    change_text(&c, "--shard ", was->shard, shard_name(o->shard));
-    if (o->seed_given)
-        change_number(&c, "--seed ", (int64_t)was->seed, (int64_t)o->seed);
-    if (c.before.length && buffer_ok(&c.before) && buffer_ok(&c.after))
-        log_line(&r->log, "%s was trained with %s; continuing with %s", prefix, buffer_text(&c.before),
-                 buffer_text(&c.after));
-    buffer_release(&c.before);
-    buffer_release(&c.after);
-}
-
-/* Loads the checkpoint of that name. 1, or an error. */
-static int load(struct run *r, const char *name, struct error *e)
-{
-    const struct train_options *o = &r->options;
-    const int64_t named = checkpoint_name_step(name);
-    struct training_position was = { .seed = o->seed };
-    char prefix[4096];
-    int rc;
-
-    if ((rc = file_join(prefix, sizeof prefix, o->checkpoint_directory, name, e)) < 0 ||
-        (rc = training_checkpoint_load(prefix, r->optimizer, &r->losses, &was, e)) < 0)
-        return rc;
-    warn_of_changes(r, prefix, &was, rc);
-    r->resumed = r->position.global_step = was.global_step;
-    if (named >= 0 && named != was.global_step)
-        log_line(&r->log, "%s: its name says step %" PRId64 ", but its global_step, which is used, is %" PRId64, prefix,
-                 named, was.global_step);
-    r->position.seed = o->seed_given ? o->seed : was.seed;
-    if (!o->quiet)
-        log_line(&r->log, "resuming from %s", prefix);
-    return 1;
-}
-
-static int load_step(struct run *r, struct error *e)
-{
-    struct error why = { 0 };
-    char name[64];
-    int rc;
-
-    snprintf(name, sizeof name, "model.ckpt-%" PRId64, r->options.resume_step);
-    if ((rc = load(r, name, &why)) == ERR_CORRUPT || rc == ERR_IO)
-        return error_set(e, rc, "%s; --resume auto resumes from the newest whole checkpoint", why.message);
-    return rc < 0 ? error_copy(e, &why) : rc;
-}
-
-/* Loads the newest whole checkpoint. 1; 0: there are no checkpoints; or an error, also if all are damaged. */
-static int load_newest(struct run *r, const struct checkpoint_list *list, struct error *e)
-{
-    int rc = 0;
-
-    for (size_t i = list->count; i-- > 0 && rc == 0;) {
-        struct error why = { 0 };
-
-        rc = load(r, list->items[i].name, &why);
-        if (rc < 0 && rc != ERR_CORRUPT && rc != ERR_IO)
-            return error_copy(e, &why);
-        if (rc == 1 && i + 1 == list->count &&
-            checkpoint_directory_disagrees(r->options.checkpoint_directory, list->items[i].name, &why))
-            log_line(&r->log, "%s", why.message);
-        if (rc == 1 && i + 1 < list->count)
-            log_line(&r->log, "trainer: %s is the newest whole checkpoint; --resume STEP resumes from another one",
-                     list->items[i].name);
-        if (rc < 0) {
-            world_sign(r->world, world_rank(r->world), &why);
-            log_line(&r->log, "trainer: %s", why.message);
-            rc = 0;
-        }
-    }
-    if (rc == 0 && list->count)
-        return error_set(e, ERR_CORRUPT,
-                         "--checkpoint-dir %s: no checkpoint in it is whole; to start anew, use --resume never",
-                         r->options.checkpoint_directory);
-    return rc;
-}
-
-/* 1; 0: nothing to resume from, or not wanted; or an error. */
-static int resume(struct run *r, struct error *e)
-{
-    const struct train_options *o = &r->options;
-    struct checkpoint_list list;
-    int rc;
-
-    if (!o->checkpoint_directory)
-        return 0;
-    if ((rc = file_make_directories(o->checkpoint_directory, e)) < 0 ||
-        (rc = training_lock_take(o->checkpoint_directory, o->take_over, &r->lock, e)) < 0 ||
-        (rc = training_files_check(o->checkpoint_directory, e)) < 0)
-        return error_prefix(e, "--checkpoint-dir");
-    if (r->lock >= 0)
-        training_files_tidy(o->checkpoint_directory);
-    if (o->resume == RESUME_STEP)
-        return load_step(r, e);
-    if ((rc = checkpoint_directory_list_newest_last(o->checkpoint_directory, &list, e)) < 0)
-        return error_prefix(e, "--checkpoint-dir %s", o->checkpoint_directory);
-    if (o->resume == RESUME_AUTO)
-        rc = load_newest(r, &list, e);
-    else if (list.count && !o->quiet)
-        log_line(&r->log, "%s has checkpoints up to %s; starting anew, and replacing those of the same steps",
-                 o->checkpoint_directory, list.items[list.count - 1].name);
-    checkpoint_list_release(&list);
-    return rc;
-}
-
-/* Rank 0: the state to start from, in its optimizer, and the position. */
-static int restore(struct run *r, struct error *e)
-{
-    const struct train_options *o = &r->options;
-    int rc;
-
-    r->resumed = -1;
-    r->position.seed = o->seed;
-    if ((rc = resume(r, e)) != 0)
-        return rc < 0 ? rc : OK;
-    network_initialize(r->network, o->seed);
-    optimizer_reset(r->optimizer, 0);
-    return OK;
 }
 
 /* All ranks get rank 0's state, including servers: this makes replicas equal at the start. */
@@ -422,7 +258,16 @@ static int set_up(struct run *r, struct error *e)
     if (rc == OK)
         rc = build(r, e);
     if (rc == OK && world_rank(r->world) == 0)
-        rc = restore(r, e);
+        rc = resuming_start(&(struct resuming){ .options = &r->options,
+                                                .world = r->world,
+                                                .log = &r->log,
+                                                .network = r->network,
+                                                .optimizer = r->optimizer,
+                                                .losses = &r->losses,
+                                                .global_batch = r->batches.together,
+                                                .position = &r->position,
+                                                .lock = &r->lock },
+                            &r->resumed, e);
     if ((rc = world_agree(r->world, "open its data and checkpoint", rc, e)) < 0)
         return rc;
     if ((rc = compare_data(r, e)) < 0 || (rc = compare_kernels(r, e)) < 0 || (rc = share_state(r, e)) < 0)
