@@ -117,7 +117,9 @@ def check_nesting(events):
     return steps, phases
 
 
-@pytest.mark.parametrize("options", [["--run-option", "mpi"], ["--run-option", "ps"]], ids=["mpi", "ps"])
+@pytest.mark.parametrize("options", [["--run-option", "mpi"], ["--run-option", "ps"], ["--run-option", "ring"],
+                                     ["--run-option", "mpi", "--transport", "two-level"]],
+                         ids=["mpi", "ps", "ring", "two-level"])
 def test_trace(options, tmp_path):
     """All ranks on one clock: none begins a step before every worker has begun the one before, and a packet is updated
     between the workers' pushes and the end of their step."""

@@ -110,6 +110,7 @@ static void send_chunk(struct ring *m, size_t q, int turn)
     const void *bytes = from + x.from;
     size_t n = chunk_bytes(x);
 
+    phase_clock_enter_bucket(p->clock, PHASE_REDUCING, (int)q);
     if (carries_tally(m, q, turn)) {
         char *tail = m->tail_out + (size_t)turn * m->tail_bytes;
 
@@ -129,6 +130,7 @@ static void take_chunk(struct ring *m, size_t q, int turn)
     const struct extent x = chunk_in(m, q, turn);
     const real *parts[] = { m->partial, m->vector };
 
+    phase_clock_enter_bucket(p->clock, PHASE_REDUCING, (int)q);
     if (carries_tally(m, q, turn)) {
         const char *tail = m->tail_in + (size_t)turn * m->tail_bytes;
 
@@ -164,12 +166,14 @@ static int pass_on(struct ring *m)
 static void ring_advance(struct transport *t, size_t ready)
 {
     struct ring *m = (struct ring *)t;
+    const enum phase before = phase_clock_enter(t->plan.clock, PHASE_REDUCING);
 
     if (ready > t->plan.buckets - 1)
         ready = t->plan.buckets - 1; /* the last one carries the tallies: complete() sends it */
     if (ready > m->final)
         m->final = ready;
     pass_on(m);
+    phase_clock_enter(t->plan.clock, before);
 }
 
 /* 1: all of the step's messages are done. *first: the first bucket that is not. */
@@ -209,9 +213,10 @@ static int ring_late(struct ring *m, size_t q, const struct patience *patience, 
 static int ring_complete(struct transport *t, const struct tally_part *mine, struct tally_part *all, struct error *e)
 {
     struct ring *m = (struct ring *)t;
+    const enum phase before = phase_clock_enter(t->plan.clock, PHASE_REDUCING);
     const double begun = clock_monotonic();
     struct patience p;
-    size_t first;
+    size_t first = 0;
     int rc;
 
     m->parts[t->plan.rank] = *mine;
@@ -220,6 +225,7 @@ static int ring_complete(struct transport *t, const struct tally_part *mine, str
     for (;;) {
         const int moved = pass_on(m), finished = !ring_failed(m) && ring_finished(m, &first);
 
+        phase_clock_enter(t->plan.clock, PHASE_WAITING); /* until something has come */
         if (ring_failed(m))
             return error_copy(e, &m->error);
         if (finished)
@@ -231,6 +237,7 @@ static int ring_complete(struct transport *t, const struct tally_part *mine, str
     }
     memcpy(all, m->parts, (size_t)t->plan.ranks * sizeof *all);
     t->waited += clock_monotonic() - begun;
+    phase_clock_enter(t->plan.clock, before);
     return OK;
 }
 

@@ -195,6 +195,7 @@ static void gather_bucket(struct two_level *m, size_t q)
     const struct transport_plan *p = &m->base.plan;
     const struct extent lane = lane_of(m, q, m->lanes.lane);
 
+    phase_clock_enter_bucket(p->clock, PHASE_REDUCING, (int)q);
     add_host(m, lane);
     for (int h = 0; h < m->lanes.hosts && !two_level_failed(m); h++) {
         const struct extent theirs = lane_slice(m, q, h);
@@ -220,6 +221,7 @@ static void spread_bucket(struct two_level *m, size_t q)
     const struct transport_plan *p = &m->base.plan;
     const struct extent mine = lane_slice(m, q, m->lanes.host);
 
+    phase_clock_enter_bucket(p->clock, PHASE_REDUCING, (int)q);
     for (int h = 0; h < m->lanes.hosts && has_tail(m, q); h++)
         if (h != m->lanes.host) {
             memcpy(m->incoming[h] + mine.from, m->tail_in[h], extent_bytes(mine));
@@ -285,6 +287,7 @@ static int carry(struct two_level *m)
 static void two_level_advance(struct transport *t, size_t ready)
 {
     struct two_level *m = (struct two_level *)t;
+    const enum phase before = phase_clock_enter(t->plan.clock, PHASE_REDUCING);
 
     if (ready > t->plan.buckets - 1)
         ready = t->plan.buckets - 1; /* the last one carries the tally: complete() posts it */
@@ -294,6 +297,7 @@ static void two_level_advance(struct transport *t, size_t ready)
     }
     if (m->lanes.lane >= 0)
         carry(m);
+    phase_clock_enter(t->plan.clock, before);
 }
 
 /* ---- waiting ----------------------------------------------------------------------------------------------------- */
@@ -335,6 +339,7 @@ static int finish_lane(struct two_level *m, struct error *e)
         atomic_fetch_add(&m->words[m->lanes.local].looks, 1);
         if (carry(m))
             patience_calm(&patience);
+        phase_clock_enter(p->clock, PHASE_WAITING); /* until something can be sent or added */
         if (two_level_failed(m))
             return error_copy(e, &m->error);
         if (m->done == p->buckets)
@@ -366,6 +371,7 @@ static int wait_for_lanes(struct two_level *m, struct error *e)
     struct patience patience;
     int rc;
 
+    phase_clock_enter(p->clock, PHASE_WAITING);
     patience_init(&patience, p->world, world_deadline(p->world));
     for (int lane = 0; lane < m->lanes.count; lane++) {
         m->looks_seen = atomic_load(&m->words[lane].looks) - 1;
@@ -401,6 +407,7 @@ static int two_level_complete(struct transport *t, const struct tally_part *mine
                               struct error *e)
 {
     struct two_level *m = (struct two_level *)t;
+    const enum phase before = phase_clock_enter(t->plan.clock, PHASE_REDUCING);
     const double begun = clock_monotonic();
     int rc = OK;
 
@@ -414,6 +421,7 @@ static int two_level_complete(struct transport *t, const struct tally_part *mine
     memcpy(all, m->parts[t->step & 1], (size_t)t->plan.ranks * sizeof *all);
     count_memory(m);
     t->waited += clock_monotonic() - begun;
+    phase_clock_enter(t->plan.clock, before);
     return OK;
 }
 
