@@ -157,7 +157,9 @@ static size_t add_how_rows(struct option *t, size_t at, struct command *c)
         { OPTION_INT, .name = "batch-size", .value = &c->batch_size, .argument = "N", .minimum = 1, .maximum = 1 << 20,
           .help = "Train each worker on N images per step. Default: the model's." },
         { OPTION_CHOICE, .name = "optimizer", .value = &c->optimizer, .argument = "NAME",
-          .choices = &OPTIMIZERS(OPTIMIZER_CHOICE)[1], .help = "Use this optimizer. Default: the model's." },
+          .choices = &OPTIMIZERS(OPTIMIZER_CHOICE)[1],
+          .help = "Use this optimizer. lazy_adam is adam, except that of a table it updates only the rows that were "
+                  "used. Default: the model's." },
         { OPTION_DOUBLE, .name = "learning-rate", .value = &c->learning_rate, .argument = "X", .minimum = 1e-12,
           .maximum = 1e6, .help = "Start the model's schedule at learning rate X. Default: the model's." },
         { OPTION_DOUBLE, .name = "momentum", .value = &c->momentum, .argument = "X", .minimum = 0, .maximum = 1,
