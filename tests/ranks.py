@@ -74,6 +74,14 @@ def rank_processes(launcher):
     return found
 
 
+def alive(pid):
+    """A process that was killed is, as long as one of its threads waits for the disk."""
+    try:
+        return pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] not in "ZX"
+    except OSError:
+        return False
+
+
 def variables(prefix):
     """{name: bytes} of everything that training depends on, from a one-shard bundle; our own notes left out."""
     run = subprocess.run([str(BUILD / "tests" / "mpi" / "checkpoint_values"), str(prefix)], capture_output=True,

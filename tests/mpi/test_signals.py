@@ -26,13 +26,6 @@ NEVER = 10**9
 GRACE = {"OMPI_MCA_odls_base_sigkill_timeout": "3"}
 
 
-def alive(pid):
-    try:
-        return pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] not in "ZX"
-    except OSError:
-        return False
-
-
 def send(process, number):
     """Sends a signal, and returns when its handler has begun: a second one of the kind would fall into one with it."""
     def handled():
@@ -120,7 +113,7 @@ def test_nothing_is_lost(how, length, number, times, slow, tmp_path):
     assert stopped >= logged(log) and (how == "async" or times == 2 or stopped == logged(log))
     if length == "5s" and how != "async":
         assert stopped <= 2, "it did not leave its step"
-    wait_for(lambda: not any(map(alive, pids)), "the ranks to be gone")
+    wait_for(lambda: not any(map(ranks.alive, pids)), "the ranks to be gone")
     same_as_straight(how, length, directory)
 
 
@@ -153,7 +146,7 @@ def test_mpirun_is_killed_and_the_disk_is_slow(how, tmp_path):
     process.communicate(timeout=DEADLINE)
     wait_for(lambda: ranks.training_json(directory)["state"] != "running", "the ranks to end")
     assert ranks.training_json(directory)["state"] == "stopped"
-    wait_for(lambda: not any(map(alive, pids)), "the ranks to be gone")
+    wait_for(lambda: not any(map(ranks.alive, pids)), "the ranks to be gone")
     same_as_straight(how, "20ms", directory)
 
 

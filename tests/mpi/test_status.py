@@ -11,7 +11,7 @@ import time
 import pytest
 
 import ranks
-from waiting import DEADLINE
+from waiting import DEADLINE, wait_for
 
 LENET = ["--model", "lenet", "--data", "fashion-mnist", "--batch-size", 8]
 
@@ -61,6 +61,7 @@ def test_a_training(tmp_path):
     for pid in reversed(pids):  # the launcher last: the kernel lets stopped orphans go on
         os.kill(pid, signal.SIGKILL)
     process.communicate()
+    wait_for(lambda: not any(map(ranks.alive, pids)), "the end of all that were killed")
     run = one(tmp_path, code=1)
     assert run["state"] == "died" and run["alive"] is False and run["seconds_left"] is None
     assert f"process {run['pid']} on {run['host']} is gone" in status(tmp_path, code=1)
