@@ -1,0 +1,405 @@
+#include "trainer/server/worker_side.h"
+
+#include "base/clock.h"
+#include "trainer/collective/exchange.h"
+#include "trainer/collective/places.h"
+#include "trainer/server/packed_state.h"
+#include "trainer/server/parameter_protocol.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* to one server */
+struct connection {
+    const struct packing *packing;
+    struct packed_state layout;
+    real *push, *pull;        /* packed; push: packet by packet, of one vector after the other; pull: one more, flags */
+    struct message *out, *in; /* (packets) */
+    size_t sent;              /* packets of this step */
+    struct message control;
+    int64_t *words; /* control: 1 + workers */
+};
+
+struct worker_side {
+    struct worker_setup setup;
+    int64_t global_step;
+    struct connection *servers;
+    real **vectors; /* (reduction_vectors) the last is the network's own */
+    struct message tally_out, verdict_in;
+    struct tally_part part;
+    struct verdict verdict;
+    struct error error; /* error of ready(), kept for step_end */
+    int64_t step, steps, bytes;
+    int done_said, left; /* left: the last step was abandoned */
+    uint32_t flags;      /* of servers' signals, sent to server 0 with the next tally; at the end, our own */
+    double waited;
+};
+
+static int worker_side_vector_count(const struct worker_side *w)
+{
+    return reduction_vectors(w->setup.reduction, w->setup.worker);
+}
+
+static int worker_side_rank_of(const struct worker_side *w, int server)
+{
+    return w->setup.workers + server;
+}
+
+static size_t packet_bytes(const struct packing *p, size_t k, int reply)
+{
+    return (p->packets[k].length + (reply && k + 1 == p->packet_count)) * sizeof(real);
+}
+
+int worker_side_begin(struct worker_side *w, int64_t step, struct error *e)
+{
+    int rc = OK;
+
+    w->step = step;
+    memset(&w->error, 0, sizeof w->error);
+    for (int j = 0; j < w->setup.servers && rc == OK; j++) {
+        struct connection *c = &w->servers[j];
+
+        c->sent = 0;
+        for (size_t k = 0; k < c->packing->packet_count && rc == OK; k++)
+            rc = world_receive(w->setup.world, worker_side_rank_of(w, j), TAG_REPLY + (int)k,
+                               c->pull + c->packing->packets[k].at, packet_bytes(c->packing, k, 1), &c->in[k], e);
+    }
+    if (rc == OK)
+        rc = world_receive(w->setup.world, worker_side_rank_of(w, 0), TAG_VERDICT, &w->verdict, sizeof w->verdict,
+                           &w->verdict_in, e);
+    return rc;
+}
+
+void worker_side_ready(struct worker_side *w, size_t low)
+{
+    const int vectors = worker_side_vector_count(w);
+    const int begins = w->setup.synchronous || low == 0; /* an asynchronous push cannot be taken back */
+    const enum phase before = phase_clock_enter(w->setup.clock, PHASE_REDUCING);
+
+    for (int j = 0; j < w->setup.servers && begins; j++) {
+        struct connection *c = &w->servers[j];
+        const struct packing *p = c->packing;
+
+        for (; c->sent < p->packet_count && p->packets[c->sent].low >= low && w->error.code == OK; c->sent++) {
+            const struct packet *packet = &p->packets[c->sent];
+            const size_t n = packet_bytes(p, c->sent, 0) * (size_t)vectors;
+            real *at = c->push + packet->at * (size_t)vectors;
+            const real *packed = at;
+
+            if (packet->pieces == 1 && vectors == 1) /* sent from its place, and final until then */
+                packed = w->vectors[0] + packet->low;
+            for (int v = 0; v < vectors && packed == at; v++)
+                packing_gather(p, c->sent, w->vectors[v], at + (size_t)v * packet->length);
+            world_send(w->setup.world, worker_side_rank_of(w, j), TAG_PUSH + (int)c->sent, packed, n, &c->out[c->sent],
+                       &w->error);
+            w->bytes += (int64_t)n;
+        }
+    }
+    message_done(w->setup.world, &w->verdict_in, &w->error); /* lets MPI advance its messages */
+    phase_clock_enter(w->setup.clock, before);
+}
+
+/* 1: all messages of the step are done. *late: a server that has not answered, *packet: which one. */
+static int step_done(struct worker_side *w, int *late, size_t *packet, struct error *e)
+{
+    struct world *world = w->setup.world;
+    int rc;
+
+    for (int j = 0; j < w->setup.servers; j++) {
+        struct connection *c = &w->servers[j];
+
+        *late = j;
+        for (*packet = 0; *packet < c->packing->packet_count; ++*packet)
+            if ((rc = message_done(world, &c->out[*packet], e)) != 1 ||
+                (rc = message_done(world, &c->in[*packet], e)) != 1)
+                return rc;
+    }
+    *late = 0;
+    *packet = 0;
+    if ((rc = message_done(world, &w->tally_out, e)) != 1)
+        return rc;
+    return message_done(world, &w->verdict_in, e);
+}
+
+static int worker_side_late_sentence(const struct worker_side *w, const struct patience *patience, int late,
+                                     size_t packet, struct error *e)
+{
+    const struct packing *p = &w->setup.packings[late];
+    struct extent x = { 0, 1 };
+    char names[200], server[WORLD_NAME_MAX];
+
+    if (p->packet_count > 0) {
+        x.from = p->packets[packet].low;
+        x.to = p->pieces[p->packets[packet].first_piece].to;
+    }
+    extent_names(w->setup.network, x, names, sizeof names);
+    world_name(w->setup.world, worker_side_rank_of(w, late), server, sizeof server);
+    return patience_over(patience, e, "at step %lld for %s (server %d), for tensors %s", (long long)w->step, server,
+                         late, names);
+}
+
+/* Longer than the servers wait: a server can name the missing worker, we only the server. Of the workers the first
+ * reports. */
+static double patience_of(const struct worker_side *w)
+{
+    const double deadline = world_deadline(w->setup.world);
+
+    return deadline + places_precedence(deadline, 1 + (w->setup.worker > 0));
+}
+
+/* Waits for one message to or from server j; m NULL: for all of the step. */
+static int wait_for_message(struct worker_side *w, struct message *m, int j, struct error *e)
+{
+    const enum phase before = phase_clock_enter(w->setup.clock, PHASE_WAITING);
+    struct patience p;
+    size_t packet = 0;
+    int rc;
+
+    patience_init(&p, w->setup.world, patience_of(w));
+    while ((rc = m ? message_done(w->setup.world, m, e) : step_done(w, &j, &packet, e)) == 0)
+        if (!patience_pause(&p) && (rc = worker_side_late_sentence(w, &p, j, packet, e)) < 0)
+            return rc;
+    phase_clock_enter(w->setup.clock, before);
+    return rc < 0 ? rc : OK;
+}
+
+static void take_replies(struct worker_side *w)
+{
+    w->flags = 0;
+    for (int j = 0; j < w->setup.servers; j++) {
+        struct connection *c = &w->servers[j];
+
+        for (size_t k = 0; k < c->packing->packet_count; k++)
+            packed_state_give_values(&c->layout, w->setup.optimizer, k, c->pull + c->packing->packets[k].at);
+        if (c->packing->packet_count > 0)
+            w->flags |= (uint32_t)c->pull[c->packing->length];
+    }
+}
+
+/* Asynchronous: nothing of the step was pushed, so nothing will be answered. */
+static void take_back(struct worker_side *w, struct tally *tally)
+{
+    for (int j = 0; j < w->setup.servers; j++)
+        for (size_t k = 0; k < w->servers[j].packing->packet_count; k++)
+            message_cancel(w->setup.world, &w->servers[j].in[k]);
+    message_cancel(w->setup.world, &w->verdict_in);
+    w->flags = tally->flags & ~(uint32_t)TALLY_LEFT;
+    tally->global_step = w->global_step;
+    tally->more = 0;
+}
+
+int worker_side_end(struct worker_side *w, const struct tally_part *part, struct tally *tally, struct error *e)
+{
+    const struct verdict *v = &w->verdict;
+    double begun;
+    int rc;
+
+    if (!w->setup.synchronous && (tally->flags & TALLY_LEFT)) {
+        take_back(w, tally);
+        return OK;
+    }
+    w->part = *part;
+    w->part.flags |= w->flags;
+    worker_side_ready(w, 0);
+    if (w->error.code < 0)
+        return error_copy(e, &w->error);
+    rc = world_send(w->setup.world, worker_side_rank_of(w, 0), TAG_TALLY, &w->part, sizeof w->part, &w->tally_out, e);
+    begun = clock_monotonic();
+    if (rc < 0 || (rc = wait_for_message(w, NULL, 0, e)) < 0)
+        return rc;
+    w->waited += clock_monotonic() - begun;
+    w->bytes += (int64_t)sizeof w->part;
+    w->steps++;
+    if (v->other >= 0)
+        return error_set(e, ERR_CORRUPT,
+                         "replicas differ before step %lld: the weights of worker %lld are not those of worker 0",
+                         (long long)w->global_step, (long long)v->other);
+    w->left = (v->flags & TALLY_LEFT) != 0;
+    phase_clock_enter(w->setup.clock, PHASE_UPDATING);
+    if (!w->left)
+        take_replies(w);
+    *tally = (struct tally){ v->score, v->flags, v->global_step, v->more };
+    w->global_step = v->global_step;
+    return OK;
+}
+
+/* Sends kind and its `count` arguments. */
+static int control(struct worker_side *w, enum control kind, const int64_t *words, size_t count, struct error *e)
+{
+    int rc;
+
+    for (int j = 0; j < w->setup.servers; j++) {
+        struct connection *c = &w->servers[j];
+
+        if ((rc = wait_for_message(w, &c->control, j, e)) < 0)
+            return rc;
+        c->words[0] = kind;
+        if (count)
+            memcpy(c->words + 1, words, count * sizeof *words);
+        if ((rc = world_send(w->setup.world, worker_side_rank_of(w, j), TAG_CONTROL, c->words,
+                             (1 + count) * sizeof *c->words, &c->control, e)) < 0)
+            return rc;
+    }
+    return OK;
+}
+
+/* Receives n bytes from server j, waiting. */
+static int receive_now(struct worker_side *w, int j, int tag, void *bytes, size_t n, struct error *e)
+{
+    struct message m = { 0, 0, 0 };
+    int rc = world_receive(w->setup.world, worker_side_rank_of(w, j), tag, bytes, n, &m, e);
+
+    return rc < 0 ? rc : wait_for_message(w, &m, j, e);
+}
+
+static int say_done(struct worker_side *w, struct error *e)
+{
+    if (w->done_said)
+        return OK;
+    w->done_said = 1;
+    return control(w, CONTROL_DONE, &(int64_t){ w->flags }, 1, e);
+}
+
+/* The largest counts over all servers: the point at which all of them can stop. */
+static int agree_on_cut(struct worker_side *w, int64_t *counts, int64_t *cut, struct error *e)
+{
+    const size_t workers = (size_t)w->setup.workers;
+    int rc = OK;
+
+    for (int j = 0; j < w->setup.servers && rc == OK; j++) {
+        rc = receive_now(w, j, TAG_COUNTS, counts, workers * sizeof *counts, e);
+        for (size_t r = 0; r < workers; r++)
+            cut[r] = counts[r] > cut[r] ? counts[r] : cut[r];
+    }
+    return rc < 0 ? rc : control(w, w->left ? CONTROL_CUT_BACK : CONTROL_CUT, cut, workers, e);
+}
+
+static int take_snapshots(struct worker_side *w, real *packed, struct error *e)
+{
+    int rc = OK;
+
+    for (int j = 0; j < w->setup.servers && rc == OK; j++) {
+        const struct packed_state *layout = &w->servers[j].layout;
+
+        if ((rc = receive_now(w, j, TAG_SNAPSHOT, packed, layout->length * sizeof *packed, e)) == OK)
+            packed_state_give(layout, w->setup.optimizer, packed);
+    }
+    return rc;
+}
+
+int worker_side_collect(struct worker_side *w, int last, int64_t *step, struct error *e)
+{
+    const size_t workers = (size_t)w->setup.workers;
+    int64_t *counts = calloc(2 * workers, sizeof *counts), *cut = counts ? counts + workers : NULL;
+    size_t largest = 0;
+    real *packed;
+    int rc = OK;
+
+    for (int j = 0; j < w->setup.servers; j++)
+        if (w->servers[j].layout.length > largest)
+            largest = w->servers[j].layout.length;
+    packed = malloc((largest + 1) * sizeof *packed);
+    if (!counts || !packed)
+        rc = error_memory(e, NULL, "for the servers' state of %zu values", largest);
+    if (rc == OK && last)
+        rc = say_done(w, e);
+    if (rc == OK)
+        rc = control(w, last ? CONTROL_FREEZE_LAST : CONTROL_FREEZE, NULL, 0, e);
+    if (rc == OK && (rc = agree_on_cut(w, counts, cut, e)) == OK)
+        rc = take_snapshots(w, packed, e);
+    if (rc == OK) {
+        *step = w->setup.first_step + cut[0] - w->left;
+        for (size_t r = 1; r < workers && !w->setup.synchronous; r++)
+            *step += cut[r];
+    }
+    free(counts);
+    free(packed);
+    return rc;
+}
+
+int worker_side_finish(struct worker_side *w, struct error *e)
+{
+    int rc = say_done(w, e);
+
+    if (rc == OK && w->setup.worker == 0)
+        rc = control(w, CONTROL_EXIT, NULL, 0, e);
+    for (int j = 0; j < w->setup.servers && rc == OK; j++)
+        rc = wait_for_message(w, &w->servers[j].control, j, e);
+    return rc;
+}
+
+struct worker_report worker_side_report(const struct worker_side *w)
+{
+    return (struct worker_report){
+        .bytes_step = w->steps ? (double)w->bytes / (double)w->steps : 0,
+        .waited = w->waited,
+        .staleness_mean = w->verdict.staleness_mean,
+        .staleness_max = w->verdict.staleness_max,
+    };
+}
+
+void worker_side_free(struct worker_side *w)
+{
+    if (!w)
+        return;
+    for (int j = 0; w->servers && j < w->setup.servers; j++) {
+        free(w->servers[j].push);
+        free(w->servers[j].pull);
+        free(w->servers[j].out);
+        free(w->servers[j].in);
+        free(w->servers[j].words);
+    }
+    for (int k = 0; w->vectors && k < worker_side_vector_count(w) - 1; k++)
+        free(w->vectors[k]);
+    free(w->vectors);
+    free(w->servers);
+    free(w);
+}
+
+real *const *worker_side_vectors(const struct worker_side *w)
+{
+    return w->vectors;
+}
+
+static int worker_vectors_new(struct worker_side *w)
+{
+    const int count = worker_side_vector_count(w);
+    real **v = w->vectors = calloc((size_t)count, sizeof *v);
+
+    for (int k = 0; v && k < count; k++)
+        if (!(v[k] = k < count - 1 ? reals_new(network_exchange_count(w->setup.network))
+                                   : network_exchange(w->setup.network)))
+            return 0;
+    return v != NULL;
+}
+
+int worker_side_new(struct worker_side **out, const struct worker_setup *setup, struct error *e)
+{
+    struct worker_side *w = calloc(1, sizeof *w);
+    int bad;
+
+    if (w) {
+        w->setup = *setup;
+        w->global_step = setup->first_step;
+        w->servers = calloc((size_t)setup->servers, sizeof *w->servers);
+    }
+    bad = !w || !w->servers || !worker_vectors_new(w);
+    for (int j = 0; j < setup->servers && !bad; j++) {
+        struct connection *c = &w->servers[j];
+
+        c->packing = &setup->packings[j];
+        c->layout = packed_state_of(setup->optimizer, c->packing);
+        c->push = calloc(c->packing->length * (size_t)worker_side_vector_count(w) + 1, sizeof *c->push);
+        c->pull = calloc(c->packing->length + 1, sizeof *c->pull);
+        c->out = calloc(c->packing->packet_count + 1, sizeof *c->out);
+        c->in = calloc(c->packing->packet_count + 1, sizeof *c->in);
+        c->words = calloc(1 + (size_t)setup->workers, sizeof *c->words);
+        bad = !c->push || !c->pull || !c->out || !c->in || !c->words;
+    }
+    if (bad) {
+        worker_side_free(w);
+        return error_memory(e, NULL, "for a worker's messages");
+    }
+    *out = w;
+    return OK;
+}

@@ -1,0 +1,66 @@
+/*
+ * worker_side.h - a worker's side of the protocol with parameter servers (parameter_protocol.h): pushes packets of
+ * gradients as soon as they are final, and takes the new values. It never computes. Used by one thread.
+ *
+ * A step: begin, then ready while the backward pass makes gradients, then end. Between steps worker 0 may collect the
+ * servers' state. Errors: ERR_PEER, with a sentence that names the server waited for, and its tensors.
+ */
+#ifndef TRAINER_SERVER_WORKER_SIDE_H
+#define TRAINER_SERVER_WORKER_SIDE_H
+
+#include "base/error.h"
+#include "model/network.h"
+#include "trainer/collective/reduction.h"
+#include "trainer/collective/tally.h"
+#include "trainer/collective/world.h"
+#include "trainer/optimizer.h"
+#include "trainer/server/placement.h"
+#include "trainer/timing/phase_clock.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct worker_setup {
+    struct world *world;         /* workers are its first ranks, server j is rank workers + j */
+    struct optimizer *optimizer; /* gets the servers' values, and their state when it is collected */
+    struct network *network;
+    const struct packing *packings; /* (servers) */
+    int workers, worker, servers, synchronous;
+    const struct reduction *reduction; /* workers' vectors */
+    int64_t first_step;
+    struct phase_clock *clock; /* may be NULL */
+};
+
+struct worker_report {
+    double bytes_step, waited; /* sent per step; seconds */
+    double staleness_mean;
+    int64_t staleness_max;
+};
+
+struct worker_side;
+
+/* The setup is copied; its pointers are borrowed. ERR_NOMEM. On OK *out is yours, worker_side_free() it. */
+int worker_side_new(struct worker_side **out, const struct worker_setup *setup, struct error *e);
+void worker_side_free(struct worker_side *w); /* NULL is fine */
+
+/* (reduction_vectors) where this worker's vectors are made; the last is the network's exchange vector. They are valid
+ * until worker_side_free(). */
+real *const *worker_side_vectors(const struct worker_side *w);
+
+/* Call before training on the batch of `step`. */
+int worker_side_begin(struct worker_side *w, int64_t step, struct error *e);
+/* All vectors of this worker are final from `low` on. Never blocks; errors are kept for worker_side_end(). */
+void worker_side_ready(struct worker_side *w, size_t low);
+/* Call after training, with this worker's part of the step: returns when the network holds the next weights. tally: in:
+ * the flags; out: the result, as of struct tally. */
+int worker_side_end(struct worker_side *w, const struct tally_part *part, struct tally *tally, struct error *e);
+
+/* On worker 0, between steps: brings the state of all servers, as of *step updates, into the optimizer. last: waits
+ * until every worker is done. */
+int worker_side_collect(struct worker_side *w, int last, int64_t *step, struct error *e);
+/* After the last step: worker 0 releases the servers. */
+int worker_side_finish(struct worker_side *w, struct error *e);
+
+struct worker_report worker_side_report(const struct worker_side *w);
+
+#endif
