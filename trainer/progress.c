@@ -203,6 +203,21 @@ static void number(struct buffer *b, const char *name, double value)
     json_double(b, value);
 }
 
+/* "[{"from": 0, "to": 0, "pushes": 12}, ...]"; the last range may be open. */
+static void histogram(struct buffer *b, const struct strategy_report *r)
+{
+    buffer_append_text(b, ", \"staleness_histogram\": [");
+    for (size_t i = 0; i < r->staleness_ranges; i++) {
+        const struct strategy_range *range = &r->staleness[i];
+
+        buffer_format(b, "%s{\"from\": %" PRId64, i ? ", " : "", range->from);
+        if (range->to < INT64_MAX)
+            buffer_format(b, ", \"to\": %" PRId64, range->to);
+        buffer_format(b, ", \"pushes\": %" PRId64 "}", range->pushes);
+    }
+    buffer_append_text(b, "]");
+}
+
 static void print_json(const struct progress *p, const struct summary *s, double seconds)
 {
     struct buffer b = BUFFER_EMPTY;
@@ -228,6 +243,7 @@ static void print_json(const struct progress *p, const struct summary *s, double
     number(&b, "staleness_mean", s->report.staleness_mean);
     number(&b, "staleness_max", (double)s->report.staleness_max);
     number(&b, "variables_copied", (double)s->report.copies);
+    histogram(&b, &s->report);
     number(&b, "loss", p->loss);
     number(&b, "precision", p->precision);
     buffer_format(&b, ", \"weights\": \"%016" PRIx64 "\", ", s->hash);
@@ -286,6 +302,29 @@ static void say_of_time(const struct progress *p, const struct rank_times *t)
     buffer_release(&text);
 }
 
+/* "staleness of 61 pushes: 12 of 0, 30 of 1, 7 of 16 to 23" */
+static void say_of_staleness(const struct progress *p, const struct strategy_report *r)
+{
+    struct buffer counts = BUFFER_EMPTY;
+    int64_t pushes = 0;
+
+    for (size_t i = 0; i < r->staleness_ranges; i++) {
+        const struct strategy_range *range = &r->staleness[i];
+
+        if (!range->pushes)
+            continue;
+        buffer_format(&counts, "%s%" PRId64 " of %" PRId64, pushes ? ", " : "", range->pushes, range->from);
+        if (range->to == INT64_MAX)
+            buffer_append_text(&counts, " or more");
+        else if (range->to > range->from)
+            buffer_format(&counts, " to %" PRId64, range->to);
+        pushes += range->pushes;
+    }
+    if (pushes && buffer_ok(&counts))
+        log_line(p->log, "staleness of %" PRId64 " pushes: %s", pushes, buffer_text(&counts));
+    buffer_release(&counts);
+}
+
 static void say_the_end(const struct progress *p, const struct summary *s, double seconds)
 {
     const int64_t steps = s->global_step - p->first_step;
@@ -306,6 +345,7 @@ static void say_the_end(const struct progress *p, const struct summary *s, doubl
     else if (s->workers > 1)
         log_line(p->log, "thread 0 waited %.1f %% of the time for the others",
                  seconds > 0 ? 100 * s->report.waited / seconds : 0);
+    say_of_staleness(p, &s->report);
     if (s->times->ranks > 0)
         say_of_time(p, s->times);
 }

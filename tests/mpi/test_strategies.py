@@ -122,7 +122,10 @@ def test_async_counts_pushes(tmp_path):
     assert summary["global_step"] == 61 and summary["state"] == "finished"
     assert 0 < summary["staleness_mean"] <= summary["staleness_max"]
     assert summary["staleness_mean"] < 10
-    assert "staleness mean" in said
+    assert "staleness mean" in said and "staleness of 61 pushes: " in said
+    histogram = summary["staleness_histogram"]
+    assert sum(row["pushes"] for row in histogram) == 61 and histogram[-1]["pushes"] > 0
+    assert histogram[-1]["from"] <= summary["staleness_max"] <= histogram[-1]["to"]
     assert "model.ckpt-61" in ranks.state_file(tmp_path)
     for index in pathlib.Path(tmp_path).glob("model.ckpt-*.index"):
         assert ranks.variables(index.with_suffix(""))["global_step"]

@@ -180,6 +180,9 @@ static void test_staleness(void **state)
     a = tally(c, 1, &part, 0); /* none since */
     assert_int_equal(a.verdict.staleness_max, 2);
     assert_true(a.verdict.staleness_mean == 2.0 / 4);
+    assert_int_equal(server_core_statistics(c).staleness.pushes, 4);
+    assert_int_equal(server_core_statistics(c).staleness.counts[0], 3);
+    assert_int_equal(server_core_statistics(c).staleness.counts[2], 1);
     server_core_free(c);
 }
 

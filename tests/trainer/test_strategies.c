@@ -433,6 +433,15 @@ static void test_replicas_differ(void **state)
     leave_stage(&s, actors);
 }
 
+static int64_t histogram_total(const struct strategy_report *r)
+{
+    int64_t all = 0;
+
+    for (size_t i = 0; i < r->staleness_ranges; i++)
+        all += r->staleness[i].pushes;
+    return all;
+}
+
 /* Asynchronous: as many pushes as steps, whoever makes them, and a saved state of whole pushes. */
 static void test_asynchronous(void **state)
 {
@@ -451,6 +460,8 @@ static void test_asynchronous(void **state)
         for (int w = 0; w < 3; w++)
             all += actors[w].steps;
         assert_int_equal(all, STEPS);
+        assert_int_equal(histogram_total(&actors[0].report), STEPS);
+        assert_true(actors[0].report.staleness_mean <= (double)actors[0].report.staleness_max);
         assert_int_equal(actors[0].last_step, STEPS);
         leave_stage(&s, actors);
 

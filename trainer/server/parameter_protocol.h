@@ -11,6 +11,7 @@
  *   server 0 -> worker VERDICT    struct verdict
  *   worker -> server   CONTROL    int64: kind, then its arguments
  *   server -> worker 0 COUNTS, SNAPSHOT, see collect
+ *   server 0 -> worker 0 STATISTICS  struct server_statistics, after the last step of all workers
  *
  * Synchronous: a server adds packet k of all workers in worker order once all have come, updates, and replies to all.
  * Asynchronous: it updates with each packet as it comes, and replies only to its sender. A push cannot be taken back
@@ -29,6 +30,7 @@
 
 #include "trainer/collective/tally.h"
 #include "trainer/collective/world.h"
+#include "trainer/server/staleness.h"
 
 #include <stdint.h>
 
@@ -41,6 +43,7 @@ enum {
     TAG_CONTROL = WORLD_TAG_ASIDE, /* from here on not part of a step */
     TAG_COUNTS,
     TAG_SNAPSHOT,
+    TAG_STATISTICS,
 };
 
 enum control {
@@ -60,6 +63,11 @@ struct verdict {
     uint32_t flags;
     int32_t more;
     int64_t other; /* the first worker whose weights differ from worker 0's, -1: none */
+};
+
+/* of a whole run */
+struct server_statistics {
+    struct staleness staleness; /* of all pushes; asynchronous */
 };
 
 #endif

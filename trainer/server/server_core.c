@@ -27,8 +27,8 @@ struct server_core {
     int leave, done; /* done: workers */
     double frozen_at;
     int64_t step; /* updates of the run, according to the tallies */
-    int64_t granted, pushes, staleness_max;
-    double staleness_sum;
+    int64_t granted;
+    struct server_statistics statistics;
     uint32_t sticky; /* flags for everybody, and for worker 0 (TALLY_SAVE) */
 };
 
@@ -143,13 +143,11 @@ static struct verdict verdict_alone(struct server_core *c, int worker, uint32_t 
     const int64_t stale = c->step - c->workers[worker].pulled;
     struct verdict v = { .score = p->score, .other = -1 };
 
-    c->pushes++;
-    c->staleness_sum += (double)stale;
-    c->staleness_max = stale > c->staleness_max ? stale : c->staleness_max;
+    staleness_add(&c->statistics.staleness, stale);
     c->sticky |= p->flags | flags;
     v.global_step = ++c->step;
-    v.staleness_mean = c->staleness_sum / (double)c->pushes;
-    v.staleness_max = c->staleness_max;
+    v.staleness_mean = staleness_mean(&c->statistics.staleness);
+    v.staleness_max = c->statistics.staleness.max;
     v.flags = c->sticky;
     if (worker == 0)
         c->sticky &= ~(uint32_t)TALLY_SAVE;
@@ -280,6 +278,11 @@ int server_core_ended(const struct server_core *c)
 int64_t server_core_step(const struct server_core *c)
 {
     return c->step;
+}
+
+struct server_statistics server_core_statistics(const struct server_core *c)
+{
+    return c->statistics;
 }
 
 /* ---- who is late ------------------------------------------------------------------------------------------------- */

@@ -84,5 +84,6 @@ size_t server_core_waits_for(const struct server_core *c, int64_t *step);
 
 /* Updates of the run, according to the tallies (server 0). */
 int64_t server_core_step(const struct server_core *c);
+struct server_statistics server_core_statistics(const struct server_core *c); /* likewise, of all so far */
 
 #endif

@@ -21,7 +21,8 @@ struct server_loop {
     size_t packets;
     struct message *in, *out;   /* (workers, packets) */
     struct tally_slot *tallies; /* (workers) */
-    struct message control, counts_out, snapshot_out;
+    struct message control, counts_out, snapshot_out, statistics_out;
+    struct server_statistics statistics;
     int64_t *words, *counts; /* (1 + workers), (workers) */
     char *late;              /* (workers) */
     const volatile int *signal;
@@ -260,6 +261,15 @@ static int post_all(struct server_loop *l, struct error *e)
     return rc;
 }
 
+/* After the last step: worker 0 waits for them. */
+static int send_statistics(struct server_loop *l, struct error *e)
+{
+    if (!tallies_here(l))
+        return OK;
+    l->statistics = server_core_statistics(l->core);
+    return world_send(l->setup.world, 0, TAG_STATISTICS, &l->statistics, sizeof l->statistics, &l->statistics_out, e);
+}
+
 /* After the last step: cancels pending receives, and waits for pending sends. */
 static int settle_all(struct server_loop *l, struct error *e)
 {
@@ -279,7 +289,7 @@ static int settle_all(struct server_loop *l, struct error *e)
         message_cancel(l->setup.world, &l->control);
     if (rc == OK && (rc = settle(l, &l->counts_out, 0, "counts", e)) == OK)
         rc = settle(l, &l->snapshot_out, 0, "a snapshot", e);
-    return rc;
+    return rc < 0 ? rc : settle(l, &l->statistics_out, 0, "statistics", e);
 }
 
 int server_loop_run(struct server_loop *l, const volatile int *signal, struct error *e)
@@ -300,6 +310,8 @@ int server_loop_run(struct server_loop *l, const volatile int *signal, struct er
         if (rc >= 0 && server_core_late(l->core, world_ran(l->setup.world), p.begun, p.limit, precedence, l->late))
             rc = server_late_sentence(l, &p, e);
     }
+    if (rc >= 0)
+        rc = send_statistics(l, e);
     return rc < 0 ? rc : settle_all(l, e);
 }
 

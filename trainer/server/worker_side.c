@@ -4,7 +4,6 @@
 #include "trainer/collective/exchange.h"
 #include "trainer/collective/places.h"
 #include "trainer/server/packed_state.h"
-#include "trainer/server/parameter_protocol.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -28,6 +27,7 @@ struct worker_side {
     struct message tally_out, verdict_in;
     struct tally_part part;
     struct verdict verdict;
+    struct server_statistics statistics;
     struct error error; /* error of ready(), kept for step_end */
     int64_t step, steps, bytes;
     int done_said, left; /* left: the last step was abandoned */
@@ -325,6 +325,8 @@ int worker_side_finish(struct worker_side *w, struct error *e)
         rc = control(w, CONTROL_EXIT, NULL, 0, e);
     for (int j = 0; j < w->setup.servers && rc == OK; j++)
         rc = wait_for_message(w, &w->servers[j].control, j, e);
+    if (rc == OK && w->setup.worker == 0)
+        rc = receive_now(w, 0, TAG_STATISTICS, &w->statistics, sizeof w->statistics, e);
     return rc;
 }
 
@@ -335,6 +337,7 @@ struct worker_report worker_side_report(const struct worker_side *w)
         .waited = w->waited,
         .staleness_mean = w->verdict.staleness_mean,
         .staleness_max = w->verdict.staleness_max,
+        .statistics = w->statistics,
     };
 }
 

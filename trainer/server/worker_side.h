@@ -14,6 +14,7 @@
 #include "trainer/collective/tally.h"
 #include "trainer/collective/world.h"
 #include "trainer/optimizer.h"
+#include "trainer/server/parameter_protocol.h"
 #include "trainer/server/placement.h"
 #include "trainer/timing/phase_clock.h"
 
@@ -33,8 +34,9 @@ struct worker_setup {
 
 struct worker_report {
     double bytes_step, waited; /* sent per step; seconds */
-    double staleness_mean;
+    double staleness_mean;     /* of pushes up to this worker's last one */
     int64_t staleness_max;
+    struct server_statistics statistics; /* worker 0, once the run is finished; else 0 */
 };
 
 struct worker_side;
@@ -58,7 +60,7 @@ int worker_side_end(struct worker_side *w, const struct tally_part *part, struct
 /* On worker 0, between steps: brings the state of all servers, as of *step updates, into the optimizer. last: waits
  * until every worker is done. */
 int worker_side_collect(struct worker_side *w, int last, int64_t *step, struct error *e);
-/* After the last step: worker 0 releases the servers. */
+/* After the last step: worker 0 releases the servers, and gets the run's statistics. */
 int worker_side_finish(struct worker_side *w, struct error *e);
 
 struct worker_report worker_side_report(const struct worker_side *w);

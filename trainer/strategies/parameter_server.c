@@ -73,6 +73,23 @@ static int parameter_server_finish(struct strategy *s, struct error *e)
     return worker_side_finish(worker_side_of(s), e);
 }
 
+_Static_assert((int)STALENESS_RANGES <= (int)STRATEGY_RANGES, "the histogram has room");
+
+/* Copies the histogram, and the mean and maximum of all pushes. */
+static void report_staleness(const struct staleness *s, struct strategy_report *r)
+{
+    for (size_t i = 0; i < STALENESS_RANGES; i++) {
+        struct strategy_range *range = &r->staleness[i];
+
+        staleness_range(i, &range->from, &range->to);
+        range->pushes = s->counts[i];
+        if (range->pushes)
+            r->staleness_ranges = i + 1;
+    }
+    r->staleness_mean = staleness_mean(s);
+    r->staleness_max = s->max;
+}
+
 static void parameter_server_report(const struct strategy *s, struct strategy_report *r)
 {
     struct worker_report w;
@@ -85,6 +102,8 @@ static void parameter_server_report(const struct strategy *s, struct strategy_re
     r->waited = w.waited;
     r->staleness_mean = w.staleness_mean;
     r->staleness_max = w.staleness_max;
+    if (w.statistics.staleness.pushes)
+        report_staleness(&w.statistics.staleness, r);
 }
 
 static int parameter_server_serve(struct strategy *s, const volatile int *signal, struct error *e)

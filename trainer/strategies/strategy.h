@@ -52,14 +52,23 @@ struct strategy_options {
     struct phase_clock *clock;       /* of this rank; borrowed; NULL: none */
 };
 
+/* How many pushes had a staleness of `from` to `to`; INT64_MAX: and more. */
+struct strategy_range {
+    int64_t from, to, pushes;
+};
+enum { STRATEGY_RANGES = 48 };
+
 struct strategy_report {
     double bytes_step;     /* bytes per step from this rank to others: sent, or read by them in shared memory */
     double waited;         /* seconds that this rank waited for others */
     double staleness_mean; /* asynchronous: updates between a worker's pull and its push; else 0 */
     int64_t staleness_max;
-    double gradient_norm;  /* of the last update, with --clip-norm and before clipping; else 0 */
-    int64_t copies;        /* of variables and their slots, made at the start for replicas in this process */
-    const char *transport; /* "none", "threads", "shared memory", "messages"; static */
+    double gradient_norm; /* of the last update, with --clip-norm and before clipping; else 0 */
+    int64_t copies;       /* of variables and their slots, made at the start for replicas in this process */
+    struct strategy_range
+        staleness[STRATEGY_RANGES]; /* asynchronous, at the end of the run, on rank 0: the histogram */
+    size_t staleness_ranges;        /* its ranges up to the last that is not empty */
+    const char *transport;          /* "none", "threads", "shared memory", "messages"; static */
 };
 
 struct strategy;
