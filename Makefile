@@ -92,7 +92,7 @@ CHECKPOINT_TOOL_C := $(call folder,checkpoint/tool checkpoint/tool/convert)
 DATASET_C := $(call folder,dataset)
 MODEL_C   := $(filter-out $(if $(filter 1,$(ONEDNN)),,%_onednn.c),$(call folder,model $(addprefix model/,kernels layers models)))
 TRAINER_C := $(filter-out trainer/main.c,$(call folder,trainer $(addprefix trainer/,advice collective collective/transports launch optimizers \
-               recipes server strategies timing update)))
+               recipes server server/decisions strategies timing update)))
 TRAINER_TOOL_C := $(call folder,trainer/tool)
 EVALUATOR_C := $(filter-out evaluator/main.c evaluator/watch/watch_$(if $(call with,INOTIFY),without_,)inotify.c,\
                $(call folder,evaluator $(addprefix evaluator/,files score score/metrics record keep watch)))
@@ -240,7 +240,7 @@ $(B)/tests/eventlog/test_event_encode: $(call lib,proto)
 $(addprefix $(B)/tests/,base/test_array checkpoint/test_tensor_match \
                         $(addprefix evaluator/test_,checkpoint_data lookout queue sightings) \
                         $(addprefix eventlog/test_,event_writer_memory log_reader_memory) \
-                        $(addprefix trainer/test_,server_core aggregation saving)): \
+                        $(addprefix trainer/test_,server_core server_core_decided aggregation arbiter follower saving)): \
 	WRAP = $(addprefix -Wl$(comma)--wrap=,malloc calloc realloc strdup strndup)
 $(B)/tests/trainer/test_saving: WRAP += $(addprefix -Wl$(comma)--wrap=,pthread_create statvfs)
 # Gradient checks run on the double build of the model.

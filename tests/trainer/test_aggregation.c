@@ -56,7 +56,9 @@ static void fixture_make(struct fixture *f, const char *model, enum optimizer_ki
         struct packing *p = &f->packings[j];
 
         assert_int_equal(packing_make(p, &f->placement, j, LIMIT, NULL), OK);
-        assert_int_equal(aggregation_new(&f->servers[j], f->split.optimizer, p, &f->reduction, synchronous, NULL), OK);
+        assert_int_equal(aggregation_new(&f->servers[j], f->split.optimizer, p, &f->reduction,
+                                         synchronous ? AGGREGATION_TOGETHER : AGGREGATION_ALONE, 1, NULL),
+                         OK);
     }
 }
 
@@ -219,6 +221,61 @@ static void test_alone(void **state)
     fixture_free(&f);
 }
 
+/* The sum of some rows, each packet with the weight of its own members; what was answered stays. */
+static void test_chosen(void **state)
+{
+    static const int members[STEPS][WORKERS] = { { 0, 2 }, { 1, 4, 5 }, { 3 }, { 0, 3, 1 } }; /* 3 to 5: second slots */
+    static const int counts[STEPS] = { 2, 3, 1, 3 };
+    struct side whole = side_of("resnet32", OPTIMIZER_MOMENTUM, 0.99),
+                split = side_of("resnet32", OPTIMIZER_MOMENTUM, 0.99);
+    struct fixture f = { .whole = whole, .split = split, .total = network_exchange_count(whole.network) };
+    real *vectors = calloc(f.total * 2 * WORKERS, sizeof *vectors), *sum = calloc(f.total, sizeof *sum);
+    const real *rows[WORKERS];
+    struct packed_state layout;
+    size_t count;
+
+    (void)state;
+    assert_int_equal(placement_of(&f.placement, whole.network, 1, NULL), OK);
+    assert_int_equal(packing_make(&f.packings[0], &f.placement, 0, LIMIT, NULL), OK);
+    assert_int_equal(reduction_init(&f.reduction, WORKERS, 0, NULL), OK);
+    assert_int_equal(
+        aggregation_new(&f.servers[0], split.optimizer, &f.packings[0], &f.reduction, AGGREGATION_CHOSEN, 2, NULL), OK);
+    layout = packed_state_of(split.optimizer, &f.packings[0]);
+    for (int r = 0; r < 2 * WORKERS; r++) {
+        fill(vectors + (size_t)r * f.total, &f, 0, r);
+        push_all(&f, 0, r, vectors + (size_t)r * f.total);
+    }
+    /* Packet 0 is ahead by all steps. */
+    for (size_t k = 0; k < f.packings[0].packet_count; k++)
+        for (int64_t step = 0; step < STEPS; step++)
+            aggregation_update_chosen(f.servers[0], members[step], counts[step], k, step);
+    for (int64_t step = 0; step < STEPS; step++) {
+        for (int i = 0; i < counts[step]; i++)
+            rows[i] = vectors + (size_t)members[step][i] * f.total;
+        exchange_sum(sum, rows, counts[step], 0, f.total);
+        optimizer_apply(whole.optimizer, step, sum, 0, f.total);
+    }
+    packed_state_give(&layout, split.optimizer, aggregation_snapshot(f.servers[0], 0, &count));
+    assert_equal_sides(&f);
+
+    for (size_t k = 0; k < f.packings[0].packet_count; k++)
+        aggregation_answer(f.servers[0], 1, k, TALLY_INT);
+    aggregation_update_chosen(f.servers[0], members[0], counts[0], 0, STEPS);
+    for (size_t k = 0; k < f.packings[0].packet_count; k++)
+        packed_state_give_values(&layout, split.optimizer, k, aggregation_values(f.servers[0], 1, k, &count));
+    assert_memory_equal(network_parameters(whole.network), network_parameters(split.network),
+                        network_parameter_count(whole.network) * sizeof(real));
+    assert_true(aggregation_values(f.servers[0], 1, f.packings[0].packet_count - 1, &count)[count - 1] == TALLY_INT);
+    aggregation_free(f.servers[0]);
+    packing_release(&f.packings[0]);
+    reduction_release(&f.reduction);
+    placement_release(&f.placement);
+    side_free(&whole);
+    side_free(&split);
+    free(vectors);
+    free(sum);
+}
+
 /* A server for which there was nothing left. */
 static void test_nothing_held(void **state)
 {
@@ -230,7 +287,7 @@ static void test_nothing_held(void **state)
 
     (void)state;
     assert_int_equal(reduction_init(&reduction, WORKERS, 0, NULL), OK);
-    assert_int_equal(aggregation_new(&a, s.optimizer, &none, &reduction, 1, NULL), OK);
+    assert_int_equal(aggregation_new(&a, s.optimizer, &none, &reduction, AGGREGATION_TOGETHER, 1, NULL), OK);
     aggregation_snapshot(a, 0, &count);
     assert_int_equal(count, 0);
     aggregation_free(a);
@@ -249,20 +306,20 @@ static void test_no_memory(void **state)
 
     (void)state;
     assert_int_equal(reduction_init(&reduction, WORKERS, 0, NULL), OK);
-    for (int synchronous = 0; synchronous < 2; synchronous++) {
+    for (enum aggregation_kind kind = AGGREGATION_ALONE; kind <= AGGREGATION_CHOSEN; kind++) {
         int rc;
 
         for (long n = 1;; n++) {
             calls = 0;
             fail_at = n;
-            rc = aggregation_new(&a, s.optimizer, &none, &reduction, synchronous, &e);
+            rc = aggregation_new(&a, s.optimizer, &none, &reduction, kind, 2, &e);
             fail_at = 0;
             if (rc == OK)
                 break;
             assert_int_equal(rc, ERR_NOMEM);
             assert_string_equal(e.message, "no memory for a server that holds 0 values");
         }
-        assert_int_equal(calls, 7 + synchronous); /* all of them failed once */
+        assert_int_equal(calls, 7 + (kind == AGGREGATION_TOGETHER)); /* all of them failed once */
         aggregation_free(a);
     }
     reduction_release(&reduction);
@@ -272,10 +329,8 @@ static void test_no_memory(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_together),
-        cmocka_unit_test(test_alone),
-        cmocka_unit_test(test_nothing_held),
-        cmocka_unit_test(test_no_memory),
+        cmocka_unit_test(test_together),     cmocka_unit_test(test_alone),     cmocka_unit_test(test_chosen),
+        cmocka_unit_test(test_nothing_held), cmocka_unit_test(test_no_memory),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

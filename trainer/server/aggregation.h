@@ -19,24 +19,39 @@
 
 struct aggregation;
 
+/* Which pushes make an update. */
+enum aggregation_kind {
+    AGGREGATION_ALONE,    /* one worker's: asynchronous */
+    AGGREGATION_TOGETHER, /* those of all workers */
+    AGGREGATION_CHOSEN,   /* those of some rows, by aggregation_update_chosen() */
+};
+
 /* Copies its part of the state from the optimizer; optimizer (for its rates), packing and reduction (the workers'
- * vectors; asynchronous: one each) are borrowed. ERR_NOMEM. On OK *out is yours, aggregation_free() it. */
+ * vectors; but for TOGETHER one each) are borrowed. slots: pushes that a worker may send ahead; the rows are (slots,
+ * workers). ERR_NOMEM. On OK *out is yours, aggregation_free() it. */
 int aggregation_new(struct aggregation **out, struct optimizer *o, const struct packing *p,
-                    const struct reduction *reduction, int synchronous, struct error *e);
+                    const struct reduction *reduction, enum aggregation_kind kind, int slots, struct error *e);
 /* Tells the clock what updates take, adding and applying. Borrowed; NULL, the default: nothing is measured. */
 void aggregation_set_clock(struct aggregation *a, struct phase_clock *clock);
 void aggregation_free(struct aggregation *a); /* NULL is fine */
 
-/* Where the next push of packet k from this worker must arrive: that packet of each of its vectors, in their order. */
-real *aggregation_incoming(struct aggregation *a, int worker, size_t k);
+/* Where a push of packet k must arrive, that packet of each of the worker's vectors, in their order: that of worker w,
+ * with one slot, in row w. */
+real *aggregation_incoming(struct aggregation *a, int row, size_t k);
 
 /* Makes update number `step` (the number of updates before it) of packet k. Synchronous: with the sum of all workers'
  * pushes, ignoring `worker`; else with this worker's. Packet 0 must be first, since it has the weight. flags go with
  * the last packet. */
 void aggregation_update(struct aggregation *a, int worker, size_t k, int64_t step, uint32_t flags);
 
+/* CHOSEN: the same with the sum of these rows, in this order (count >= 1). */
+void aggregation_update_chosen(struct aggregation *a, const int *rows, int count, size_t k, int64_t step);
+/* CHOSEN: sets the values of packet k for this worker to the current ones. */
+void aggregation_answer(struct aggregation *a, int worker, size_t k, uint32_t flags);
+
 /* The new values of packet k for this worker, and their number: the last packet has one more, flags as a number. Valid
- * until the packet's next update; asynchronous: until this worker's next one. */
+ * until the packet's next update; asynchronous: until this worker's next one; chosen: until its next
+ * answer. */
 const real *aggregation_values(const struct aggregation *a, int worker, size_t k, size_t *count);
 
 /* The whole state, as of now (a copy, until the next call); or, synchronous, as it was before the last update of each

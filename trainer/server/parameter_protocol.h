@@ -10,17 +10,26 @@
  *   worker -> server 0 TALLY      struct tally_part: the end of a push
  *   server 0 -> worker VERDICT    struct verdict
  *   worker -> server   CONTROL    int64: kind, then its arguments
- *   server -> worker 0 COUNTS, SNAPSHOT, see collect
+ *   server -> worker 0 COUNTS, SNAPSHOT, see collect. COUNTS: int64 (1 + workers), the last one is the global step
  *   server 0 -> worker 0 STATISTICS  struct server_statistics, after the last step of all workers
  *
  * Synchronous: a server adds packet k of all workers in worker order once all have come, updates, and replies to all.
  * Asynchronous: it updates with each packet as it comes, and replies only to its sender. A push cannot be taken back
  * then, so a worker begins it only when it can no longer abandon the step: after the backward pass.
  *
+ * Decided (arbiter.h): where the members of an update are chosen, or pushes have an order, server 0 decides that once:
+ *
+ *   server 0 -> server j   DECISION    number, step, whether it is an update, and the fate of each worker's pushes
+ *
+ * Every server carries out the decisions in order: it adds the pushes that are used, and replies to the workers that
+ * are answered. A worker whose verdict says `values` 0 gets no replies: it goes on with the same weights, or ends.
+ *
  * A consistent cut (collect): worker 0 sends FREEZE; each server stops taking pushes beyond those it has begun, and
  * sends their number for each worker (COUNTS). Worker 0 sends back the largest counts over all servers (CUT); each
  * server continues to exactly these, sends its state (SNAPSHOT), and is released. So the saved state is that after
  * whole pushes, the same ones on every server.
+ *
+ * Decided, a cut is a number of decisions instead: COUNTS and CUT have it for all workers.
  *
  * A synchronous step that a worker has abandoned (TALLY_LEFT) is pushed to its end all the same, and servers update
  * with it; but they keep each packet's previous state, and send that after CUT_BACK instead of CUT.
@@ -28,9 +37,8 @@
 #ifndef TRAINER_SERVER_PARAMETER_PROTOCOL_H
 #define TRAINER_SERVER_PARAMETER_PROTOCOL_H
 
-#include "trainer/collective/tally.h"
 #include "trainer/collective/world.h"
-#include "trainer/server/staleness.h"
+#include "trainer/server/decisions/verdict.h"
 
 #include <stdint.h>
 
@@ -40,6 +48,7 @@ enum {
     TAG_REPLY = PACKETS_MAX,
     TAG_TALLY = 2 * PACKETS_MAX,
     TAG_VERDICT,
+    TAG_DECISION,
     TAG_CONTROL = WORLD_TAG_ASIDE, /* from here on not part of a step */
     TAG_COUNTS,
     TAG_SNAPSHOT,
@@ -49,25 +58,10 @@ enum {
 enum control {
     CONTROL_FREEZE,
     CONTROL_FREEZE_LAST, /* once all workers are done */
-    CONTROL_CUT,         /* int64 (workers): counts */
+    CONTROL_CUT,         /* int64 (workers): counts; decided: decisions */
     CONTROL_CUT_BACK,    /* the same, excluding the last push */
     CONTROL_DONE,        /* int64: this worker's flags for the others */
     CONTROL_EXIT
-};
-
-struct verdict {
-    struct score score;
-    int64_t global_step;
-    double staleness_mean;
-    int64_t staleness_max;
-    uint32_t flags;
-    int32_t more;
-    int64_t other; /* the first worker whose weights differ from worker 0's, -1: none */
-};
-
-/* of a whole run */
-struct server_statistics {
-    struct staleness staleness; /* of all pushes; asynchronous */
 };
 
 #endif

@@ -17,11 +17,13 @@ struct worker_state {
 struct server_core {
     struct server_plan plan;
     struct worker_state *workers;
-    struct tally_part *parts; /* (workers) */
-    char *here;               /* (workers, packets) arrived, not used yet; synchronous */
-    int64_t *used;            /* (workers, packets) pushes */
-    int64_t *version;         /* (packets) updates */
-    int64_t *counts;          /* (workers) as sent */
+    struct follower *follower; /* decided */
+    struct arbiter *arbiter;   /* decided, on server 0 */
+    struct tally_part *parts;  /* (workers) */
+    char *here;                /* (workers, packets) arrived, not used yet; synchronous */
+    int64_t *used;             /* (workers, packets) pushes */
+    int64_t *version;          /* (packets) updates */
+    int64_t *counts;           /* (workers + 1) as sent */
     enum freeze freeze;
     int cut, back;   /* cut: the limits are a cut's; back: before the last push */
     int leave, done; /* done: workers */
@@ -41,6 +43,7 @@ int server_core_new(struct server_core **out, const struct server_plan *plan, st
 {
     const size_t workers = (size_t)plan->workers, cells = workers * plan->packets + 1;
     struct server_core *c = calloc(1, sizeof *c);
+    int rc;
 
     if (c) {
         c->plan = *plan;
@@ -49,7 +52,7 @@ int server_core_new(struct server_core **out, const struct server_plan *plan, st
         c->here = calloc(cells, 1);
         c->used = calloc(cells, sizeof *c->used);
         c->version = calloc(plan->packets + 1, sizeof *c->version);
-        c->counts = calloc(workers, sizeof *c->counts);
+        c->counts = calloc(workers + 1, sizeof *c->counts);
     }
     if (!c || !c->workers || !c->parts || !c->here || !c->used || !c->version || !c->counts) {
         server_core_free(c);
@@ -66,6 +69,11 @@ int server_core_new(struct server_core **out, const struct server_plan *plan, st
     c->granted = plan->max_steps - plan->first_step;
     if (c->granted > plan->workers)
         c->granted = plan->workers;
+    if ((plan->decided && (rc = follower_new(&c->follower, plan->workers, plan->packets, plan->slots, e)) < 0) ||
+        (plan->decided && plan->tallies && (rc = arbiter_new(&c->arbiter, &plan->arbiter, e)) < 0)) {
+        server_core_free(c);
+        return rc;
+    }
     *out = c;
     return OK;
 }
@@ -74,6 +82,8 @@ void server_core_free(struct server_core *c)
 {
     if (!c)
         return;
+    follower_free(c->follower);
+    arbiter_free(c->arbiter);
     free(c->workers);
     free(c->parts);
     free(c->here);
@@ -91,16 +101,33 @@ void server_core_begin(struct server_core *c, double now)
 
 /* ---- pushes and tallies ------------------------------------------------------------------------------------------ */
 
+/* Decided: 1: nothing is to be decided beyond the cut. */
+static int is_frozen(const struct server_core *c)
+{
+    return c->workers[0].limit != INT64_MAX;
+}
+
 int server_core_takes_push(const struct server_core *c, int worker, size_t packet)
 {
     const int64_t used = c->used[cell(c, worker, packet)];
 
+    if (c->follower)
+        return follower_slot(c->follower, worker, packet) >= 0;
     return used < c->workers[worker].limit && (packet == 0 || used < c->used[cell(c, worker, 0)]);
 }
 
 int server_core_takes_tally(const struct server_core *c, int worker)
 {
+    if (c->follower)
+        return c->arbiter && !is_frozen(c);
     return c->plan.tallies && c->workers[worker].tallies < c->workers[worker].limit;
+}
+
+int server_core_row(const struct server_core *c, int worker, size_t packet)
+{
+    const int slot = c->follower ? follower_slot(c->follower, worker, packet) : 0;
+
+    return slot < 0 ? -1 : slot * c->plan.workers + worker;
 }
 
 static void server_action_of(struct server_action *out, enum server_action_kind kind, int worker)
@@ -112,6 +139,10 @@ void server_core_push(struct server_core *c, int worker, size_t packet, double n
 {
     server_action_of(out, SERVER_NOTHING, worker);
     c->workers[worker].heard = now;
+    if (c->follower) {
+        follower_push(c->follower, worker, packet);
+        return;
+    }
     if (c->plan.synchronous) {
         c->here[cell(c, worker, packet)] = 1;
         for (int w = 0; w < c->plan.workers; w++)
@@ -144,10 +175,13 @@ static struct verdict verdict_alone(struct server_core *c, int worker, uint32_t 
     struct verdict v = { .score = p->score, .other = -1 };
 
     staleness_add(&c->statistics.staleness, stale);
+    c->statistics.used++;
+    c->statistics.samples += p->score.weight;
     c->sticky |= p->flags | flags;
     v.global_step = ++c->step;
     v.staleness_mean = staleness_mean(&c->statistics.staleness);
     v.staleness_max = c->statistics.staleness.max;
+    v.values = 1;
     v.flags = c->sticky;
     if (worker == 0)
         c->sticky &= ~(uint32_t)TALLY_SAVE;
@@ -164,11 +198,16 @@ static struct verdict verdict_together(struct server_core *c, uint32_t flags)
 
     c->parts[0].flags |= flags; /* a server's signal counts as a worker's */
     all = tally_sum(c->parts, c->plan.workers, c->step, c->plan.max_steps);
+    if (all.global_step > c->step) { /* else a worker left it */
+        c->statistics.used += c->plan.workers;
+        c->statistics.samples += all.score.weight;
+    }
     c->step = all.global_step;
     return (struct verdict){ .score = all.score,
                              .global_step = all.global_step,
                              .flags = all.flags,
                              .more = all.more,
+                             .values = 1,
                              .other = tally_differs(c->parts, c->plan.workers, 1) };
 }
 
@@ -177,6 +216,11 @@ void server_core_tally(struct server_core *c, int worker, const struct tally_par
 {
     server_action_of(out, SERVER_NOTHING, worker);
     c->workers[worker].heard = now;
+    if (c->arbiter) {
+        arbiter_flags(c->arbiter, flags);
+        arbiter_push(c->arbiter, worker, part);
+        return;
+    }
     c->workers[worker].tally_here = 1;
     c->parts[worker] = *part;
     if (!c->plan.synchronous) {
@@ -194,6 +238,47 @@ void server_core_tally(struct server_core *c, int worker, const struct tally_par
         count_tally(&c->workers[w], c->step);
 }
 
+/* ---- decided ----------------------------------------------------------------------------------------------------- */
+
+void server_core_decision(struct server_core *c, const struct decision *d)
+{
+    follower_decision(c->follower, d);
+}
+
+int server_core_room(const struct server_core *c)
+{
+    return c->follower ? follower_room(c->follower) : 0;
+}
+
+const struct verdict *server_core_verdict(const struct server_core *c, int worker)
+{
+    return arbiter_verdict(c->arbiter, worker);
+}
+
+int server_core_due(struct server_core *c, double now, struct server_action *out, struct error *e)
+{
+    int rc = 0;
+
+    server_action_of(out, SERVER_NOTHING, 0);
+    if (!c->follower)
+        return OK;
+    if (c->arbiter && !is_frozen(c) && (rc = arbiter_next(c->arbiter, &out->ruling, e)) < 0)
+        return rc;
+    if (rc > 0) {
+        out->kind = SERVER_RULING;
+        if (out->ruling.decides)
+            follower_decision(c->follower, &out->ruling.decision);
+    } else if (follower_next(c->follower, &out->application)) {
+        out->kind = SERVER_APPLY;
+    }
+    /* Who has waited for others is heard from anew. */
+    for (int w = 0; w < c->plan.workers && out->kind != SERVER_NOTHING; w++)
+        if (out->kind == SERVER_RULING ? arbiter_verdict(c->arbiter, w) != NULL
+                                       : out->application.fates[w] & DECISION_ANSWERED)
+            c->workers[w].heard = now;
+    return OK;
+}
+
 /* ---- control ----------------------------------------------------------------------------------------------------- */
 
 void server_core_control(struct server_core *c, int worker, const int64_t *words, double now)
@@ -206,6 +291,8 @@ void server_core_control(struct server_core *c, int worker, const int64_t *words
     case CONTROL_CUT_BACK:
         for (int w = 0; w < c->plan.workers; w++)
             c->workers[w].limit = words[1 + w];
+        if (c->follower)
+            follower_hold(c->follower, words[1]);
         c->cut = 1;
         c->back = words[0] == CONTROL_CUT_BACK;
         break;
@@ -213,6 +300,8 @@ void server_core_control(struct server_core *c, int worker, const int64_t *words
         c->workers[worker].done = 1;
         c->sticky |= (uint32_t)words[1];
         c->done++;
+        if (c->arbiter)
+            arbiter_done(c->arbiter, worker, (uint32_t)words[1]);
         break;
     default: c->leave = 1; break;
     }
@@ -223,6 +312,8 @@ static int64_t pushes_begun(const struct server_core *c, int worker)
 {
     int64_t most = c->plan.tallies ? c->workers[worker].tallies : 0;
 
+    if (c->follower)
+        return follower_known(c->follower);
     for (size_t k = 0; k < c->plan.packets; k++)
         if (c->used[cell(c, worker, k)] > most)
             most = c->used[cell(c, worker, k)];
@@ -233,6 +324,8 @@ static int worker_at_cut(const struct server_core *c, int worker)
 {
     const int64_t limit = c->workers[worker].limit;
 
+    if (c->follower)
+        return follower_is_at(c->follower, limit);
     if (c->plan.tallies && c->workers[worker].tallies != limit)
         return 0;
     for (size_t k = 0; k < c->plan.packets; k++)
@@ -257,10 +350,15 @@ void server_core_cut(struct server_core *c, double now, struct server_action *ou
         c->frozen_at = now;
         for (int w = 0; w < c->plan.workers; w++)
             c->counts[w] = c->workers[w].limit = pushes_begun(c, w);
+        if (c->follower) /* server 0 may be released first, and send decisions beyond the cut before that comes */
+            follower_hold(c->follower, c->counts[0]);
+        c->counts[c->plan.workers] = c->arbiter ? arbiter_step(c->arbiter) : 0;
         server_action_of(out, SERVER_COUNTS, 0);
         out->counts = c->counts;
     } else if (c->cut && all_at_cut(c)) {
         c->cut = 0;
+        if (c->follower)
+            follower_hold(c->follower, INT64_MAX);
         for (int w = 0; w < c->plan.workers; w++) {
             c->workers[w].limit = INT64_MAX;
             c->workers[w].heard += now - c->frozen_at; /* the worker may have waited for this server meanwhile */
@@ -277,12 +375,12 @@ int server_core_ended(const struct server_core *c)
 
 int64_t server_core_step(const struct server_core *c)
 {
-    return c->step;
+    return c->arbiter ? arbiter_step(c->arbiter) : c->step;
 }
 
 struct server_statistics server_core_statistics(const struct server_core *c)
 {
-    return c->statistics;
+    return c->arbiter ? *arbiter_statistics(c->arbiter) : c->statistics;
 }
 
 /* ---- who is late ------------------------------------------------------------------------------------------------- */
@@ -296,6 +394,8 @@ static int is_expected(const struct server_core *c, int worker)
         return 0;
     if (c->workers[worker].limit == INT64_MAX) /* not frozen */
         return 1;
+    if (c->follower && c->cut)
+        return !worker_at_cut(c, worker) && follower_expects(c->follower, worker);
     return c->cut ? !worker_at_cut(c, worker) : worker == 0;
 }
 
@@ -315,6 +415,13 @@ size_t server_core_waits_for(const struct server_core *c, int64_t *step)
 {
     const size_t half = half_pushed(c), k = half < c->plan.packets ? half : 0;
 
+    if (c->follower) {
+        const size_t packet = follower_waits_for(c->follower, step);
+
+        if (*step < 0)
+            *step = c->arbiter ? arbiter_step(c->arbiter) : c->plan.first_step + follower_known(c->follower);
+        return packet;
+    }
     *step = c->plan.packets ? c->version[k] : c->step;
     return k;
 }
@@ -330,6 +437,24 @@ static int is_behind(const struct server_core *c, int worker, size_t half)
     return 1;
 }
 
+/* Decided: as long as nothing is known to be missing, the arbiter knows best who should push. */
+static int is_missing(const struct server_core *c, int worker)
+{
+    int64_t step;
+
+    if (is_frozen(c) && !c->cut)
+        return worker == 0;
+    follower_waits_for(c->follower, &step);
+    return step < 0 && c->arbiter ? arbiter_expects(c->arbiter, worker) : follower_expects(c->follower, worker);
+}
+
+static double silence_of(const struct server_core *c, int worker, size_t half, double now, double calm)
+{
+    if (c->follower ? !is_missing(c, worker) : c->plan.synchronous && !is_behind(c, worker, half))
+        return 0;
+    return now - (c->plan.synchronous ? calm : c->workers[worker].heard);
+}
+
 int server_core_late(const struct server_core *c, double now, double calm, double limit, double precedence, char *late)
 {
     const size_t half = half_pushed(c);
@@ -337,9 +462,7 @@ int server_core_late(const struct server_core *c, double now, double calm, doubl
     int answering = c->plan.servers == 1;
 
     for (int w = 0; w < c->plan.workers; w++) {
-        const double silence = !c->plan.synchronous    ? now - c->workers[w].heard
-                               : is_behind(c, w, half) ? now - calm
-                                                       : 0;
+        const double silence = silence_of(c, w, half, now, calm);
 
         late[w] = is_expected(c, w) && silence > limit;
         if (!is_expected(c, w))

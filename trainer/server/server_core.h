@@ -10,6 +10,8 @@
 #define TRAINER_SERVER_SERVER_CORE_H
 
 #include "base/error.h"
+#include "trainer/server/decisions/arbiter.h"
+#include "trainer/server/decisions/follower.h"
 #include "trainer/server/parameter_protocol.h"
 
 #include <stddef.h>
@@ -22,6 +24,11 @@ struct server_plan {
     int servers;    /* of the run */
     size_t packets; /* of a push to this server; may be 0 */
     int64_t first_step, max_steps;
+    /* 1: server 0 decides which pushes make an update, by `arbiter`, and all servers follow; 0: each server by itself,
+     * packet by packet. */
+    int decided;
+    int slots; /* decided: pushes of a worker that may wait; 1 to DECISION_PUSHES */
+    struct arbiter_plan arbiter;
 };
 
 enum { SERVER_EVERYBODY = -1 };
@@ -32,6 +39,8 @@ enum server_action_kind {
     SERVER_VERDICT,  /* send the verdict to `worker` */
     SERVER_COUNTS,   /* send counts to worker 0: the server is frozen now */
     SERVER_SNAPSHOT, /* send the state to worker 0: the server is at the cut, and is released */
+    SERVER_RULING,   /* decided: send the decision, if any, to all other servers, and the verdicts to their workers */
+    SERVER_APPLY,    /* decided: carry out `application`: free rows, add rows and update, answer workers */
 };
 
 struct server_action {
@@ -40,8 +49,11 @@ struct server_action {
     size_t packet;          /* UPDATE */
     int64_t step;           /* UPDATE: updates of the packet before this one */
     struct verdict verdict; /* VERDICT */
-    const int64_t *counts;  /* COUNTS: (workers) pushes begun; valid until the core's next call */
+    const int64_t *counts;  /* COUNTS: (workers) pushes begun, decided: decisions; then the global step, which server
+                               0 knows; valid until the core's next call */
     int back;               /* SNAPSHOT: 1: the state before the last update of each packet */
+    struct ruling ruling;
+    struct application application;
 };
 
 struct server_core;
@@ -65,6 +77,17 @@ void server_core_tally(struct server_core *c, int worker, const struct tally_par
                        struct server_action *out);
 /* words: as received, 1 + workers of them. An unknown kind is treated as CONTROL_EXIT. */
 void server_core_control(struct server_core *c, int worker, const int64_t *words, double now);
+
+/* Decided: where the next push of this packet must arrive: a row of aggregation.h; -1: no room. Else the worker. */
+int server_core_row(const struct server_core *c, int worker, size_t packet);
+/* Decided: a decision of server 0 has come. Copies it. At most server_core_room() are not carried out yet. */
+void server_core_decision(struct server_core *c, const struct decision *d);
+int server_core_room(const struct server_core *c);
+/* Decided: the next ruling or application, if one is due: call after every message until nothing is. ERR_CORRUPT: see
+ * arbiter_next(). */
+int server_core_due(struct server_core *c, double now, struct server_action *out, struct error *e);
+/* On server 0, after SERVER_RULING: the verdict for this worker; NULL: none. */
+const struct verdict *server_core_verdict(const struct server_core *c, int worker);
 
 /* The next action towards a cut, if one is due: call after every round of messages. */
 void server_core_cut(struct server_core *c, double now, struct server_action *out);

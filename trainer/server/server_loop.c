@@ -14,16 +14,30 @@ struct tally_slot {
     struct verdict verdict;
 };
 
+/* one decision on its way to the other servers, on server 0 */
+struct ruling_slot {
+    struct message *out; /* (servers - 1) */
+    char *bytes;
+};
+
+/* A decision as it is sent; the fates of all workers follow. */
+struct decision_head {
+    int64_t number, step, updates;
+};
+
 struct server_loop {
     struct server_setup setup;
     struct server_core *core;
     struct aggregation *aggregation;
     size_t packets;
-    struct message *in, *out;   /* (workers, packets) */
-    struct tally_slot *tallies; /* (workers) */
+    struct message *in, *out;    /* (rows, packets), (workers, packets) */
+    struct tally_slot *tallies;  /* (workers) */
+    struct ruling_slot *rulings; /* (room) decided: decision number n is in n % room */
+    char *decision;              /* of server 0, as it came */
+    struct message decision_in;
     struct message control, counts_out, snapshot_out, statistics_out;
     struct server_statistics statistics;
-    int64_t *words, *counts; /* (1 + workers), (workers) */
+    int64_t *words, *counts; /* (1 + workers) each */
     char *late;              /* (workers) */
     const volatile int *signal;
 };
@@ -33,6 +47,16 @@ static size_t message_at(const struct server_loop *l, int worker, size_t packet)
     return (size_t)worker * l->packets + packet;
 }
 
+static int loop_rows(const struct server_loop *l)
+{
+    return l->setup.workers * (l->setup.decided ? l->setup.slots : 1);
+}
+
+static size_t decision_bytes(const struct server_loop *l)
+{
+    return sizeof(struct decision_head) + (size_t)l->setup.workers;
+}
+
 static int tallies_here(const struct server_loop *l)
 {
     return l->setup.server == 0;
@@ -40,12 +64,20 @@ static int tallies_here(const struct server_loop *l)
 
 /* ---- messages ---------------------------------------------------------------------------------------------------- */
 
-static int post_push(struct server_loop *l, int worker, size_t k, struct error *e)
+static int post_push(struct server_loop *l, int row, size_t k, struct error *e)
 {
-    return world_receive(l->setup.world, worker, TAG_PUSH + (int)k, aggregation_incoming(l->aggregation, worker, k),
+    const int worker = row % l->setup.workers;
+
+    return world_receive(l->setup.world, worker, TAG_PUSH + (int)k, aggregation_incoming(l->aggregation, row, k),
                          l->setup.packing->packets[k].length * sizeof(real) *
                              (size_t)reduction_vectors(l->setup.reduction, worker),
-                         &l->in[message_at(l, worker, k)], e);
+                         &l->in[message_at(l, row, k)], e);
+}
+
+static int post_decision(struct server_loop *l, struct error *e)
+{
+    return world_receive(l->setup.world, l->setup.workers, TAG_DECISION, l->decision, decision_bytes(l),
+                         &l->decision_in, e);
 }
 
 static int post_tally(struct server_loop *l, int worker, struct error *e)
@@ -62,7 +94,7 @@ static int post_control(struct server_loop *l, struct error *e)
 }
 
 /* A send that the receiver has already received is done as soon as MPI is called. */
-static int settle(struct server_loop *l, struct message *m, int worker, const char *what, struct error *e)
+static int settle(struct server_loop *l, struct message *m, int rank, const char *what, struct error *e)
 {
     char name[WORLD_NAME_MAX];
     struct patience p;
@@ -71,7 +103,7 @@ static int settle(struct server_loop *l, struct message *m, int worker, const ch
     patience_init(&p, l->setup.world, world_deadline(l->setup.world));
     while ((rc = message_done(l->setup.world, m, e)) == 0)
         if (!patience_pause(&p)) {
-            world_name(l->setup.world, worker, name, sizeof name);
+            world_name(l->setup.world, rank, name, sizeof name);
             return patience_over(&p, e, "at step %lld, as server %d, for %s to take %s",
                                  (long long)server_core_step(l->core), l->setup.server, name, what);
         }
@@ -80,16 +112,20 @@ static int settle(struct server_loop *l, struct message *m, int worker, const ch
 
 /* ---- actions ----------------------------------------------------------------------------------------------------- */
 
-static int answer_push(struct server_loop *l, int worker, size_t k, struct error *e)
+static int send_values(struct server_loop *l, int worker, size_t k, struct error *e)
 {
     size_t count;
     const real *values = aggregation_values(l->aggregation, worker, k, &count);
-    int rc = post_push(l, worker, k, e);
 
-    if (rc == OK)
-        rc = world_send(l->setup.world, worker, TAG_REPLY + (int)k, values, count * sizeof *values,
-                        &l->out[message_at(l, worker, k)], e);
-    return rc;
+    return world_send(l->setup.world, worker, TAG_REPLY + (int)k, values, count * sizeof *values,
+                      &l->out[message_at(l, worker, k)], e);
+}
+
+static int answer_push(struct server_loop *l, int worker, size_t k, struct error *e)
+{
+    const int rc = post_push(l, worker, k, e);
+
+    return rc < 0 ? rc : send_values(l, worker, k, e);
 }
 
 static int answer_tally(struct server_loop *l, int worker, const struct verdict *verdict, struct error *e)
@@ -118,7 +154,7 @@ static int act_update(struct server_loop *l, const struct server_action *a, int 
 
 static int act_counts(struct server_loop *l, const struct server_action *a, struct error *e)
 {
-    const size_t bytes = (size_t)l->setup.workers * sizeof *l->counts;
+    const size_t bytes = (1 + (size_t)l->setup.workers) * sizeof *l->counts;
     int rc = settle(l, &l->counts_out, 0, "counts", e);
 
     if (rc < 0)
@@ -139,6 +175,54 @@ static int act_snapshot(struct server_loop *l, const struct server_action *a, st
     return world_send(l->setup.world, 0, TAG_SNAPSHOT, state, count * sizeof *state, &l->snapshot_out, e);
 }
 
+static int send_decision(struct server_loop *l, const struct decision *d, struct error *e)
+{
+    struct ruling_slot *slot = &l->rulings[d->number % server_core_room(l->core)];
+    const struct decision_head head = { d->number, d->step, d->updates };
+    const int first = l->setup.workers + 1;
+    int rc = OK;
+
+    for (int j = 0; j < l->setup.servers - 1 && rc == OK; j++)
+        rc = settle(l, &slot->out[j], first + j, "a decision", e);
+    memcpy(slot->bytes, &head, sizeof head);
+    memcpy(slot->bytes + sizeof head, d->fates, (size_t)l->setup.workers);
+    for (int j = 0; j < l->setup.servers - 1 && rc == OK; j++)
+        rc = world_send(l->setup.world, first + j, TAG_DECISION, slot->bytes, decision_bytes(l), &slot->out[j], e);
+    return rc;
+}
+
+static int act_ruling(struct server_loop *l, const struct ruling *r, struct error *e)
+{
+    int rc = r->decides ? send_decision(l, &r->decision, e) : OK;
+
+    for (int w = 0; w < l->setup.workers && rc == OK; w++) {
+        const struct verdict *v = server_core_verdict(l->core, w);
+
+        if (v)
+            rc = answer_tally(l, w, v, e);
+    }
+    return rc;
+}
+
+static int act_apply(struct server_loop *l, const struct application *a, struct error *e)
+{
+    int rc = OK;
+
+    if (a->used_count)
+        aggregation_update_chosen(l->aggregation, a->used, a->used_count, a->packet, a->step);
+    for (int i = 0; i < a->freed_count && rc == OK; i++)
+        rc = post_push(l, a->freed[i], a->packet, e);
+    for (int w = 0; w < l->setup.workers && rc == OK; w++) {
+        if (!(a->fates[w] & DECISION_ANSWERED))
+            continue;
+        if ((rc = settle(l, &l->out[message_at(l, w, a->packet)], w, "weights", e)) == OK) {
+            aggregation_answer(l->aggregation, w, a->packet, tally_signal(*l->signal));
+            rc = send_values(l, w, a->packet, e);
+        }
+    }
+    return rc;
+}
+
 static int act(struct server_loop *l, const struct server_action *a, struct error *e)
 {
     const int everybody = a->worker == SERVER_EVERYBODY;
@@ -147,6 +231,8 @@ static int act(struct server_loop *l, const struct server_action *a, struct erro
 
     if (a->kind == SERVER_UPDATE && a->packet == 0)
         phase_clock_step(l->setup.clock, a->step, PHASE_OTHER);
+    else if (a->kind == SERVER_APPLY && a->application.packet == 0 && a->application.used_count)
+        phase_clock_step(l->setup.clock, a->application.step, PHASE_OTHER);
     else if (a->kind != SERVER_NOTHING)
         phase_clock_enter(l->setup.clock, PHASE_OTHER);
     switch (a->kind) {
@@ -158,6 +244,8 @@ static int act(struct server_loop *l, const struct server_action *a, struct erro
         break;
     case SERVER_COUNTS: rc = act_counts(l, a, e); break;
     case SERVER_SNAPSHOT: rc = act_snapshot(l, a, e); break;
+    case SERVER_RULING: rc = act_ruling(l, &a->ruling, e); break;
+    case SERVER_APPLY: rc = act_apply(l, &a->application, e); break;
     }
     phase_clock_enter(l->setup.clock, PHASE_WAITING);
     return rc;
@@ -169,11 +257,13 @@ static int act(struct server_loop *l, const struct server_action *a, struct erro
 
 static int look_for_push(struct server_loop *l, int worker, size_t k, struct error *e)
 {
-    struct message *m = &l->in[message_at(l, worker, k)];
+    const int row = server_core_row(l->core, worker, k);
+    struct message *m = row < 0 ? NULL : &l->in[message_at(l, row, k)];
     struct server_action action;
     int rc;
 
-    if (!m->active || !server_core_takes_push(l->core, worker, k) || (rc = message_done(l->setup.world, m, e)) == 0)
+    if (!m || !m->active || !server_core_takes_push(l->core, worker, k) ||
+        (rc = message_done(l->setup.world, m, e)) == 0)
         return 0;
     if (rc < 0)
         return rc;
@@ -207,18 +297,56 @@ static int look_for_control(struct server_loop *l, struct error *e)
     return (rc = post_control(l, e)) < 0 ? rc : 1;
 }
 
+static int look_for_decision(struct server_loop *l, struct error *e)
+{
+    struct decision_head head;
+    int rc;
+
+    if (!l->decision_in.active || (rc = message_done(l->setup.world, &l->decision_in, e)) == 0)
+        return 0;
+    if (rc < 0)
+        return rc;
+    memcpy(&head, l->decision, sizeof head);
+    server_core_decision(l->core, &(struct decision){ .number = head.number,
+                                                      .step = head.step,
+                                                      .updates = (int)head.updates,
+                                                      .fates = (const uint8_t *)l->decision + sizeof head });
+    return (rc = post_decision(l, e)) < 0 ? rc : 1;
+}
+
+/* Does what is due. */
+static int decide_and_apply(struct server_loop *l, struct error *e)
+{
+    struct server_action action;
+    int moved = 0, rc;
+
+    for (;;) {
+        if ((rc = server_core_due(l->core, world_ran(l->setup.world), &action, e)) < 0)
+            return rc;
+        if (action.kind == SERVER_NOTHING)
+            return moved;
+        moved = 1;
+        if ((rc = act(l, &action, e)) < 0)
+            return rc;
+    }
+}
+
 /* Checks everything once. */
 static int look(struct server_loop *l, struct error *e)
 {
     struct server_action action;
     int moved = look_for_control(l, e), rc = moved;
 
+    if (rc >= 0)
+        moved |= (rc = look_for_decision(l, e)) > 0;
     for (int w = 0; w < l->setup.workers && rc >= 0; w++) {
         for (size_t k = 0; k < l->packets && rc >= 0; k++)
             moved |= (rc = look_for_push(l, w, k, e)) > 0;
         if (rc >= 0)
             moved |= (rc = look_for_tally(l, w, e)) > 0;
     }
+    if (rc >= 0)
+        moved |= (rc = decide_and_apply(l, e)) > 0;
     if (rc < 0)
         return rc;
     server_core_cut(l->core, world_ran(l->setup.world), &action);
@@ -252,9 +380,12 @@ static int post_all(struct server_loop *l, struct error *e)
 {
     int rc = post_control(l, e);
 
-    for (int w = 0; w < l->setup.workers && rc == OK; w++) {
+    if (rc == OK && l->setup.decided && !tallies_here(l))
+        rc = post_decision(l, e);
+    for (int row = 0; row < loop_rows(l) && rc == OK; row++) /* of each worker its first slot first */
         for (size_t k = 0; k < l->packets && rc == OK; k++)
-            rc = post_push(l, w, k, e);
+            rc = post_push(l, row, k, e);
+    for (int w = 0; w < l->setup.workers && rc == OK; w++) {
         if (rc == OK && tallies_here(l))
             rc = post_tally(l, w, e);
     }
@@ -275,11 +406,16 @@ static int settle_all(struct server_loop *l, struct error *e)
 {
     int rc = OK;
 
+    for (int row = 0; row < loop_rows(l); row++)
+        for (size_t k = 0; k < l->packets; k++)
+            message_cancel(l->setup.world, &l->in[message_at(l, row, k)]);
+    message_cancel(l->setup.world, &l->decision_in);
+    for (int i = 0; l->rulings && i < server_core_room(l->core) && rc == OK; i++)
+        for (int j = 0; j < l->setup.servers - 1 && rc == OK; j++)
+            rc = settle(l, &l->rulings[i].out[j], l->setup.workers + 1 + j, "a decision", e);
     for (int w = 0; w < l->setup.workers && rc == OK; w++) {
-        for (size_t k = 0; k < l->packets && rc == OK; k++) {
-            message_cancel(l->setup.world, &l->in[message_at(l, w, k)]);
+        for (size_t k = 0; k < l->packets && rc == OK; k++)
             rc = settle(l, &l->out[message_at(l, w, k)], w, "weights", e);
-        }
         if (rc == OK && tallies_here(l)) {
             message_cancel(l->setup.world, &l->tallies[w].in);
             rc = settle(l, &l->tallies[w].out, w, "a verdict", e);
@@ -315,36 +451,62 @@ int server_loop_run(struct server_loop *l, const volatile int *signal, struct er
     return rc < 0 ? rc : settle_all(l, e);
 }
 
+static int rulings_new(struct server_loop *l, struct error *e)
+{
+    const int room = server_core_room(l->core);
+    int bad = !(l->rulings = calloc((size_t)room, sizeof *l->rulings));
+
+    for (int i = 0; i < room && !bad; i++) {
+        l->rulings[i].out = calloc((size_t)l->setup.servers, sizeof *l->rulings[i].out);
+        l->rulings[i].bytes = calloc(decision_bytes(l), 1);
+        bad = !l->rulings[i].out || !l->rulings[i].bytes;
+    }
+    return bad ? error_memory(e, NULL, "for a server's decisions") : OK;
+}
+
 int server_loop_new(struct server_loop **out, const struct server_setup *setup, struct error *e)
 {
-    const struct server_plan plan = { .workers = setup->workers,
-                                      .synchronous = setup->synchronous,
-                                      .tallies = setup->server == 0,
-                                      .servers = setup->servers,
-                                      .packets = setup->packing->packet_count,
-                                      .first_step = setup->first_step,
-                                      .max_steps = setup->max_steps };
+    struct server_plan plan = { .workers = setup->workers,
+                                .synchronous = setup->synchronous,
+                                .tallies = setup->server == 0,
+                                .servers = setup->servers,
+                                .packets = setup->packing->packet_count,
+                                .first_step = setup->first_step,
+                                .max_steps = setup->max_steps,
+                                .decided = setup->decided,
+                                .slots = setup->slots,
+                                .arbiter = setup->arbiter };
     const size_t workers = (size_t)setup->workers, cells = workers * plan.packets + 1;
     struct server_loop *l = calloc(1, sizeof *l);
     int rc = ERR_NOMEM;
 
+    plan.arbiter.workers = setup->workers;
+    plan.arbiter.synchronous = setup->synchronous;
+    plan.arbiter.first_step = setup->first_step;
+    plan.arbiter.max_steps = setup->max_steps;
     if (l) {
         l->setup = *setup;
         l->packets = plan.packets;
-        l->in = calloc(cells, sizeof *l->in);
+        l->in = calloc((size_t)loop_rows(l) * plan.packets + 1, sizeof *l->in);
         l->out = calloc(cells, sizeof *l->out);
         l->tallies = calloc(workers, sizeof *l->tallies);
         l->words = calloc(workers + 1, sizeof *l->words);
-        l->counts = calloc(workers, sizeof *l->counts);
+        l->counts = calloc(workers + 1, sizeof *l->counts);
         l->late = calloc(workers, 1);
+        l->decision = calloc(decision_bytes(l), 1);
     }
-    if (!l || !l->in || !l->out || !l->tallies || !l->words || !l->counts || !l->late)
+    if (!l || !l->in || !l->out || !l->tallies || !l->words || !l->counts || !l->late || !l->decision)
         error_memory(e, NULL, "for a server's messages");
     else if ((rc = server_core_new(&l->core, &plan, e)) == OK)
-        rc = aggregation_new(&l->aggregation, setup->optimizer, setup->packing, setup->reduction, setup->synchronous,
-                             e);
+        rc = aggregation_new(&l->aggregation, setup->optimizer, setup->packing, setup->reduction,
+                             setup->decided       ? AGGREGATION_CHOSEN
+                             : setup->synchronous ? AGGREGATION_TOGETHER
+                                                  : AGGREGATION_ALONE,
+                             setup->decided ? setup->slots : 1, e);
     if (rc == OK)
         aggregation_set_clock(l->aggregation, setup->clock);
+    if (rc == OK && setup->decided && tallies_here(l))
+        rc = rulings_new(l, e);
     if (rc < 0) {
         server_loop_free(l);
         return rc;
@@ -357,6 +519,12 @@ void server_loop_free(struct server_loop *l)
 {
     if (!l)
         return;
+    for (int i = 0; l->rulings && i < server_core_room(l->core); i++) {
+        free(l->rulings[i].out);
+        free(l->rulings[i].bytes);
+    }
+    free(l->rulings);
+    free(l->decision);
     server_core_free(l->core);
     aggregation_free(l->aggregation);
     free(l->in);

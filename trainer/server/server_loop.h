@@ -11,6 +11,7 @@
 #include "trainer/collective/reduction.h"
 #include "trainer/collective/world.h"
 #include "trainer/optimizer.h"
+#include "trainer/server/decisions/arbiter.h"
 #include "trainer/server/placement.h"
 #include "trainer/timing/phase_clock.h"
 
@@ -25,6 +26,8 @@ struct server_setup {
     const struct reduction *reduction; /* workers' vectors, and how they are added; asynchronous: one each; borrowed */
     int64_t first_step, max_steps;
     struct phase_clock *clock; /* may be NULL; a step is an update of the server's first packet */
+    int decided, slots; /* as in struct server_plan; the arbiter's workers, steps and synchronous are set from above */
+    struct arbiter_plan arbiter;
 };
 
 struct server_loop;

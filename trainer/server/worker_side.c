@@ -30,6 +30,7 @@ struct worker_side {
     struct server_statistics statistics;
     struct error error; /* error of ready(), kept for step_end */
     int64_t step, steps, bytes;
+    int64_t unused;      /* pushes of ours that were dropped */
     int done_said, left; /* left: the last step was abandoned */
     uint32_t flags;      /* of servers' signals, sent to server 0 with the next tally; at the end, our own */
     double waited;
@@ -99,11 +100,19 @@ void worker_side_ready(struct worker_side *w, size_t low)
     phase_clock_enter(w->setup.clock, before);
 }
 
+/* 1: the verdict has come, and says that no values will. */
+static int verdict_is_empty(struct worker_side *w, struct error *e)
+{
+    return message_done(w->setup.world, &w->verdict_in, e) == 1 && !w->verdict.values;
+}
+
 /* 1: all messages of the step are done. *late: a server that has not answered, *packet: which one. */
 static int step_done(struct worker_side *w, int *late, size_t *packet, struct error *e)
 {
     struct world *world = w->setup.world;
     int rc;
+
+    const int none = verdict_is_empty(w, e);
 
     for (int j = 0; j < w->setup.servers; j++) {
         struct connection *c = &w->servers[j];
@@ -111,7 +120,7 @@ static int step_done(struct worker_side *w, int *late, size_t *packet, struct er
         *late = j;
         for (*packet = 0; *packet < c->packing->packet_count; ++*packet)
             if ((rc = message_done(world, &c->out[*packet], e)) != 1 ||
-                (rc = message_done(world, &c->in[*packet], e)) != 1)
+                (!none && (rc = message_done(world, &c->in[*packet], e)) != 1))
                 return rc;
     }
     *late = 0;
@@ -176,12 +185,17 @@ static void take_replies(struct worker_side *w)
     }
 }
 
-/* Asynchronous: nothing of the step was pushed, so nothing will be answered. */
-static void take_back(struct worker_side *w, struct tally *tally)
+static void cancel_replies(struct worker_side *w)
 {
     for (int j = 0; j < w->setup.servers; j++)
         for (size_t k = 0; k < w->servers[j].packing->packet_count; k++)
             message_cancel(w->setup.world, &w->servers[j].in[k]);
+}
+
+/* Asynchronous: nothing of the step was pushed, so nothing will be answered. */
+static void take_back(struct worker_side *w, struct tally *tally)
+{
+    cancel_replies(w);
     message_cancel(w->setup.world, &w->verdict_in);
     w->flags = tally->flags & ~(uint32_t)TALLY_LEFT;
     tally->global_step = w->global_step;
@@ -212,11 +226,14 @@ int worker_side_end(struct worker_side *w, const struct tally_part *part, struct
     w->steps++;
     if (v->other >= 0)
         return error_set(e, ERR_CORRUPT,
-                         "replicas differ before step %lld: the weights of worker %lld are not those of worker 0",
-                         (long long)w->global_step, (long long)v->other);
+                         "replicas differ before step %lld: the weights of worker %lld are not those of worker %d",
+                         (long long)w->global_step, (long long)v->other, (int)v->first);
+    w->unused += v->dropped;
     w->left = (v->flags & TALLY_LEFT) != 0;
     phase_clock_enter(w->setup.clock, PHASE_UPDATING);
-    if (!w->left)
+    if (!v->values)
+        cancel_replies(w);
+    else if (!w->left || w->setup.decided)
         take_replies(w);
     *tally = (struct tally){ v->score, v->flags, v->global_step, v->more };
     w->global_step = v->global_step;
@@ -267,11 +284,11 @@ static int agree_on_cut(struct worker_side *w, int64_t *counts, int64_t *cut, st
     int rc = OK;
 
     for (int j = 0; j < w->setup.servers && rc == OK; j++) {
-        rc = receive_now(w, j, TAG_COUNTS, counts, workers * sizeof *counts, e);
-        for (size_t r = 0; r < workers; r++)
+        rc = receive_now(w, j, TAG_COUNTS, counts, (1 + workers) * sizeof *counts, e);
+        for (size_t r = 0; r < 1 + workers; r++)
             cut[r] = counts[r] > cut[r] ? counts[r] : cut[r];
     }
-    return rc < 0 ? rc : control(w, w->left ? CONTROL_CUT_BACK : CONTROL_CUT, cut, workers, e);
+    return rc < 0 ? rc : control(w, w->left && !w->setup.decided ? CONTROL_CUT_BACK : CONTROL_CUT, cut, workers, e);
 }
 
 static int take_snapshots(struct worker_side *w, real *packed, struct error *e)
@@ -290,7 +307,7 @@ static int take_snapshots(struct worker_side *w, real *packed, struct error *e)
 int worker_side_collect(struct worker_side *w, int last, int64_t *step, struct error *e)
 {
     const size_t workers = (size_t)w->setup.workers;
-    int64_t *counts = calloc(2 * workers, sizeof *counts), *cut = counts ? counts + workers : NULL;
+    int64_t *counts = calloc(2 * (1 + workers), sizeof *counts), *cut = counts ? counts + 1 + workers : NULL;
     size_t largest = 0;
     real *packed;
     int rc = OK;
@@ -307,7 +324,9 @@ int worker_side_collect(struct worker_side *w, int last, int64_t *step, struct e
         rc = control(w, last ? CONTROL_FREEZE_LAST : CONTROL_FREEZE, NULL, 0, e);
     if (rc == OK && (rc = agree_on_cut(w, counts, cut, e)) == OK)
         rc = take_snapshots(w, packed, e);
-    if (rc == OK) {
+    if (rc == OK && w->setup.decided) {
+        *step = cut[workers];
+    } else if (rc == OK) {
         *step = w->setup.first_step + cut[0] - w->left;
         for (size_t r = 1; r < workers && !w->setup.synchronous; r++)
             *step += cut[r];
@@ -338,6 +357,7 @@ struct worker_report worker_side_report(const struct worker_side *w)
         .staleness_mean = w->verdict.staleness_mean,
         .staleness_max = w->verdict.staleness_max,
         .statistics = w->statistics,
+        .unused = w->unused,
     };
 }
 

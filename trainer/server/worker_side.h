@@ -28,6 +28,7 @@ struct worker_setup {
     const struct packing *packings; /* (servers) */
     int workers, worker, servers, synchronous;
     const struct reduction *reduction; /* workers' vectors */
+    int decided;                       /* server 0 decides about pushes */
     int64_t first_step;
     struct phase_clock *clock; /* may be NULL */
 };
@@ -36,6 +37,7 @@ struct worker_report {
     double bytes_step, waited; /* sent per step; seconds */
     double staleness_mean;     /* of pushes up to this worker's last one */
     int64_t staleness_max;
+    int64_t unused;                      /* pushes of this worker that were dropped */
     struct server_statistics statistics; /* worker 0, once the run is finished; else 0 */
 };
 

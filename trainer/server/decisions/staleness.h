@@ -3,8 +3,8 @@
  * push. The histogram is exact below 16, then has two ranges for each power of two, and its counts add up to the
  * number of pushes. Pure.
  */
-#ifndef TRAINER_SERVER_STALENESS_H
-#define TRAINER_SERVER_STALENESS_H
+#ifndef TRAINER_SERVER_DECISIONS_STALENESS_H
+#define TRAINER_SERVER_DECISIONS_STALENESS_H
 
 #include <stddef.h>
 #include <stdint.h>

@@ -1,4 +1,4 @@
-#include "trainer/server/staleness.h"
+#include "trainer/server/decisions/staleness.h"
 
 static int64_t begin_of(size_t i)
 {

@@ -1,0 +1,118 @@
+/* The record of pushes: what is written is read; a run that was killed; every other damage is refused. */
+#include "trainer/server/decisions/arrivals.h"
+
+#include "tests/check.h"
+
+#include <string.h>
+
+enum { MOST = 16 };
+
+static const struct arrivals_header backup = { 4, 2, 0, -1, 100 }, alone = { 3, 0, 0, 2, 0 };
+
+static size_t put(uint8_t *bytes, const struct arrivals_header *h, const struct arrival *items, size_t count)
+{
+    arrivals_put_header(h, bytes);
+    for (size_t i = 0; i < count; i++)
+        arrivals_put(&items[i], bytes + ARRIVALS_HEADER_BYTES + i * ARRIVALS_PUSH_BYTES);
+    return ARRIVALS_HEADER_BYTES + count * ARRIVALS_PUSH_BYTES;
+}
+
+static void test_layout(void **state)
+{
+    static const char wanted[] =
+        "arrivals\1\0\0\0\4\0\0\0\2\0\0\0\0\0\0\0\xff\xff\xff\xff\xff\xff\xff\xff\x64\0\0\0\0\0"
+        "\0\0\0\0\0\0\0\0\0\0\2\1\0\0\3\0\0\0\1\1\0\0";
+    uint8_t bytes[ARRIVALS_HEADER_BYTES + ARRIVALS_PUSH_BYTES];
+
+    (void)state;
+    assert_int_equal(put(bytes, &backup, &(struct arrival){ 258, 3, 257 }, 1), sizeof bytes);
+    assert_memory_equal(bytes, wanted, sizeof bytes);
+}
+
+static void test_read(void **state)
+{
+    static const struct arrival steps[] = {
+        { 0, 1, 0 }, { 0, 3, 0 }, { 1, 0, 0 }, { 1, 1, 1 }, { 1, 3, 1 }, { 2, 0, 2 }
+    };
+    static const struct arrival pushes[] = { { 0, 2, 0 }, { 1, 2, 1 }, { 2, 0, 0 } };
+    uint8_t bytes[ARRIVALS_HEADER_BYTES + MOST * ARRIVALS_PUSH_BYTES];
+    struct arrivals a;
+    size_t n = put(bytes, &backup, steps, 6);
+
+    (void)state;
+    assert_int_equal(arrivals_parse(&a, "f", bytes, n, NULL), OK);
+    assert_int_equal(a.steps, 2); /* the third is not whole */
+    assert_int_equal(a.count, 5);
+    assert_memory_equal(&a.header, &backup, sizeof backup);
+    assert_memory_equal(a.items, steps, 5 * sizeof *steps);
+    arrivals_release(&a);
+    assert_int_equal(arrivals_parse(&a, "f", bytes, n - ARRIVALS_PUSH_BYTES - 1, NULL), OK);
+    assert_int_equal(a.steps, 1);
+    assert_int_equal(a.count, 2);
+    arrivals_release(&a);
+    assert_int_equal(arrivals_parse(&a, "f", bytes, ARRIVALS_HEADER_BYTES, NULL), OK);
+    assert_int_equal(a.steps, 0);
+    arrivals_release(&a);
+
+    n = put(bytes, &alone, pushes, 3);
+    assert_int_equal(arrivals_parse(&a, "f", bytes, n, NULL), OK);
+    assert_int_equal(a.steps, 3);
+    assert_int_equal(a.count, 3);
+    assert_memory_equal(a.items, pushes, sizeof pushes);
+    arrivals_release(&a);
+}
+
+static void test_damage(void **state)
+{
+    static const struct {
+        size_t at;
+        uint8_t byte;
+        const char *says;
+    } rows[] = {
+        { 0, 'b', "f: not a record of --record" },
+        { 8, 2, "f: format 2 is of another version of this program" },
+        { 12, 0, "f: damaged header" },
+        { 15, 1, "f: damaged header" },
+        { 16, 5, "f: damaged header" },
+        { 20, 2, "f: damaged header" },
+        { 24, 0xfe, "f: damaged header" },
+        { 39, 0x80, "f: damaged header" },
+        { ARRIVALS_HEADER_BYTES, 1, "f: damaged at push 0" },     /* its step */
+        { ARRIVALS_HEADER_BYTES + 4, 4, "f: damaged at push 0" }, /* its worker */
+        { ARRIVALS_HEADER_BYTES + 8, 1, "f: damaged at push 0" }, /* its version */
+        { ARRIVALS_HEADER_BYTES + 3 * ARRIVALS_PUSH_BYTES + 8, 0,
+          "f: damaged at push 3" }, /* dropped after a used one */
+    };
+    static const struct arrival steps[] = { { 0, 1, 0 }, { 0, 3, 0 }, { 1, 1, 1 }, { 1, 3, 1 } };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        uint8_t bytes[ARRIVALS_HEADER_BYTES + MOST * ARRIVALS_PUSH_BYTES];
+        const size_t n = put(bytes, &backup, steps, 4);
+        struct arrivals a;
+        struct error e;
+
+        bytes[rows[i].at] = rows[i].byte;
+        assert_int_equal(arrivals_parse(&a, "f", bytes, n, &e), ERR_CORRUPT);
+        assert_string_equal(e.message, rows[i].says);
+        assert_null(a.items);
+    }
+    for (size_t n = 0; n < ARRIVALS_HEADER_BYTES; n++) {
+        uint8_t bytes[ARRIVALS_HEADER_BYTES];
+        struct arrivals a;
+
+        put(bytes, &backup, NULL, 0);
+        assert_int_equal(arrivals_parse(&a, "f", bytes, n, NULL), ERR_CORRUPT);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_layout),
+        cmocka_unit_test(test_read),
+        cmocka_unit_test(test_damage),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,508 @@
+#include "trainer/server/decisions/arbiter.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* a push that waits for its decision */
+struct candidate {
+    struct tally_part part;
+    int64_t version, number; /* of its weights; in order of arrival */
+};
+
+struct contender {
+    struct candidate pushes[DECISION_PUSHES];
+    int count;        /* of pushes */
+    int takes;        /* of these the current decision uses, after */
+    int drops;        /* those that it drops */
+    int token;        /* 1: it made, or makes, its second first push */
+    int waits;        /* for a verdict */
+    int over;         /* no more pushes will come */
+    int64_t version;  /* of its weights */
+    int64_t finished; /* pushes decided */
+    int speaks;       /* verdict goes with the current ruling */
+    struct verdict verdict;
+};
+
+struct arbiter {
+    struct arbiter_plan plan;
+    struct contender *workers;
+    uint8_t *fates;           /* (workers) */
+    struct tally_part *parts; /* (workers * DECISION_PUSHES) of a synchronous update's members */
+    int *owners;              /* likewise: their workers */
+    struct arrival *pushes;   /* likewise: as they are recorded */
+    size_t push_count;
+    int64_t step, decisions, arrived, granted;
+    size_t replayed;     /* pushes of the record */
+    int ended;           /* synchronous: no more updates */
+    uint32_t sticky;     /* flags for everybody; TALLY_SAVE until worker 0 knows */
+    struct verdict last; /* synchronous */
+    struct server_statistics statistics;
+};
+
+int arbiter_new(struct arbiter **out, const struct arbiter_plan *plan, struct error *e)
+{
+    const size_t workers = (size_t)plan->workers, most = workers * DECISION_PUSHES;
+    struct arbiter *a = calloc(1, sizeof *a);
+
+    if (a) {
+        a->plan = *plan;
+        a->workers = calloc(workers, sizeof *a->workers);
+        a->fates = calloc(workers, sizeof *a->fates);
+        a->parts = calloc(most, sizeof *a->parts);
+        a->owners = calloc(most, sizeof *a->owners);
+        a->pushes = calloc(most, sizeof *a->pushes);
+    }
+    if (!a || !a->workers || !a->fates || !a->parts || !a->owners || !a->pushes) {
+        arbiter_free(a);
+        return error_memory(e, NULL, "to decide about the pushes of %zu workers", workers);
+    }
+    a->step = plan->first_step;
+    a->ended = a->step >= plan->max_steps;
+    a->last.other = -1;
+    for (size_t w = 0; w < workers; w++)
+        a->workers[w].version = a->step;
+    /* Asynchronous workers draw tickets for pushes; the first ones are handed out by number. */
+    a->granted = plan->max_steps - plan->first_step;
+    if (a->granted > plan->workers)
+        a->granted = plan->workers;
+    *out = a;
+    return OK;
+}
+
+void arbiter_free(struct arbiter *a)
+{
+    if (!a)
+        return;
+    free(a->workers);
+    free(a->fates);
+    free(a->parts);
+    free(a->owners);
+    free(a->pushes);
+    free(a);
+}
+
+/* ---- what comes -------------------------------------------------------------------------------------------------- */
+
+void arbiter_push(struct arbiter *a, int worker, const struct tally_part *part)
+{
+    struct contender *w = &a->workers[worker];
+    struct candidate *c = &w->pushes[w->count++];
+
+    *c = (struct candidate){ *part, w->version, a->arrived++ };
+    w->waits = 1;
+    /* A loss that is not finite counts only if its gradients do. */
+    a->sticky |= part->flags & ~(uint32_t)TALLY_BAD;
+    if (a->plan.synchronous && (part->flags & TALLY_LEFT))
+        a->ended = 1;
+}
+
+void arbiter_done(struct arbiter *a, int worker, uint32_t flags)
+{
+    a->workers[worker].over = 1;
+    a->sticky |= flags;
+}
+
+void arbiter_flags(struct arbiter *a, uint32_t flags)
+{
+    a->sticky |= flags;
+}
+
+/* ---- verdicts ---------------------------------------------------------------------------------------------------- */
+
+static void speak(struct arbiter *a, int worker, const struct verdict *v)
+{
+    struct contender *w = &a->workers[worker];
+
+    w->verdict = *v;
+    w->verdict.flags |= a->sticky;
+    w->speaks = 1;
+    w->waits = 0;
+    w->over |= !v->more;
+}
+
+static void forget(struct contender *w, int count)
+{
+    memmove(w->pushes, w->pushes + count, (size_t)(w->count - count) * sizeof *w->pushes);
+    w->count -= count;
+}
+
+/* Synchronous, after the last update: whoever comes now hears of the end, and its gradients are not used. */
+static int send_home(struct arbiter *a)
+{
+    int some = 0;
+
+    for (int i = 0; i < a->plan.workers; i++) {
+        struct contender *w = &a->workers[i];
+        struct verdict v = a->last;
+
+        if (!w->waits)
+            continue;
+        for (int k = 0; k < w->count; k++)
+            v.dropped += !(w->pushes[k].part.flags & TALLY_LEFT);
+        a->statistics.dropped += v.dropped;
+        v.global_step = a->step;
+        v.used = v.values = v.more = 0;
+        v.other = -1;
+        forget(w, w->count);
+        speak(a, i, &v);
+        some = 1;
+    }
+    return some;
+}
+
+/* With a record: whether the first update used a push of this worker. */
+static int used_first(const struct arbiter *a, int worker)
+{
+    const struct arrivals *r = a->plan.replay;
+
+    for (size_t i = 0; r && i < r->count && r->items[i].step == 0; i++)
+        if (r->items[i].worker == (uint32_t)worker)
+            return 1;
+    return !r;
+}
+
+/* The first push of each worker is answered at once, without values: the second follows from the same weights. */
+static int give_tokens(struct arbiter *a)
+{
+    int some = 0;
+
+    for (int i = 0; i < a->plan.workers && a->step == a->plan.first_step; i++) {
+        struct contender *w = &a->workers[i];
+        struct verdict v = { .global_step = a->step, .more = 1, .other = -1 };
+
+        if (!w->waits || w->token || !used_first(a, i))
+            continue;
+        w->token = 1;
+        speak(a, i, &v);
+        some = 1;
+    }
+    return some;
+}
+
+/* ---- decisions --------------------------------------------------------------------------------------------------- */
+
+static void note(struct arbiter *a, int worker, const struct candidate *c)
+{
+    a->pushes[a->push_count++] = (struct arrival){ (uint32_t)(a->step - a->plan.first_step), (uint32_t)worker,
+                                                   (uint32_t)(c->version - a->plan.first_step) };
+}
+
+/* The first push to have come of those that are neither dropped nor taken: its worker, or -1. */
+static int first_fresh(const struct arbiter *a)
+{
+    int64_t least = INT64_MAX;
+    int found = -1;
+
+    for (int i = 0; i < a->plan.workers; i++) {
+        const struct contender *w = &a->workers[i];
+        const int k = w->drops + w->takes;
+
+        if (k >= w->count || w->pushes[k].number >= least)
+            continue;
+        least = w->pushes[k].number;
+        found = i;
+    }
+    return found;
+}
+
+/* Marks what is to be used and dropped, in order of arrival. 1: that makes an update. */
+static int choose(struct arbiter *a)
+{
+    const int wanted = a->plan.synchronous ? a->plan.aggregate : 1;
+    int w, taken = 0;
+
+    for (int i = 0; i < a->plan.workers; i++) {
+        struct contender *c = &a->workers[i];
+
+        c->takes = c->drops = 0;
+        while (a->plan.synchronous && c->drops < c->count && c->pushes[c->drops].version < a->step)
+            c->drops++;
+    }
+    for (; taken < wanted && (w = first_fresh(a)) >= 0; taken++)
+        a->workers[w].takes++;
+    return taken == wanted;
+}
+
+/* Synchronous: how many workers have, or had before their push, the current weights. */
+static int current_workers(const struct arbiter *a)
+{
+    int count = 0;
+
+    for (int i = 0; i < a->plan.workers; i++)
+        count += a->workers[i].version == a->step;
+    return count;
+}
+
+/* Marks all pushes of the late worker that came first, or of the record's next. 1: there is one. */
+static int choose_late(struct arbiter *a)
+{
+    const struct arrivals *r = a->plan.replay;
+    int64_t least = INT64_MAX;
+    int found = -1;
+
+    for (int i = 0; i < a->plan.workers; i++) {
+        struct contender *w = &a->workers[i];
+
+        w->takes = w->drops = 0;
+        if (w->count == 0 || !w->waits || w->pushes[0].version == a->step)
+            continue;
+        if (r ? r->items[a->replayed].worker == (uint32_t)i : w->pushes[0].number < least) {
+            least = w->pushes[0].number;
+            found = i;
+        }
+    }
+    if (found < 0)
+        return 0;
+    a->workers[found].drops = a->workers[found].count;
+    a->replayed += r ? (size_t)a->workers[found].count : 0;
+    return 1;
+}
+
+static int is_other(const struct arbiter *a, const struct arrival *r, const struct candidate *c)
+{
+    return c->version - a->plan.first_step != r->version;
+}
+
+/* The same from the record. */
+static int choose_recorded(struct arbiter *a, struct error *e)
+{
+    const struct arrivals *r = a->plan.replay;
+    const uint32_t step = (uint32_t)(a->step - a->plan.first_step);
+    size_t i = a->replayed;
+
+    for (int w = 0; w < a->plan.workers; w++)
+        a->workers[w].takes = a->workers[w].drops = 0;
+    for (; i < r->count && r->items[i].step == step; i++) {
+        struct contender *w = &a->workers[r->items[i].worker];
+        const int k = w->drops + w->takes;
+
+        if (k == w->count)
+            return 0;
+        if (is_other(a, &r->items[i], &w->pushes[k]))
+            return error_set(e, ERR_CORRUPT,
+                             "at step %lld the weights of worker %u are those of step %lld, but the record of --replay "
+                             "says %lld",
+                             (long long)a->step, r->items[i].worker, (long long)w->pushes[k].version,
+                             (long long)(a->plan.first_step + r->items[i].version));
+        if (a->plan.synchronous && r->items[i].version < step)
+            w->drops++;
+        else
+            w->takes++;
+    }
+    a->replayed = i;
+    return 1;
+}
+
+/* Synchronous: the verdict on the pushes that were chosen, worker by worker. */
+static struct verdict judge_together(struct arbiter *a)
+{
+    int count = 0, other;
+    struct tally all;
+
+    for (int i = 0; i < a->plan.workers; i++)
+        for (int k = 0; k < a->workers[i].takes; k++) {
+            a->owners[count] = i;
+            a->parts[count++] = a->workers[i].pushes[a->workers[i].drops + k].part;
+        }
+    all = tally_sum(a->parts, count, a->step, a->plan.max_steps);
+    a->sticky |= all.flags & TALLY_BAD;
+    other = tally_differs(a->parts, count, 1);
+    a->statistics.samples += all.score.weight;
+    a->ended = !all.more || (a->sticky & TALLY_ENDS);
+    return (struct verdict){ .score = all.score,
+                             .global_step = all.global_step,
+                             .more = !a->ended,
+                             .values = 1,
+                             .first = a->owners[0],
+                             .other = other < 0 ? -1 : a->owners[other] };
+}
+
+/* Notes the fate of all chosen pushes and takes them out: first those that are dropped, then those used. */
+static void settle_fates(struct arbiter *a, int updates)
+{
+    struct server_statistics *s = &a->statistics;
+
+    a->push_count = 0;
+    for (int i = 0; i < a->plan.workers; i++)
+        for (int k = 0; k < a->workers[i].drops; k++) {
+            note(a, i, &a->workers[i].pushes[k]);
+            s->first_lost += a->plan.tokens && a->workers[i].pushes[k].version == a->plan.first_step;
+        }
+    for (int i = 0; i < a->plan.workers; i++) {
+        struct contender *w = &a->workers[i];
+
+        for (int k = 0; k < w->takes; k++)
+            note(a, i, &w->pushes[w->drops + k]);
+        a->fates[i] = (uint8_t)(w->takes | w->drops << DECISION_DROPPED_SHIFT);
+        s->used += w->takes;
+        s->dropped += w->drops;
+        s->absent += updates && a->plan.synchronous && w->takes == 0;
+        s->first_doubled += w->takes > 1;
+        w->finished += w->takes + w->drops;
+        forget(w, w->takes + w->drops);
+    }
+}
+
+static void decide_together(struct arbiter *a)
+{
+    const struct verdict v = judge_together(a);
+
+    settle_fates(a, 1);
+    a->last = v;
+    a->step++;
+    for (int i = 0; i < a->plan.workers; i++) {
+        struct contender *w = &a->workers[i];
+        struct verdict own = v;
+
+        /* Who holds a token is still computing. Who has pushed twice may have a second push that was not taken, and is
+         * dropped next. */
+        if (!w->waits || w->count > 0)
+            continue;
+        own.used = w->takes;
+        own.dropped = w->drops;
+        a->fates[i] |= DECISION_ANSWERED;
+        w->version = a->step;
+        speak(a, i, &own);
+    }
+}
+
+/* Synchronous: answers a late worker, without an update. */
+static void decide_late(struct arbiter *a)
+{
+    settle_fates(a, 0);
+    for (int i = 0; i < a->plan.workers; i++) {
+        struct contender *w = &a->workers[i];
+        struct verdict v = a->last;
+
+        if (!a->fates[i])
+            continue;
+        v.used = 0;
+        v.dropped = w->drops;
+        v.other = -1;
+        a->fates[i] |= DECISION_ANSWERED;
+        w->version = a->step;
+        speak(a, i, &v);
+    }
+}
+
+/* Asynchronous: answers those that wait and may go on. */
+static int release_some(struct arbiter *a)
+{
+    int64_t least = INT64_MAX;
+    int some = 0;
+
+    for (int i = 0; i < a->plan.workers; i++)
+        if (!a->workers[i].over && a->workers[i].finished < least)
+            least = a->workers[i].finished;
+    for (int i = 0; i < a->plan.workers; i++) {
+        struct contender *w = &a->workers[i];
+        struct verdict v = w->verdict;
+
+        if (!w->waits || w->count > 0 || (a->plan.staleness >= 0 && w->finished - a->plan.staleness > least))
+            continue;
+        v.more = !(a->sticky & TALLY_ENDS) && a->plan.first_step + a->granted < a->plan.max_steps;
+        a->granted += v.more;
+        a->fates[i] |= DECISION_ANSWERED;
+        w->version = a->step;
+        some = 1;
+        speak(a, i, &v);
+    }
+    return some;
+}
+
+static void decide_alone(struct arbiter *a)
+{
+    for (int i = 0; i < a->plan.workers; i++) {
+        struct contender *w = &a->workers[i];
+
+        if (w->takes == 0)
+            continue;
+        staleness_add(&a->statistics.staleness, a->step - w->pushes[0].version);
+        a->statistics.samples += w->pushes[0].part.score.weight;
+        a->sticky |= w->pushes[0].part.flags & TALLY_BAD;
+        w->verdict = (struct verdict){ .score = w->pushes[0].part.score,
+                                       .global_step = a->step + 1,
+                                       .staleness_mean = staleness_mean(&a->statistics.staleness),
+                                       .staleness_max = a->statistics.staleness.max,
+                                       .values = 1,
+                                       .used = 1,
+                                       .other = -1 };
+    }
+    settle_fates(a, 1);
+    a->step++;
+    release_some(a);
+}
+
+enum due { DUE_NOTHING, DUE_UPDATE, DUE_ANSWER };
+
+/* What can be done; its pushes are chosen. */
+static int what_is_due(struct arbiter *a, struct error *e)
+{
+    if (a->plan.synchronous ? a->ended : a->step >= a->plan.max_steps)
+        return DUE_NOTHING;
+    if (a->plan.replay && a->replayed == a->plan.replay->count)
+        return error_set(e, ERR_CORRUPT, "the record of --replay ends at step %lld", (long long)a->step);
+    /* With tokens, workers may have pushed twice from the first weights: the next update needs some of them, with new
+     * weights. Else the members of the last update have these. */
+    if (a->plan.synchronous && current_workers(a) < a->plan.aggregate)
+        return choose_late(a) ? DUE_ANSWER : DUE_NOTHING;
+    return a->plan.replay ? choose_recorded(a, e) : choose(a);
+}
+
+static int rule(struct arbiter *a, struct ruling *out, struct error *e)
+{
+    int due;
+
+    memset(out, 0, sizeof *out);
+    memset(a->fates, 0, (size_t)a->plan.workers);
+    for (int i = 0; i < a->plan.workers; i++)
+        a->workers[i].speaks = 0;
+    a->push_count = 0;
+    if (a->plan.synchronous && ((a->ended && send_home(a)) || (a->plan.tokens && give_tokens(a))))
+        return 1;
+    if ((due = what_is_due(a, e)) < 0)
+        return due;
+    out->decision = (struct decision){ .step = a->step, .updates = due == DUE_UPDATE, .fates = a->fates };
+    if (due == DUE_ANSWER)
+        decide_late(a);
+    else if (due == DUE_UPDATE && a->plan.synchronous)
+        decide_together(a);
+    else if (due == DUE_UPDATE)
+        decide_alone(a);
+    else if (a->plan.synchronous || !release_some(a))
+        return 0;
+    out->decision.number = a->decisions++;
+    out->decides = 1;
+    out->pushes = a->pushes;
+    out->push_count = a->push_count;
+    return 1;
+}
+
+int arbiter_next(struct arbiter *a, struct ruling *out, struct error *e)
+{
+    const int rc = rule(a, out, e);
+
+    if (a->workers[0].speaks)
+        a->sticky &= ~(uint32_t)TALLY_SAVE;
+    return rc;
+}
+
+const struct verdict *arbiter_verdict(const struct arbiter *a, int worker)
+{
+    return a->workers[worker].speaks ? &a->workers[worker].verdict : NULL;
+}
+
+int64_t arbiter_step(const struct arbiter *a)
+{
+    return a->step;
+}
+
+int arbiter_expects(const struct arbiter *a, int worker)
+{
+    return !a->workers[worker].over && !a->workers[worker].waits;
+}
+
+const struct server_statistics *arbiter_statistics(const struct arbiter *a)
+{
+    return &a->statistics;
+}

@@ -1,0 +1,201 @@
+#include "trainer/server/decisions/follower.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct follower {
+    int workers, slots, room;
+    size_t packets;
+    struct decision *queue; /* (room) decision number n is item n % room */
+    uint8_t *fates;         /* (room, workers) */
+    int64_t known, limit;   /* decisions: taken, to be applied */
+    int64_t *applied;       /* (packets) decisions */
+    int64_t *come, *over;   /* (workers, packets) pushes */
+    int *rows;              /* (2, workers * slots): used, freed */
+};
+
+int follower_new(struct follower **out, int workers, size_t packets, int slots, struct error *e)
+{
+    const size_t n = (size_t)workers, cells = n * packets + 1;
+    struct follower *f = calloc(1, sizeof *f);
+
+    if (f) {
+        f->workers = workers;
+        f->packets = packets;
+        f->slots = slots;
+        f->limit = INT64_MAX;
+        /* Each unfinished decision has used, dropped or answered a worker's push, which then has no other. */
+        f->room = workers * (DECISION_PUSHES + 1) + 1;
+        f->queue = calloc((size_t)f->room, sizeof *f->queue);
+        f->fates = calloc((size_t)f->room * n, 1);
+        f->applied = calloc(packets + 1, sizeof *f->applied);
+        f->come = calloc(cells, sizeof *f->come);
+        f->over = calloc(cells, sizeof *f->over);
+        f->rows = calloc(2 * n * (size_t)slots, sizeof *f->rows);
+    }
+    if (!f || !f->queue || !f->fates || !f->applied || !f->come || !f->over || !f->rows) {
+        follower_free(f);
+        return error_memory(e, NULL, "to follow the decisions about %d workers and %zu packets", workers, packets);
+    }
+    *out = f;
+    return OK;
+}
+
+void follower_free(struct follower *f)
+{
+    if (!f)
+        return;
+    free(f->queue);
+    free(f->fates);
+    free(f->applied);
+    free(f->come);
+    free(f->over);
+    free(f->rows);
+    free(f);
+}
+
+static size_t follower_cell(const struct follower *f, int worker, size_t packet)
+{
+    return (size_t)worker * f->packets + packet;
+}
+
+void follower_decision(struct follower *f, const struct decision *d)
+{
+    const size_t at = (size_t)(f->known % f->room), n = (size_t)f->workers;
+
+    f->queue[at] = *d;
+    f->queue[at].fates = memcpy(f->fates + at * n, d->fates, n);
+    f->known++;
+}
+
+int follower_room(const struct follower *f)
+{
+    return f->room;
+}
+
+int follower_slot(const struct follower *f, int worker, size_t packet)
+{
+    const size_t at = follower_cell(f, worker, packet);
+
+    return f->come[at] - f->over[at] < f->slots ? (int)(f->come[at] % f->slots) : -1;
+}
+
+void follower_push(struct follower *f, int worker, size_t packet)
+{
+    f->come[follower_cell(f, worker, packet)]++;
+}
+
+static int fate_drops(uint8_t fate)
+{
+    return fate >> DECISION_DROPPED_SHIFT & DECISION_USED;
+}
+
+static int fate_takes(uint8_t fate)
+{
+    return (fate & DECISION_USED) + fate_drops(fate);
+}
+
+/* The decision that this packet applies next; NULL: none is known, it is held, or packet 0 has not applied it. */
+static const struct decision *next_of(const struct follower *f, size_t packet)
+{
+    const int64_t number = f->applied[packet];
+
+    if (number == f->known || number == f->limit || (packet > 0 && number == f->applied[0]))
+        return NULL;
+    return &f->queue[number % f->room];
+}
+
+static int has_come(const struct follower *f, const struct decision *d, int worker, size_t packet)
+{
+    const size_t at = follower_cell(f, worker, packet);
+
+    return f->come[at] - f->over[at] >= fate_takes(d->fates[worker]);
+}
+
+static int all_have_come(const struct follower *f, const struct decision *d, size_t packet)
+{
+    for (int w = 0; w < f->workers; w++)
+        if (!has_come(f, d, w, packet))
+            return 0;
+    return 1;
+}
+
+static void apply(struct follower *f, const struct decision *d, size_t packet, struct application *out)
+{
+    int *used = f->rows, *freed = f->rows + f->workers * f->slots;
+
+    *out = (struct application){ .packet = packet, .step = d->step, .used = used, .freed = freed, .fates = d->fates };
+    for (int w = 0; w < f->workers; w++) {
+        int64_t *over = &f->over[follower_cell(f, w, packet)];
+
+        for (int k = 0; k < fate_takes(d->fates[w]); k++, ++*over) {
+            const int row = (int)(*over % f->slots) * f->workers + w;
+
+            if (k >= fate_drops(d->fates[w]))
+                used[out->used_count++] = row;
+            freed[out->freed_count++] = row;
+        }
+    }
+    f->applied[packet]++;
+}
+
+int follower_next(struct follower *f, struct application *out)
+{
+    for (size_t k = 0; k < f->packets; k++) {
+        const struct decision *d = next_of(f, k);
+
+        if (d && all_have_come(f, d, k)) {
+            apply(f, d, k, out);
+            return 1;
+        }
+    }
+    return 0;
+}
+
+void follower_hold(struct follower *f, int64_t decisions)
+{
+    f->limit = decisions;
+}
+
+int64_t follower_known(const struct follower *f)
+{
+    return f->known;
+}
+
+int follower_is_at(const struct follower *f, int64_t decisions)
+{
+    for (size_t k = 0; k < f->packets; k++)
+        if (f->applied[k] != decisions)
+            return 0;
+    return f->known >= decisions;
+}
+
+/* The first packet with a decision that waits for pushes; the number of packets: none. */
+static size_t stuck_at(const struct follower *f)
+{
+    size_t k = 0;
+
+    while (k < f->packets && !next_of(f, k))
+        k++;
+    return k;
+}
+
+int follower_expects(const struct follower *f, int worker)
+{
+    const size_t k = stuck_at(f);
+
+    if (k < f->packets)
+        return !has_come(f, next_of(f, k), worker, k);
+    for (size_t i = 0; i < f->packets; i++)
+        if (f->come[follower_cell(f, worker, i)] > f->over[follower_cell(f, worker, i)])
+            return 0;
+    return 1;
+}
+
+size_t follower_waits_for(const struct follower *f, int64_t *step)
+{
+    const size_t k = stuck_at(f);
+
+    *step = k < f->packets ? next_of(f, k)->step : -1;
+    return k < f->packets ? k : 0;
+}

@@ -1,0 +1,57 @@
+/*
+ * follower.h - on each server: carries out the arbiter's decisions, packet by packet, as their pushes come in. A packet
+ * applies decisions in their order, each once all pushes that it names have come, and packet 0, which has the weights,
+ * before the others. No messages and no arithmetic here.
+ *
+ * Push number p of a worker is received into its slot p % slots; so with two slots the second push of a worker does not
+ * overwrite the first. Row `slot * workers + worker` is where aggregation.c has it.
+ *
+ * One thread.
+ */
+#ifndef TRAINER_SERVER_DECISIONS_FOLLOWER_H
+#define TRAINER_SERVER_DECISIONS_FOLLOWER_H
+
+#include "base/error.h"
+#include "trainer/server/decisions/verdict.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* what to do next with a packet */
+struct application {
+    size_t packet;
+    int64_t step;
+    const int *used;  /* (used_count) rows to add, for an update; none: no update */
+    const int *freed; /* (freed_count) rows whose pushes are over, in the order in which they came */
+    int used_count, freed_count;
+    const uint8_t *fates; /* (workers) whom to answer */
+};
+
+struct follower;
+
+/* slots: 1 to DECISION_PUSHES. ERR_NOMEM. On OK *out is yours, follower_free() it. */
+int follower_new(struct follower **out, int workers, size_t packets, int slots, struct error *e);
+void follower_free(struct follower *f); /* NULL is fine */
+
+/* Takes the next decision; copies it. At most follower_room() may be unfinished. */
+void follower_decision(struct follower *f, const struct decision *d);
+int follower_room(const struct follower *f);
+/* The slot of this worker's next push of this packet; -1: all are full. */
+int follower_slot(const struct follower *f, int worker, size_t packet);
+/* It has come. */
+void follower_push(struct follower *f, int worker, size_t packet);
+
+/* 1: *out is to be done, valid until the next call; 0: nothing can be done yet. */
+int follower_next(struct follower *f, struct application *out);
+
+/* Applies only this many decisions until it is called again; INT64_MAX: all. For a cut. */
+void follower_hold(struct follower *f, int64_t decisions);
+int64_t follower_known(const struct follower *f); /* decisions taken */
+/* 1: every packet has applied just so many decisions. */
+int follower_is_at(const struct follower *f, int64_t decisions);
+/* 1: a decision needs a push of this worker that has not come; or, where none is left to do, it has sent nothing. */
+int follower_expects(const struct follower *f, int worker);
+/* The packet for which follower_expects() holds for some worker, the first; *step: its updates. */
+size_t follower_waits_for(const struct follower *f, int64_t *step);
+
+#endif
