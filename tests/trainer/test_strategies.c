@@ -18,9 +18,10 @@ struct scene {
     const char *model, *strategy, *transport; /* transport: of mpi */
     enum optimizer_kind optimizer;
     int ranks, servers, asynchronous;
-    int save_at;   /* worker 0 collects the state after so many steps, too */
-    int leave_at;  /* worker 1 leaves this step */
-    int change_at; /* worker 1 changes a weight before this step */
+    int64_t staleness; /* NEVER: unbounded */
+    int save_at;       /* worker 0 collects the state after so many steps, too */
+    int leave_at;      /* worker 1 leaves this step */
+    int change_at;     /* worker 1 changes a weight before this step */
     size_t bucket_bytes;
     int micro_shards; /* of all workers; 0: none, each has one gradient */
     double clip_norm;
@@ -98,6 +99,8 @@ static struct strategy_options options_of(const struct scene *s)
             *(int64_t *)rows[i].value = s->servers;
         if (!strcmp(rows[i].name, "async"))
             *(int *)rows[i].value = s->asynchronous;
+        if (!strcmp(rows[i].name, "staleness"))
+            *(int64_t *)rows[i].value = s->staleness;
         if (!strcmp(rows[i].name, "transport"))
             *(const char **)rows[i].value = s->transport;
     }
@@ -284,6 +287,7 @@ static const struct scene usual = {
     .optimizer = OPTIMIZER_MOMENTUM,
     .ranks = 3,
     .save_at = 2,
+    .staleness = NEVER,
     .leave_at = NEVER,
     .change_at = NEVER,
     .bucket_bytes = 61440,
@@ -446,13 +450,15 @@ static int64_t histogram_total(const struct strategy_report *r)
 static void test_asynchronous(void **state)
 {
     (void)state;
-    for (int servers = 1; servers <= 2; servers++) {
+    for (int i = 0; i < 6; i++) {
+        const int servers = 1 + i % 2;
         struct scene s = usual;
         struct actor actors[RANKS_MAX];
         int64_t all = 0;
 
         s.strategy = "ps";
         s.asynchronous = 1;
+        s.staleness = i / 2 - 1;
         s.servers = servers;
         s.ranks = 3 + servers;
         play(&s, actors);
@@ -462,6 +468,8 @@ static void test_asynchronous(void **state)
         assert_int_equal(all, STEPS);
         assert_int_equal(histogram_total(&actors[0].report), STEPS);
         assert_true(actors[0].report.staleness_mean <= (double)actors[0].report.staleness_max);
+        if (s.staleness == 0) /* at most the two pushes of the others that began with it */
+            assert_true(actors[0].report.staleness_max <= 2);
         assert_int_equal(actors[0].last_step, STEPS);
         leave_stage(&s, actors);
 

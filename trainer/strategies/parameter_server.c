@@ -18,6 +18,7 @@
 
 struct parameter_server_options {
     struct strategy_servers servers;
+    int64_t staleness;
     int sync, async;
 };
 
@@ -26,6 +27,12 @@ _Static_assert(sizeof(struct parameter_server_options) <= STRATEGY_OWN_SIZE, "th
 static const struct parameter_server_options *own_options(const struct strategy_options *o)
 {
     return (const void *)o->own.bytes;
+}
+
+/* Server 0 decides which pushes make an update, instead of every server packet by packet. */
+static int is_decided(const struct strategy_options *o)
+{
+    return own_options(o)->staleness != ARBITER_UNBOUNDED;
 }
 
 /* either side */
@@ -173,6 +180,9 @@ static int start_server(struct parameter_server *ps, struct error *e)
         .reduction = &s->reduction,
         .first_step = s->options.first_step,
         .max_steps = s->options.max_steps,
+        .decided = is_decided(&s->options),
+        .slots = 1,
+        .arbiter = { .staleness = own_options(&s->options)->staleness },
         .clock = s->options.clock,
     };
 
@@ -192,6 +202,7 @@ static int start_worker(struct parameter_server *ps, struct error *e)
         .servers = ps->servers,
         .synchronous = s->options.synchronous,
         .reduction = &s->reduction,
+        .decided = is_decided(&s->options),
         .first_step = s->options.first_step,
         .clock = s->options.clock,
     };
@@ -248,10 +259,13 @@ static size_t parameter_server_rows(struct option *rows, void *own)
         { OPTION_FLAG, .name = "async", .value = &o->async,
           .help = "Make an update from the gradients of each worker as they arrive, with --run-option ps, and report "
                   "the staleness." },
+        { OPTION_INT, .name = "staleness", .value = &o->staleness, .argument = "T", .minimum = 0, .maximum = 1e9,
+          .help = "Let no worker get more than T steps ahead of another, with --async: it begins its step c only when "
+                  "every worker has finished step c - T - 1. 0 makes all wait for the slowest. Default: no bound." },
     };
 
     _Static_assert(sizeof table / sizeof *table <= STRATEGY_ROWS, "the rows have room");
-    *o = (struct parameter_server_options){ .servers = { .total = 1 }, .sync = 1 };
+    *o = (struct parameter_server_options){ .servers = { .total = 1 }, .sync = 1, .staleness = ARBITER_UNBOUNDED };
     memcpy(rows, table, sizeof table);
     return sizeof table / sizeof *table;
 }
@@ -272,8 +286,11 @@ static struct strategy_servers *parameter_server_servers(struct strategy_options
 
 static int parameter_server_workers(const struct strategy_options *options, int ranks, struct error *e)
 {
-    const int servers = (int)own_options(options)->servers.total;
+    const struct parameter_server_options *o = own_options(options);
+    const int servers = (int)o->servers.total;
 
+    if (o->staleness != ARBITER_UNBOUNDED && options->synchronous)
+        return error_set(e, ERR_ARG, "--staleness needs --async");
     if (ranks <= servers)
         return error_set(
             e, ERR_ARG,
