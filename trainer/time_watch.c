@@ -42,8 +42,10 @@ int time_watch_step(struct time_watch *w, int64_t step, struct error *e)
     int64_t at;
     int rc;
 
-    if (!w->strategy || (rc = times_windows_step(&w->windows, step, ends, &at, e)) < 0)
-        return w->strategy ? rc : OK;
+    if (!w->strategy)
+        return OK;
+    if ((rc = times_windows_step(&w->windows, step, ends, &at, e)) < 0)
+        return rc;
     w->last = step;
     if (rc == 0)
         return OK;
