@@ -115,6 +115,13 @@ static void test_old_files(void **state)
     assert_int_equal(sighting_not_whole(&s, &s.items[1], 5 + QUIET), 1);
     assert_int_equal(sighting_not_whole(&s, &s.items[2], 5 + QUIET - 11), 0);
     assert_int_equal(sighting_not_whole(&s, &s.items[2], 5 + QUIET - 10), 1);
+    /* an old one in the place of another */
+    assert_int_equal(sightings_update(&s, &(struct sighting_seen){ "c-2", .step = 2, .stamp = 8, .age = 86400 }, 1, 900,
+                                      &gone, NULL),
+                     OK);
+    sighting_list_release(&gone);
+    assert_string_equal(s.items[0].name, "c-2");
+    assert_int_equal(sighting_not_whole(&s, &s.items[0], 900), 1);
     sightings_release(&s);
 }
 
