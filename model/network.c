@@ -13,6 +13,7 @@
 struct network {
     struct network_builder built; /* variables and plan */
     int chunk;                    /* images per call of inference */
+    int max_batch;
     real *parameters, *statistics, *exchange;
     real *own_parameters, *own_statistics, *own_exchange; /* NULL: those of another network are used */
     network_leave *leave;
@@ -60,6 +61,7 @@ int network_new(struct network **out, const struct model *model, int max_batch, 
         rc = error_memory(e, NULL, "for the %zu parameters of model %s", b->parameters, model->name);
         goto fail;
     }
+    n->max_batch = max_batch;
     n->chunk = max_batch < NETWORK_PLAN_INFERENCE ? max_batch : NETWORK_PLAN_INFERENCE;
     if (max_batch > 0 && (rc = network_plan_finish(&b->plan, max_batch, e)) < 0)
         goto fail;
@@ -90,6 +92,16 @@ const struct variable *network_variables(const struct network *n, size_t *count)
 {
     *count = n->built.variable_count;
     return n->built.variables;
+}
+
+size_t network_rows_most(const struct network *n, size_t variable)
+{
+    const struct variable *v = &n->built.variables[variable];
+    const struct model *m = n->built.model;
+    const size_t tokens = (size_t)n->max_batch * (size_t)m->height * (size_t)m->width;
+    const size_t rows = v->row_width ? v->count / v->row_width : 0;
+
+    return tokens < rows ? tokens : rows;
 }
 
 size_t network_parameter_count(const struct network *n)

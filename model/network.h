@@ -34,7 +34,8 @@ struct variable {
     int rank;
     int64_t shape[4];
     size_t offset, count;
-    double decay; /* weight decay d: the loss has d * 1/2 * |w|^2, the gradient d * w */
+    size_t row_width; /* of a table, whose gradient may come as rows (struct row_gradient): reals of a row; 0: none */
+    double decay;     /* weight decay d: the loss has d * 1/2 * |w|^2, the gradient d * w */
     enum initial_kind initial;
     double initial_value;   /* constant; standard deviation; or bound of the uniform */
     char debias_scope[128]; /* STATISTIC with zero-debiased moving average: its scope S, else "" */
@@ -72,13 +73,18 @@ void network_set_exchange(struct network *n, real *memory);
 /* Fills parameters and statistics with the model's initial values: a pure function of seed. */
 void network_initialize(struct network *n, uint64_t seed);
 
-/* Sums over the batch of d(loss)/d(row), for the rows that the batch uses. Borrowed until the sink returns. */
+/* Sums over the batch of d(loss)/d(row), for the rows that the batch uses. Borrowed until the sink returns. No value is
+ * -0: each is a sum that began with +0, so a row that another batch does not use may be left out of the sum of both, or
+ * added as zeros, with the same bits. */
 struct row_gradient {
     size_t variable;     /* index in network_variables() */
     size_t count, width; /* rows, each once; reals of one row */
     const int32_t *rows; /* (count) ascending */
     const real *values;  /* (count, width); a row's parts from several samples are added in sample order */
 };
+
+/* The most rows of this table that a batch of max_batch samples can use; 0: the variable is no table. */
+size_t network_rows_most(const struct network *n, size_t variable);
 
 /* Receives progress of the gradients during the backward pass, in the training thread. */
 struct gradient_sink {

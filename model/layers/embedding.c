@@ -139,5 +139,7 @@ int network_builder_embedding(struct network_builder *b, int in, const char *nam
         .variable = b->variable_count, .rows = (size_t)rows, .width = (size_t)width, .length = shape_pixels(&x)
     };
     own->parameter = l->low = network_builder_kernel(b, name, 2, shape, options);
+    if (!b->error.code)
+        b->variables[own->variable].row_width = (size_t)width;
     return l->out;
 }

@@ -1,10 +1,19 @@
 #include "trainer/collective/micro_shards.h"
 
+#include "trainer/collective/row_sum.h"
+
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum { LEVELS_MAX = 31 };
+
+/* a table whose gradient comes as rows */
+struct table {
+    size_t variable;
+    struct row_sum *parts; /* (most_parts) of the current node, each micro-shard's; not of nodes of a single one */
+    struct row_sum *nodes; /* (node_count, or 1) */
+};
 
 struct micro_shards {
     struct network *network;
@@ -19,6 +28,13 @@ struct micro_shards {
     real *sum;
     size_t added_from; /* elements from here on hold the sums of all parts */
     struct phase_clock *clock;
+    /* Rows: */
+    struct table *tables;
+    size_t table_count;
+    int most_parts;            /* of a node */
+    int node, part;            /* that are trained now */
+    struct tree_node *singles; /* (most_parts) the parts of a node: each a leaf */
+    struct row_gradient *list; /* (most_parts) */
 };
 
 int micro_shards_new(struct micro_shards **out, struct network *n, const struct tree_node *nodes, int count,
@@ -37,6 +53,7 @@ int micro_shards_new(struct micro_shards **out, struct network *n, const struct 
             most = nodes[k].count > most ? nodes[k].count : most;
         }
         m->parts = count ? m->parts : 1;
+        m->most_parts = most;
         missing = most > 1 && !(m->work = reals_new(network_exchange_count(n)));
         for (int level = 0; (most - 1) >> level; level++)
             missing |= !(m->sums[level] = reals_new(network_exchange_count(n)));
@@ -49,14 +66,88 @@ int micro_shards_new(struct micro_shards **out, struct network *n, const struct 
     return OK;
 }
 
+/* Without micro-shards the batch is a node. */
+static int nodes_of(const struct micro_shards *m)
+{
+    return m->node_count ? m->node_count : 1;
+}
+
+static void release_table(const struct micro_shards *m, struct table *t)
+{
+    for (int k = 0; t->parts && k < m->most_parts; k++)
+        row_sum_release(&t->parts[k]);
+    for (int k = 0; t->nodes && k < nodes_of(m); k++)
+        row_sum_release(&t->nodes[k]);
+    free(t->parts);
+    free(t->nodes);
+}
+
 void micro_shards_free(struct micro_shards *m)
 {
     if (!m)
         return;
     for (int level = 0; level < LEVELS_MAX; level++)
         free(m->sums[level]);
+    for (size_t t = 0; t < m->table_count; t++)
+        release_table(m, &m->tables[t]);
+    free(m->tables);
+    free(m->singles);
+    free(m->list);
     free(m->work);
     free(m);
+}
+
+static int make_table(const struct micro_shards *m, struct table *t, size_t variable, struct error *e)
+{
+    size_t count;
+    const struct variable *v = &network_variables(m->network, &count)[variable];
+    const size_t rows = v->count / v->row_width, most = network_rows_most(m->network, variable);
+    int rc = OK;
+
+    t->variable = variable;
+    t->parts = calloc((size_t)m->most_parts, sizeof *t->parts);
+    t->nodes = calloc((size_t)nodes_of(m), sizeof *t->nodes);
+    if (!t->parts || !t->nodes)
+        return error_memory(e, NULL, "for the rows of %s", v->name);
+    for (int k = 0; k < m->most_parts && m->most_parts > 1 && rc == OK; k++)
+        rc = row_sum_init(&t->parts[k], variable, v->row_width, most, 0, e);
+    for (int k = 0; k < nodes_of(m) && rc == OK; k++) {
+        const size_t parts = m->node_count ? (size_t)m->nodes[k].count : 1;
+
+        rc = row_sum_init(&t->nodes[k], variable, v->row_width, most < rows / parts ? most * parts : rows, parts, e);
+    }
+    return rc;
+}
+
+int micro_shards_use_rows(struct micro_shards *m, struct error *e)
+{
+    size_t count, tables = 0;
+    const struct variable *v = network_variables(m->network, &count);
+    int rc = OK;
+
+    for (size_t i = 0; i < count; i++)
+        tables += v[i].row_width > 0;
+    if (m->tables || !tables)
+        return OK;
+    m->tables = calloc(tables, sizeof *m->tables);
+    m->singles = calloc((size_t)m->most_parts, sizeof *m->singles);
+    m->list = calloc((size_t)m->most_parts, sizeof *m->list);
+    if (!m->tables || !m->singles || !m->list)
+        return error_memory(e, NULL, "for the rows of %zu tables", tables);
+    for (int k = 0; k < m->most_parts; k++)
+        m->singles[k] = (struct tree_node){ k, 1 };
+    for (size_t i = 0; i < count && rc == OK; i++)
+        if (v[i].row_width)
+            rc = make_table(m, &m->tables[m->table_count++], i, e);
+    return rc;
+}
+
+const struct row_gradient *micro_shards_rows(const struct micro_shards *m, int node, size_t variable)
+{
+    for (size_t t = 0; t < m->table_count; t++)
+        if (m->tables[t].variable == variable)
+            return &m->tables[t].nodes[node].sum;
+    return NULL;
 }
 
 void micro_shards_set_vectors(struct micro_shards *m, real *const *vectors)
@@ -122,11 +213,24 @@ static void tell_dense(void *context, size_t low)
         m->sink->dense(m->sink->context, low);
 }
 
-static void tell_rows(void *context, const struct row_gradient *g)
+/* Keeps a part's rows. Those of a node's last part make them the node's sum. */
+static void take_rows(void *context, const struct row_gradient *g)
 {
-    const struct micro_shards *m = context;
+    struct micro_shards *m = context;
+    const struct table *t = m->tables;
 
-    m->sink->rows(m->sink->context, g);
+    while (t->variable != g->variable)
+        t++;
+    if (m->count == 1) {
+        row_sum_copy(&t->nodes[m->node], g);
+        return;
+    }
+    row_sum_copy(&t->parts[m->part], g);
+    if (m->part < m->count - 1)
+        return;
+    for (int k = 0; k < m->count; k++)
+        m->list[k] = t->parts[k].sum;
+    row_sum_add(&t->nodes[m->node], m->list, m->singles, m->count);
 }
 
 /* Larger ones would not be exact, and say that the training diverges. */
@@ -139,8 +243,8 @@ static double rounded_loss(double loss)
 static int train_node(struct micro_shards *m, int first, int size, const struct batch *batch, uint64_t seed,
                       struct score *score)
 {
-    const struct gradient_sink earlier = { .dense = begin_backward, .context = m };
-    const struct gradient_sink last = { .dense = add_last, .context = m };
+    const struct gradient_sink earlier = { begin_backward, m->tables ? take_rows : NULL, m };
+    const struct gradient_sink last = { add_last, m->tables ? take_rows : NULL, m };
     int done = 1;
 
     m->added_from = network_exchange_count(m->network);
@@ -149,6 +253,7 @@ static int train_node(struct micro_shards *m, int first, int size, const struct 
         const int is_last = s == m->count - 1;
         struct score of_part;
 
+        m->part = s;
         phase_clock_enter(m->clock, PHASE_FORWARD);
         network_set_exchange(m->network, is_last ? m->sum : m->work);
         done = network_train(m->network, &part, seed, is_last ? &last : &earlier, &of_part);
@@ -163,12 +268,14 @@ static int train_node(struct micro_shards *m, int first, int size, const struct 
 int micro_shards_train(struct micro_shards *m, const struct batch *batch, uint64_t seed,
                        const struct gradient_sink *sink, struct score *score)
 {
-    const struct gradient_sink alone = { tell_dense, sink && sink->rows ? tell_rows : NULL, m };
+    const struct gradient_sink alone = { tell_dense, m->tables ? take_rows : NULL, m };
     real *const own = network_exchange(m->network);
     int done = 1, first = 0;
 
     if (m->parts == 1) {
         m->sink = sink;
+        m->node = m->part = 0;
+        m->count = 1;
         phase_clock_enter(m->clock, PHASE_FORWARD);
         done = network_train(m->network, batch, seed, &alone, score);
         if (m->node_count)
@@ -179,6 +286,7 @@ int micro_shards_train(struct micro_shards *m, const struct batch *batch, uint64
     for (int k = 0; done && k < m->node_count; k++) {
         const int is_last = k == m->node_count - 1;
 
+        m->node = k;
         m->sink = is_last ? sink : NULL;
         m->sum = is_last ? own : m->vectors[k];
         m->count = m->nodes[k].count;

@@ -32,11 +32,24 @@ void micro_shards_set_vectors(struct micro_shards *m, real *const *vectors);
  * the default: nothing is measured. */
 void micro_shards_set_clock(struct micro_shards *m, struct phase_clock *clock);
 
+/*
+ * From now on the gradient of each table (variable.row_width) comes as rows, whose elements in the vectors stay 0. For
+ * strategies that send or update only the rows in use. Without this call, they are part of the vectors. Does nothing
+ * for a network without tables. ERR_NOMEM: m may only be freed.
+ */
+int micro_shards_use_rows(struct micro_shards *m, struct error *e);
+/*
+ * With rows: the sum of the table with this index in network_variables() in the worker's node number `node`, whose
+ * other sums are in vector `node` (0 without micro-shards): of its micro-shards' rows, in the tree (row_sum.h), which
+ * also adds the nodes of several workers. There when the sink is told of a `low` at or below the table's place, and
+ * until the next micro_shards_train(). NULL: no such table, or rows are not used.
+ */
+const struct row_gradient *micro_shards_rows(const struct micro_shards *m, int node, size_t variable);
+
 /* As network_train of the whole batch, whose size must be a multiple of the number of parts and whose samples must be
  * given. sink is called in the last part's backward pass, when the elements hold the sums of each node's parts. The
  * score is summed in the order of the parts; with micro-shards the loss of each is rounded to 32 binary places, so that
- * sums of them are exact, and equal for any number of workers. With more than one part, gradients that could come as
- * rows are part of the sums. */
+ * sums of them are exact, and equal for any number of workers. sink->rows is not called: see above. */
 int micro_shards_train(struct micro_shards *m, const struct batch *batch, uint64_t seed,
                        const struct gradient_sink *sink, struct score *score);
 
