@@ -1,6 +1,6 @@
 #include "model/kernels/activation.h"
 
-#include "model/kernels/vector.h"
+#include "base/vector.h"
 
 VECTOR_BODY void bias_body(size_t pixels, size_t block, size_t width, const real *restrict bias, int relu,
                            real *restrict x)
@@ -25,7 +25,7 @@ VECTOR_CLONES void activation_bias_forward(size_t pixels, size_t block, const re
 VECTOR_BODY void bias_backward_body(size_t pixels, size_t block, size_t width, int relu, const real *restrict y,
                                     real *restrict gradient, double *restrict sum)
 {
-    real s[VECTOR_CHANNELS] = { 0 };
+    real s[VECTOR_WIDTH_MAX] = { 0 };
 
     for (size_t p = 0; p < pixels; p++)
         for (size_t c = 0; c < width; c++) {

@@ -1,13 +1,13 @@
 #include "model/kernels/batch_norm.h"
 
-#include "model/kernels/vector.h"
+#include "base/vector.h"
 
 /* Each body does `width` neighbouring channels of a plane whose pixels are `block` reals apart. */
 
 VECTOR_BODY void sums_body(size_t pixels, size_t block, size_t width, const real *restrict x,
                            const real *restrict shift, double *restrict sum, double *restrict square)
 {
-    real s[VECTOR_CHANNELS] = { 0 }, q[VECTOR_CHANNELS] = { 0 };
+    real s[VECTOR_WIDTH_MAX] = { 0 }, q[VECTOR_WIDTH_MAX] = { 0 };
 
     for (size_t p = 0; p < pixels; p++)
         for (size_t c = 0; c < width; c++) {
@@ -53,7 +53,7 @@ VECTOR_BODY void reduce_body(size_t pixels, size_t block, size_t width, const re
                              const real *restrict mean, real *restrict gradient, double *restrict sum,
                              double *restrict product)
 {
-    real s[VECTOR_CHANNELS] = { 0 }, q[VECTOR_CHANNELS] = { 0 };
+    real s[VECTOR_WIDTH_MAX] = { 0 }, q[VECTOR_WIDTH_MAX] = { 0 };
 
     for (size_t p = 0; p < pixels; p++)
         for (size_t c = 0; c < width; c++) {

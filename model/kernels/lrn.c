@@ -1,6 +1,6 @@
 #include "model/kernels/lrn.h"
 
-#include "model/kernels/vector.h"
+#include "base/vector.h"
 
 #include <math.h>
 
@@ -39,7 +39,7 @@ VECTOR_BODY void clear_ends(struct lrn_row *row, size_t channels)
 
 VECTOR_BODY void window_tile(size_t width, int radius, const real *row, real *out)
 {
-    real sum[VECTOR_CHANNELS] = { 0 };
+    real sum[VECTOR_WIDTH_MAX] = { 0 };
 
     for (int d = -radius; d <= radius; d++)
         for (size_t k = 0; k < width; k++)

@@ -1,6 +1,6 @@
 #include "model/kernels/pool.h"
 
-#include "model/kernels/vector.h"
+#include "base/vector.h"
 
 #include <float.h>
 #include <string.h>
@@ -36,7 +36,7 @@ VECTOR_BODY void max_body(const struct pool_shape *s, size_t width, const real *
             const int r0 = window_first(top), r1 = window_last(top, w->height, s->height);
             const int c0 = window_first(left), c1 = window_last(left, w->width, s->width);
             const size_t out = (size_t)(i * s->out_width + j) * block;
-            real best[VECTOR_CHANNELS], place[VECTOR_CHANNELS]; /* an index as a real: one kind of vector for both */
+            real best[VECTOR_WIDTH_MAX], place[VECTOR_WIDTH_MAX]; /* an index as a real: one kind of vector for both */
 
             for (size_t k = 0; k < width; k++) {
                 best[k] = lowest;
@@ -79,8 +79,8 @@ VECTOR_BODY void max_backward_body(const struct pool_shape *s, size_t width, con
             const int r0 = window_first(top), r1 = window_last(top, w->height, s->height);
             const int c0 = window_first(left), c1 = window_last(left, w->width, s->width);
             const size_t out = (size_t)(i * s->out_width + j) * block;
-            real g[VECTOR_CHANNELS];
-            int place[VECTOR_CHANNELS];
+            real g[VECTOR_WIDTH_MAX];
+            int place[VECTOR_WIDTH_MAX];
 
             for (size_t k = 0; k < width; k++) {
                 g[k] = dy[out + k];

@@ -1,14 +1,14 @@
 /*
  * vector.h - gives kernels vector code without compiler flags for one machine: plain loops over a fixed small number of
- * channels, compiled once for each instruction set; the right one is chosen when the program is loaded.
+ * elements, compiled once for each instruction set; the right one is chosen when the program is loaded.
  */
-#ifndef MODEL_KERNELS_VECTOR_H
-#define MODEL_KERNELS_VECTOR_H
+#ifndef BASE_VECTOR_H
+#define BASE_VECTOR_H
 
-/* The maximum number of channels in one inner loop. */
-enum { VECTOR_CHANNELS = 16 };
+/* The maximum number of elements in one inner loop. */
+enum { VECTOR_WIDTH_MAX = 16 };
 
-/* Runs statement for channels [c, c + width) until c reaches block, with width a constant: 16 while that many are left,
+/* Runs statement for elements [c, c + width) until c reaches block, with width a constant: 16 while that many are left,
  * then 8, 4 or 1, so that loops over it become whole vectors. c is the caller's, 0 before. */
 #define VECTOR_EACH(c, block, width, statement) \
     do { \
@@ -47,7 +47,7 @@ enum { VECTOR_CHANNELS = 16 };
 #define VECTOR_LOOP
 #endif
 
-/* The body of a kernel, compiled into each of its clones with the number of channels known. */
+/* The body of a kernel, compiled into each of its clones with the number of elements known. */
 #define VECTOR_BODY static inline __attribute__((always_inline))
 
 #endif
