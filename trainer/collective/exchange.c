@@ -1,7 +1,11 @@
 #include "trainer/collective/exchange.h"
 
+#include "trainer/collective/addition.h"
+
 #include <stdio.h>
 #include <string.h>
+
+enum { BLOCK = 1024 }; /* elements added at once, so that their sum stays in the first cache */
 
 size_t bucket_count(size_t total, size_t bucket)
 {
@@ -52,11 +56,13 @@ void exchange_sum(real *out, const real *const *parts, int count, size_t from, s
 {
     if (count == 1 && out != parts[0])
         memcpy(out + from, parts[0] + from, (to - from) * sizeof *out);
-    for (size_t i = from; i < to && count > 1; i++)
-        out[i] = parts[0][i] + parts[1][i];
-    for (int p = 2; p < count; p++)
-        for (size_t i = from; i < to; i++)
-            out[i] += parts[p][i];
+    for (size_t at = from; at < to && count > 1; at += BLOCK) {
+        const size_t length = to - at < BLOCK ? to - at : BLOCK;
+
+        addition_both(out + at, parts[0] + at, parts[1] + at, length);
+        for (int p = 2; p < count; p++)
+            addition_both(out + at, out + at, parts[p] + at, length);
+    }
 }
 
 uint64_t exchange_hash(const void *bytes, size_t n, uint64_t seed)

@@ -1,5 +1,7 @@
 #include "trainer/collective/reduction_tree.h"
 
+#include "trainer/collective/addition.h"
+
 #include <stdint.h>
 #include <string.h>
 
@@ -42,18 +44,6 @@ int reduction_tree_nodes(int leaves, int from, int to, struct tree_node *out)
     return from < to ? cover((struct tree_node){ 0, leaves }, from, to, out, 0) : 0;
 }
 
-static void add_both(real *restrict out, const real *restrict a, const real *restrict b, size_t n)
-{
-    for (size_t i = 0; i < n; i++)
-        out[i] = a[i] + b[i];
-}
-
-static void add_to(real *restrict out, const real *restrict b, size_t n)
-{
-    for (size_t i = 0; i < n; i++)
-        out[i] += b[i];
-}
-
 /* out (n) = elements [at, at + n) of the parts' node; n <= BLOCK. */
 static void sum_block(real *out, const real *const *parts, const struct tree_node *nodes, int count, size_t at,
                       size_t n)
@@ -68,21 +58,18 @@ static void sum_block(real *out, const real *const *parts, const struct tree_nod
         return;
     }
     if (count == 2) {
-        if (out == parts[0] + at)
-            add_to(out, parts[1] + at, n);
-        else
-            add_both(out, parts[0] + at, parts[1] + at, n);
+        addition_both(out, parts[0] + at, parts[1] + at, n);
         return;
     }
     for (middle = first + reduction_tree_left(end - first); nodes[k].first < middle; k++)
         ;
     sum_block(out, parts, nodes, k, at, n);
     if (count - k == 1) {
-        add_to(out, parts[k] + at, n);
+        addition_both(out, out, parts[k] + at, n);
         return;
     }
     sum_block(right, parts + k, nodes + k, count - k, at, n);
-    add_to(out, right, n);
+    addition_both(out, out, right, n);
 }
 
 void reduction_tree_sum(real *out, const real *const *parts, const struct tree_node *nodes, int count, size_t from,
