@@ -1,4 +1,4 @@
-/* server_cores.h - for tests of the core of a parameter server: cores of three workers, and messages to them. */
+/* server_cores.h - for tests of the core of a parameter server: cores of three workers, messages to them, who is late. */
 #ifndef TESTS_TRAINER_SERVER_CORES_H
 #define TESTS_TRAINER_SERVER_CORES_H
 
@@ -88,6 +88,18 @@ static inline void step_of(struct server_core *c, int worker)
     for (size_t k = 0; k < PACKETS; k++)
         push(c, worker, k);
     tally(c, worker, &part, 0);
+}
+
+/* Whom the server waits for, with limit 10 and precedence 4. wanted: a digit a worker. */
+static inline void assert_late(const struct server_core *c, double now, double calm, const char *wanted)
+{
+    char late[WORKERS], got[WORKERS + 1] = "";
+    const int some = server_core_late(c, now, calm, 10, 4, late);
+
+    for (int w = 0; w < WORKERS; w++)
+        got[w] = (char)('0' + late[w]);
+    assert_string_equal(got, wanted);
+    assert_int_equal(some, strchr(wanted, '1') != NULL);
 }
 
 #endif

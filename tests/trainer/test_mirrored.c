@@ -6,8 +6,8 @@
 
 #include "base/clock.h"
 #include "base/random.h"
-#include "tests/check.h"
 #include "tests/model/images_batch.h"
+#include "tests/trainer/kinds.h"
 #include "tests/trainer/mnist_cnn.h"
 
 #include <pthread.h>
@@ -97,15 +97,11 @@ static struct strategy_options options_of(const struct scene *s)
                                   .max_steps = STEPS,
                                   .bucket_bytes = 61440,
                                   .check_every = 2 };
-    struct option rows[STRATEGY_ROWS];
-    const size_t count = o.kind->options(rows, o.own.bytes);
+    const struct kind_setting settings[] = { { .name = "threads", .number = s->threads },
+                                             { .name = "weights", .text = s->weights },
+                                             { .name = NULL } };
 
-    for (size_t i = 0; i < count; i++) {
-        if (!strcmp(rows[i].name, "threads"))
-            *(int64_t *)rows[i].value = s->threads;
-        if (!strcmp(rows[i].name, "weights"))
-            *(const char **)rows[i].value = s->weights;
-    }
+    kind_set(&o, settings);
     return o;
 }
 

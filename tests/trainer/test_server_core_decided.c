@@ -151,18 +151,6 @@ static void test_cut(void **state)
     server_core_free(second);
 }
 
-/* limit 10, precedence 4; wanted: a digit a worker. */
-static void assert_late(const struct server_core *c, double now, double calm, const char *wanted)
-{
-    char late[WORKERS], got[WORKERS + 1] = "";
-    const int some = server_core_late(c, now, calm, 10, 4, late);
-
-    for (int w = 0; w < WORKERS; w++)
-        got[w] = (char)('0' + late[w]);
-    assert_string_equal(got, wanted);
-    assert_int_equal(some, strchr(wanted, '1') != NULL);
-}
-
 static void test_late(void **state)
 {
     struct server_core *first = core_of(plan_of(1)), *second;

@@ -1,18 +1,6 @@
 /* Whom a parameter server waits for in vain, and from when on. */
 #include "tests/trainer/server_cores.h"
 
-/* limit 10, precedence 4; wanted: a digit a worker. */
-static void assert_late(const struct server_core *c, double now, double calm, const char *wanted)
-{
-    char late[WORKERS], got[WORKERS + 1] = "";
-    const int some = server_core_late(c, now, calm, 10, 4, late);
-
-    for (int w = 0; w < WORKERS; w++)
-        got[w] = (char)('0' + late[w]);
-    assert_string_equal(got, wanted);
-    assert_int_equal(some, strchr(wanted, '1') != NULL);
-}
-
 static void test_late_together(void **state)
 {
     struct server_core *c = core_of(plan_sync);

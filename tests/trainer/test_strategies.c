@@ -4,7 +4,7 @@
  */
 #include "trainer/strategies/strategy.h"
 
-#include "tests/check.h"
+#include "tests/trainer/kinds.h"
 #include "tests/trainer/threads.h"
 #include "trainer/collective/exchange.h"
 
@@ -72,15 +72,6 @@ static void make_state(const struct scene *s, struct network **n, struct optimiz
         abort();
 }
 
-/* NULL: there is none of that name. */
-static const struct strategy_kind *kind_of(const char *name)
-{
-    for (size_t i = 0; strategy_kinds[i]; i++)
-        if (!strcmp(name, strategy_kinds[i]->name))
-            return strategy_kinds[i];
-    return NULL;
-}
-
 /* As the command line would have them. */
 static struct strategy_options options_of(const struct scene *s)
 {
@@ -91,21 +82,15 @@ static struct strategy_options options_of(const struct scene *s)
                                   .bucket_bytes = s->bucket_bytes,
                                   .check_every = 2,
                                   .micro_shards = s->micro_shards };
-    struct option rows[STRATEGY_ROWS];
-    const size_t count = o.kind->options ? o.kind->options(rows, o.own.bytes) : 0;
+    const struct kind_setting settings[] = {
+        { .name = "servers", .number = s->servers },
+        { .name = "async", .number = s->asynchronous },
+        { .name = "staleness", .number = s->staleness },
+        { .name = "transport", .text = s->transport },
+        { .name = NULL },
+    };
 
-    for (size_t i = 0; i < count; i++) {
-        if (!strcmp(rows[i].name, "servers"))
-            *(int64_t *)rows[i].value = s->servers;
-        if (!strcmp(rows[i].name, "async"))
-            *(int *)rows[i].value = s->asynchronous;
-        if (!strcmp(rows[i].name, "staleness"))
-            *(int64_t *)rows[i].value = s->staleness;
-        if (!strcmp(rows[i].name, "transport"))
-            *(const char **)rows[i].value = s->transport;
-    }
-    if (o.kind->resolve)
-        o.kind->resolve(&o);
+    kind_set(&o, settings);
     return o;
 }
 

@@ -2,12 +2,11 @@
 #include "trainer/collective/traffic.h"
 
 #include "tests/check.h"
-#include "tests/trainer/players.h"
+#include "tests/trainer/kinds.h"
+#include "tests/trainer/sums.h"
 #include "trainer/collective/places.h"
-#include "trainer/collective/transports/transport.h"
 #include "trainer/server/parameter_protocol.h"
 #include "trainer/server/placement.h"
-#include "trainer/strategies/strategy.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -16,55 +15,27 @@ enum { STEPS = 3, BATCH = 8 };
 
 /* ---- all-reduce -------------------------------------------------------------------------------------------------- */
 
-struct sums {
-    int (*make)(struct transport **out, const struct transport_plan *plan, struct error *e);
-    size_t total, bucket;
-    int micro_shards; /* of all ranks, which have a vector for each node of their part; 0: none */
-};
-
-static void add_up(struct player *p)
+static int by_messages(struct transport **out, const struct transport_plan *plan, const struct sums *s, struct error *e)
 {
-    const struct sums *s = p->scene;
-    struct reduction reduction;
-    const struct transport_plan plan = { .world = p->world,
-                                         .total = s->total,
-                                         .bucket = s->bucket,
-                                         .buckets = bucket_count(s->total, s->bucket),
-                                         .ranks = p->ranks,
-                                         .rank = p->rank,
-                                         .reduction = &reduction };
-    real wanted = 0;
-    struct tally_part part = { .flags = 0 }, parts[PLAYERS_MAX];
-    struct transport *t;
-    struct error e = { 0 };
+    (void)s;
+    return message_exchange_new(out, plan, e);
+}
 
-    if (reduction_init(&reduction, p->ranks, s->micro_shards, &e) < 0 || s->make(&t, &plan, &e) < 0)
-        abort();
-    for (int r = 0; r < p->ranks; r++)
-        wanted += (real)(r * reduction_vectors(&reduction, r));
-    for (int64_t step = 0; step < STEPS; step++) {
-        t->operations->begin(t, step);
-        for (int v = 0; v < reduction_vectors(&reduction, p->rank); v++)
-            for (size_t i = 0; i < s->total; i++)
-                t->vectors[v][i] = (real)p->rank;
-        if (t->operations->complete(t, &part, parts, &e) < 0 || t->result[s->total - 1] != wanted)
-            abort();
-    }
-    if (traffic_gather(&p->traffic, p->world, p->ranks, "count", &e) < 0)
-        abort();
-    t->operations->free(t);
-    reduction_release(&reduction);
+static int in_window(struct transport **out, const struct transport_plan *plan, const struct sums *s, struct error *e)
+{
+    (void)s;
+    return shared_window_new(out, plan, e);
 }
 
 /* 2 (n - 1) / n D each way, exactly, where n divides the cache lines of every bucket; else for all ranks together. */
 static void check_sums(const struct sums *s, int n)
 {
-    const int64_t tallies = STEPS * (n - 1) * (int64_t)sizeof(struct tally_part);
-    const int64_t all = STEPS * 2 * (n - 1) * (int64_t)(s->total * sizeof(real));
+    const int64_t tallies = SUMS_STEPS * (n - 1) * (int64_t)sizeof(struct tally_part);
+    const int64_t all = SUMS_STEPS * 2 * (n - 1) * (int64_t)(s->total * sizeof(real));
     struct player players[PLAYERS_MAX];
     int64_t sent = 0, received = 0, own, each;
 
-    players_play(players, n, add_up, s);
+    players_play(players, n, sums_play, s);
     for (int r = 0; r < n; r++) {
         const struct traffic_link link = traffic_of_rank(&players[n - 1].traffic, r);
 
@@ -73,7 +44,7 @@ static void check_sums(const struct sums *s, int n)
             assert_int_equal(link.received, all / n + tallies);
         }
         own = (int64_t)slices_count(s->total, s->bucket, n, r);
-        each = STEPS * (int64_t)sizeof(real) * ((int64_t)s->total - own + (n - 1) * own) + tallies;
+        each = SUMS_STEPS * (int64_t)sizeof(real) * ((int64_t)s->total - own + (n - 1) * own) + tallies;
         assert_int_equal(link.sent, each);
         assert_int_equal(link.received, each);
         assert_int_equal(link.sent, traffic_of_rank(&players[0].traffic, r).sent); /* all know the same */
@@ -93,15 +64,15 @@ static void check_nodes(const struct sums *s, int n)
     struct reduction reduction;
 
     assert_int_equal(reduction_init(&reduction, n, s->micro_shards, NULL), OK);
-    players_play(players, n, add_up, s);
+    players_play(players, n, sums_play, s);
     for (int r = 0; r < n; r++) {
         const struct traffic_link link = traffic_of_rank(&players[0].traffic, r);
         const int64_t own = (int64_t)slices_count(s->total, s->bucket, n, r), rest = (int64_t)s->total - own;
         const int64_t vectors = reduction_vectors(&reduction, r), tally = (n - 1) * (int64_t)sizeof(struct tally_part);
         const int64_t out = rest * vectors + own * (n - 1), in = own * (reduction.count - vectors) + rest;
 
-        assert_int_equal(link.sent, STEPS * (out * (int64_t)sizeof(real) + tally));
-        assert_int_equal(link.received, STEPS * (in * (int64_t)sizeof(real) + tally));
+        assert_int_equal(link.sent, SUMS_STEPS * (out * (int64_t)sizeof(real) + tally));
+        assert_int_equal(link.received, SUMS_STEPS * (in * (int64_t)sizeof(real) + tally));
     }
     players_leave(players, n);
     reduction_release(&reduction);
@@ -112,8 +83,8 @@ static void test_nodes(void **state)
     (void)state;
     for (int n = 2; n <= 5; n++)
         for (int shards = 8; shards <= 16; shards *= 2) {
-            check_nodes(&(struct sums){ message_exchange_new, 1001, 96, shards }, n);
-            check_nodes(&(struct sums){ shared_window_new, 1001, 96, shards }, n);
+            check_nodes(&(struct sums){ 1001, 96, shards, .make = by_messages }, n);
+            check_nodes(&(struct sums){ 1001, 96, shards, .make = in_window }, n);
         }
 }
 
@@ -124,8 +95,8 @@ static void test_all_reduce(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof totals / sizeof *totals; i++)
         for (int n = 2; n <= 5; n++) {
-            check_sums(&(struct sums){ message_exchange_new, totals[i][0], totals[i][1], 0 }, n);
-            check_sums(&(struct sums){ shared_window_new, totals[i][0], totals[i][1], 0 }, n);
+            check_sums(&(struct sums){ totals[i][0], totals[i][1], .make = by_messages }, n);
+            check_sums(&(struct sums){ totals[i][0], totals[i][1], .make = in_window }, n);
         }
 }
 
@@ -154,15 +125,6 @@ static void take_steps(struct strategy *s)
         abort();
 }
 
-static const struct strategy_kind *kind_of(const char *name)
-{
-    size_t i = 0;
-
-    while (strcmp(strategy_kinds[i]->name, name) != 0)
-        i++;
-    return strategy_kinds[i];
-}
-
 static struct strategy_options options_of(const struct pushes *scene)
 {
     struct strategy_options o = { .kind = kind_of("ps"),
@@ -170,13 +132,9 @@ static struct strategy_options options_of(const struct pushes *scene)
                                   .batch_size = BATCH,
                                   .max_steps = STEPS,
                                   .bucket_bytes = scene->bucket_bytes };
-    struct option rows[STRATEGY_ROWS];
-    const size_t count = o.kind->options(rows, o.own.bytes);
+    const struct kind_setting settings[] = { { .name = "servers", .number = scene->servers }, { .name = NULL } };
 
-    for (size_t i = 0; i < count; i++)
-        if (!strcmp(rows[i].name, "servers"))
-            *(int64_t *)rows[i].value = scene->servers;
-    o.kind->resolve(&o);
+    kind_set(&o, settings);
     return o;
 }
 
