@@ -15,6 +15,7 @@ const struct optimizer_rule *const optimizer_kind_rules[OPTIMIZER_KINDS] = { OPT
 /* one variable's range in the exchange vector, and what its update depends on */
 struct segment {
     size_t from, to;
+    size_t row_width; /* of a table whose rows are updated only if they have a gradient; else 0 */
     int statistic, debias;
     float decay;
 };
@@ -56,6 +57,7 @@ static int make_segments(struct optimizer *o, struct error *e)
         s->to = s->from + v[i].count;
         s->decay = (float)v[i].decay;
         s->debias = v[i].debias_scope[0] != 0;
+        s->row_width = optimizer_kind_rules[o->options.kind]->all_rows ? 0 : v[i].row_width;
     }
     o->segment_count = count;
     qsort(o->segments, count, sizeof *o->segments, compare_segments);
@@ -148,13 +150,6 @@ static void update_averages(const struct optimizer *o, double after, const struc
         averages[i] -= (1 - keep) * (averages[i] - w[i]);
 }
 
-static void update_weights(const struct optimizer *o, const struct optimizer_step *s, double after, const real *sum,
-                           const struct optimizer_state *at, size_t count)
-{
-    optimizer_kind_rules[o->options.kind]->update(*s, sum, at->values, at->first, at->second, count);
-    update_averages(o, after, at, count);
-}
-
 static void update_statistics(const struct optimizer *o, int64_t step, real scale, int debias, const real *sum,
                               const struct optimizer_state *at, size_t count)
 {
@@ -199,11 +194,39 @@ static struct optimizer_step step_of(const struct optimizer *o, int64_t step, re
                                     .updates = (double)(step + 1) + (double)o->counters.adam_ahead };
 }
 
+static int has_gradient(const real *sum, size_t count)
+{
+    size_t i = 0;
+
+    while (i < count && sum[i] == 0) /* a NaN is a gradient, -0 is none */
+        i++;
+    return i < count;
+}
+
+/* The start of the row that element i is in. */
+static size_t row_start(const struct segment *s, size_t i)
+{
+    return i - (i - s->from) % s->row_width;
+}
+
+/* The gradients of elements [from, from + count) of a variable; those of rows that are not updated are 0. */
+static void gradient_of(const struct optimizer *o, const struct segment *s, const struct optimizer_step *rule,
+                        const real *sum, size_t from, size_t count, real *gradient)
+{
+    const real *w = network_parameters(o->network);
+
+    for (size_t i = 0; i < count; i++)
+        gradient[i] = optimizer_gradient(rule, sum[from + i], w[from + i]);
+    for (size_t row = s->row_width ? row_start(s, from) : from + count; row < from + count; row += s->row_width)
+        if (!has_gradient(sum + row, s->row_width))
+            for (size_t i = row < from ? from : row; i < row + s->row_width && i < from + count; i++)
+                gradient[i - from] = 0;
+}
+
 /* The squares of the gradient of one variable's weights. */
 static double squares_of(const struct optimizer *o, const struct segment *s, struct optimizer_step rule,
                          const real *sum)
 {
-    const real *w = network_parameters(o->network);
     real gradient[GRADIENT_NORM_BLOCK];
     struct gradient_norm norm = { 0 };
 
@@ -211,8 +234,7 @@ static double squares_of(const struct optimizer *o, const struct segment *s, str
     for (size_t from = s->from; from < s->to; from += GRADIENT_NORM_BLOCK) {
         const size_t count = s->to - from < GRADIENT_NORM_BLOCK ? s->to - from : GRADIENT_NORM_BLOCK;
 
-        for (size_t i = 0; i < count; i++)
-            gradient[i] = optimizer_gradient(&rule, sum[from + i], w[from + i]);
+        gradient_of(o, s, &rule, sum, from, count, gradient);
         gradient_norm_add(&norm, gradient, count);
     }
     return gradient_norm_squares(&norm);
@@ -237,9 +259,43 @@ double optimizer_gradient_norm(const struct optimizer *o)
     return o->norm;
 }
 
-/* state NULL: the optimizer's own. */
-static void update_range(const struct optimizer *o, int64_t step, const real *sum, real weight, size_t from, size_t to,
-                         const struct optimizer_state *state)
+/* a part of the sum of the exchange vectors: elements [from, to) */
+struct part {
+    const real *values; /* of element `from` on */
+    size_t from, to;
+};
+
+/* 1: this row of a table has a gradient, in that part of it which the sum has. */
+static int updates_row(const struct segment *s, size_t row, const struct part *sum)
+{
+    const size_t a = row > sum->from ? row : sum->from, end = row + s->row_width, b = end < sum->to ? end : sum->to;
+
+    return has_gradient(sum->values + (a - sum->from), b - a);
+}
+
+/* Elements [a, b) of a table, whose state begins at a: rows that have a gradient, as many at once as follow each
+ * other. */
+static void update_table(const struct optimizer *o, const struct optimizer_step *rule, const struct segment *s,
+                         const struct part *sum, const struct optimizer_state *at, size_t a, size_t b)
+{
+    for (size_t from = a, row = row_start(s, a); from < b; row += s->row_width) {
+        const size_t to = row < b ? row : b;
+        struct optimizer_state rows;
+
+        if (row < b && updates_row(s, row, sum))
+            continue;
+        if (from < to) {
+            rows = state_at(at, from - a);
+            optimizer_kind_rules[o->options.kind]->update(*rule, sum->values + (from - sum->from), rows.values,
+                                                          rows.first, rows.second, to - from);
+        }
+        from = row + s->row_width;
+    }
+}
+
+/* state: of elements from `from` on; NULL: the optimizer's own. */
+static void update_range(const struct optimizer *o, int64_t step, const struct part *sum, real weight, size_t from,
+                         size_t to, const struct optimizer_state *state)
 {
     const double after = (double)(step + 1);
     struct optimizer_step rule = step_of(o, step, weight);
@@ -257,23 +313,30 @@ static void update_range(const struct optimizer *o, int64_t step, const real *su
             continue;
         at = state ? state_at(state, a - from) : own_state(o, s, a);
         if (s->statistic) {
-            update_statistics(o, step, rule.scale, s->debias, sum + (a - from), &at, b - a);
+            update_statistics(o, step, rule.scale, s->debias, sum->values + (a - sum->from), &at, b - a);
         } else {
             rule.decay = s->decay;
-            update_weights(o, &rule, after, sum + (a - from), &at, b - a);
+            if (s->row_width)
+                update_table(o, &rule, s, sum, &at, a, b);
+            else
+                optimizer_kind_rules[o->options.kind]->update(rule, sum->values + (a - sum->from), at.values, at.first,
+                                                              at.second, b - a);
+            update_averages(o, after, &at, b - a);
         }
     }
 }
 
 void optimizer_apply(struct optimizer *o, int64_t step, const real *sum, size_t from, size_t to)
 {
-    update_range(o, step, sum + from, sum[o->parameters + o->statistics], from, to, NULL);
+    const size_t end = o->parameters + o->statistics;
+
+    update_range(o, step, &(struct part){ sum, 0, end }, sum[end], from, to, NULL);
 }
 
 void optimizer_apply_to(const struct optimizer *o, int64_t step, const real *sum, real weight, size_t from, size_t to,
                         const struct optimizer_state *state)
 {
-    update_range(o, step, sum, weight, from, to, state);
+    update_range(o, step, &(struct part){ sum, from, to }, weight, from, to, state);
 }
 
 /* Elements [from, to) of a table, which have no gradient. */
@@ -305,12 +368,22 @@ void optimizer_apply_rows(struct optimizer *o, int64_t step, const struct row_gr
         const size_t row = (size_t)sum->rows[i] * sum->width;
         const struct optimizer_state at = state_at(&table, row);
 
+        if (!r->all_rows && !has_gradient(sum->values + i * sum->width, sum->width))
+            continue;
         update_untouched(r, &s, &table, done, row);
         r->update(s, sum->values + i * sum->width, at.values, at.first, at.second, sum->width);
         done = row + sum->width;
     }
     update_untouched(r, &s, &table, done, v->count);
     update_averages(o, (double)(step + 1), &table, v->count);
+}
+
+int optimizer_cuts_rows(const struct optimizer *o)
+{
+    for (size_t i = 0; i < o->segment_count; i++)
+        if (o->segments[i].row_width && (o->segments[i].decay > 0 || !optimizer_kind_rules[o->options.kind]->still))
+            return 0;
+    return 1;
 }
 
 const struct optimizer_options *optimizer_options_of(const struct optimizer *o)

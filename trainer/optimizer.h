@@ -8,6 +8,13 @@
  * range, the sum, its weight and the step, so a server can hold parts of the vector, or every replica all of it, and
  * both give the same bits. Nothing else is kept between calls. One optimizer is for one thread at a time, but several
  * threads may make the same update of different ranges.
+ *
+ * Tables (variable.row_width, network.h). An update changes those rows whose summed gradient is not 0 in all elements,
+ * whether the sum comes as a dense vector or as rows, so both give the same bits:
+ *   sgd, momentum, adagrad, lazy_adam    only these rows and their slots; others have no weight decay either, and no
+ *                                        part in the norm of the gradient
+ *   adam                                 all rows, as with a gradient of 0: their moments decay, they move
+ * -0 counts as 0, NaN does not. Moving averages of all rows follow.
  */
 #ifndef TRAINER_OPTIMIZER_H
 #define TRAINER_OPTIMIZER_H
@@ -59,18 +66,14 @@ double optimizer_gradient_norm(const struct optimizer *o);
 
 /*
  * Makes update number `step` (the number of updates before it) of the elements [from, to) of the exchange vector. sum:
- * the sum of all workers' exchange vectors. For weights g = sum / the last element + decay w; if everything scored has
- * weight 0, g is only the decay's part.
+ * the whole sum of all workers' exchange vectors: a row that the range cuts is looked at as a whole. For weights g =
+ * sum / the last element + decay w; if everything scored has weight 0, g is only the decay's part.
  */
 void optimizer_apply(struct optimizer *o, int64_t step, const real *sum, size_t from, size_t to);
 
-/*
- * Makes update number `step` of a table of which the batches used some rows (struct row_gradient, network.h); sum: the
- * rows of all workers added up; weight: the sum's. Other variables are unchanged. Rows are updated in ascending order:
- *   sgd, momentum, adagrad, lazy_adam    only these rows and their slots; others have no weight decay either
- *   adam                                 all rows, as with a dense gradient of 0: their moments decay, they move
- * Moving averages of all rows follow. Not with clip_norm.
- */
+/* Makes update number `step` of a table of which the batches used some rows (struct row_gradient, network.h), in
+ * ascending order. sum: the rows of all workers added up; weight: the sum's. Other variables are unchanged. Not with
+ * clip_norm. */
 void optimizer_apply_rows(struct optimizer *o, int64_t step, const struct row_gradient *sum, real weight);
 
 /* The state of consecutive elements of the exchange vector: values are weights or moving statistics; first is slot 1 of
@@ -80,9 +83,14 @@ struct optimizer_state {
     real *values, *first, *second, *averages;
 };
 /* The same update for state outside the optimizer's own arrays, as on a parameter server. sum and state begin at
- * element `from`; weight: the sum's last element. */
+ * element `from`; weight: the sum's last element. A range that cuts a row of a table sees only its part of the row: give
+ * whole rows, unless optimizer_cuts_rows(). */
 void optimizer_apply_to(const struct optimizer *o, int64_t step, const real *sum, real weight, size_t from, size_t to,
                         const struct optimizer_state *state);
+
+/* 1: an update changes an element of a table as it does without regard to its row, so that ranges may cut rows: the
+ * rule moves no element whose own gradient is 0, or moves all. */
+int optimizer_cuts_rows(const struct optimizer *o);
 
 /* The learning rate of update `step`. */
 double optimizer_rate(const struct optimizer *o, int64_t step);

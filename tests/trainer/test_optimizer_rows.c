@@ -11,19 +11,33 @@
 
 enum { ROWS = 7, WIDTH = 5, SIZE = ROWS * WIDTH, STEPS = 4, SAMPLES = 8 };
 
-static int build(struct network_builder *b, struct error *e)
+static int build_with(struct network_builder *b, double decay)
 {
-    static const struct kernel_options plain = { INITIAL_NORMAL, 0.5, 0 };
+    const struct kernel_options plain = { INITIAL_NORMAL, 0.5, 0 }, table = { INITIAL_NORMAL, 0.5, decay };
     int x = network_builder_dense(
-        b, network_builder_embedding(b, network_builder_images(b), "table", ROWS, WIDTH, &plain), "finish", 3, &plain);
+        b, network_builder_embedding(b, network_builder_images(b), "table", ROWS, WIDTH, &table), "finish", 3, &plain);
 
-    (void)e;
     network_builder_cross_entropy(b, x);
     return OK;
 }
 
+static int build(struct network_builder *b, struct error *e)
+{
+    (void)e;
+    return build_with(b, 0);
+}
+
+static int build_decay(struct network_builder *b, struct error *e)
+{
+    (void)e;
+    return build_with(b, 0.01);
+}
+
 static const struct model words = {
     .name = "words", .height = 1, .width = 2, .channels = 1, .classes = 3, .integers = 1, .build = build
+};
+static const struct model words_decay = {
+    .name = "words", .height = 1, .width = 2, .channels = 1, .classes = 3, .integers = 1, .build = build_decay
 };
 
 /* The rows with a gradient, by step: row 6 never, row 1 only at first, none at step 2. */
@@ -36,16 +50,16 @@ struct training {
     size_t variable, place, total; /* of the table */
 };
 
-static struct training training_of(enum optimizer_kind kind)
+static struct training training_with(enum optimizer_kind kind, const struct model *model, double clip_norm)
 {
     const struct optimizer_options options = {
-        .kind = kind, .learning_rate = 0.05, .momentum = 0.9, .moving_average = 0.99
+        .kind = kind, .learning_rate = 0.05, .momentum = 0.9, .clip_norm = clip_norm, .moving_average = 0.99
     };
     struct training t = { 0 };
     const struct variable *v;
     size_t count;
 
-    assert_int_equal(network_new(&t.network, &words, 0, NULL), OK);
+    assert_int_equal(network_new(&t.network, model, 0, NULL), OK);
     network_initialize(t.network, 3);
     assert_int_equal(optimizer_new(&t.optimizer, t.network, &options, NULL), OK);
     v = network_variables(t.network, &count);
@@ -55,6 +69,11 @@ static struct training training_of(enum optimizer_kind kind)
     t.place = v[t.variable].offset;
     t.total = network_exchange_count(t.network);
     return t;
+}
+
+static struct training training_of(enum optimizer_kind kind)
+{
+    return training_with(kind, &words, 0);
 }
 
 static void release(struct training *t)
@@ -90,15 +109,24 @@ static void update_by_rows(struct training *t, int64_t step)
     optimizer_apply_rows(t->optimizer, step, &g, SAMPLES);
 }
 
-/* The same gradient as a dense one. */
-static void update_whole(struct training *t, int64_t step)
+/* The same gradient as a dense one, whose zeros are also -0. */
+static real *whole_sum(const struct training *t, int64_t step)
 {
     real *sum = calloc(t->total, sizeof *sum);
 
     for (int i = 0; i < SIZE; i++)
-        sum[t->place + (size_t)i] = is_touched(step, i / WIDTH) ? gradient(step, i) : 0;
+        sum[t->place + (size_t)i] = is_touched(step, i / WIDTH) ? gradient(step, i) : i % 2 ? (real)-0.0 : 0;
     sum[t->total - 1] = SAMPLES;
-    optimizer_apply(t->optimizer, step, sum, t->place, t->place + SIZE);
+    return sum;
+}
+
+/* In two ranges, the first of `cut` elements. */
+static void update_whole(struct training *t, int64_t step, size_t cut)
+{
+    real *sum = whole_sum(t, step);
+
+    optimizer_apply(t->optimizer, step, sum, t->place, t->place + cut);
+    optimizer_apply(t->optimizer, step, sum, t->place + cut, t->place + SIZE);
     free(sum);
 }
 
@@ -154,23 +182,104 @@ static void test_which_rows(void **state)
     }
 }
 
-/* Adam's rows are a dense update, to the bit; so is everything at the first step, when no slot has moved yet. */
+/* A dense sum makes the same update as rows, to the bit, wherever the range is cut. */
 static void test_like_dense(void **state)
 {
     (void)state;
-    for (int kind = 0; kind < OPTIMIZER_KINDS; kind++) {
-        struct training a = training_of((enum optimizer_kind)kind), b = training_of((enum optimizer_kind)kind);
-        const int alike = kind == OPTIMIZER_ADAM || kind == OPTIMIZER_SGD || kind == OPTIMIZER_ADAGRAD;
+    for (int kind = 0; kind < OPTIMIZER_KINDS; kind++)
+        for (int decay = 0; decay < 2; decay++)
+            for (size_t cut = 0; cut <= SIZE; cut++) {
+                const struct model *m = decay ? &words_decay : &words;
+                struct training a = training_with((enum optimizer_kind)kind, m, 0);
+                struct training b = training_with((enum optimizer_kind)kind, m, 0);
 
-        for (int64_t step = 0; step < STEPS; step++) {
-            update_by_rows(&a, step);
-            update_whole(&b, step);
-            for (int k = 0; k < 4 && (alike || step == 0); k++)
-                if (array_of(&a, kinds[k]))
-                    assert_memory_equal(array_of(&a, kinds[k]), array_of(&b, kinds[k]), SIZE * sizeof(real));
+                for (int64_t step = 0; step < STEPS; step++) {
+                    update_by_rows(&a, step);
+                    update_whole(&b, step, cut);
+                    for (int k = 0; k < 4; k++)
+                        if (array_of(&a, kinds[k]))
+                            assert_memory_equal(array_of(&a, kinds[k]), array_of(&b, kinds[k]), SIZE * sizeof(real));
+                }
+                release(&a);
+                release(&b);
+            }
+}
+
+/* On a server: the same with state elsewhere, given whole rows; any ranges, where optimizer_cuts_rows() says so. */
+static void test_on_a_server(void **state)
+{
+    (void)state;
+    for (int kind = 0; kind < OPTIMIZER_KINDS; kind++)
+        for (size_t cut = 0; cut <= SIZE; cut++) {
+            struct training a = training_of((enum optimizer_kind)kind), b = training_of((enum optimizer_kind)kind);
+
+            assert_int_equal(optimizer_cuts_rows(a.optimizer),
+                             kind != OPTIMIZER_MOMENTUM && kind != OPTIMIZER_LAZY_ADAM);
+            for (int64_t step = 0; step < STEPS && (cut % WIDTH == 0 || optimizer_cuts_rows(a.optimizer)); step++) {
+                const struct optimizer_state first = { array_of(&b, kinds[0]), array_of(&b, kinds[1]),
+                                                       array_of(&b, kinds[2]), array_of(&b, kinds[3]) };
+                const struct optimizer_state second = { first.values + cut, first.first ? first.first + cut : NULL,
+                                                        first.second ? first.second + cut : NULL,
+                                                        first.averages + cut };
+                real *sum = whole_sum(&b, step);
+
+                update_by_rows(&a, step);
+                optimizer_apply_to(b.optimizer, step, sum + b.place, SAMPLES, b.place, b.place + cut, &first);
+                optimizer_apply_to(b.optimizer, step, sum + b.place + cut, SAMPLES, b.place + cut, b.place + SIZE,
+                                   &second);
+                for (int k = 0; k < 4; k++)
+                    if (array_of(&a, kinds[k]))
+                        assert_memory_equal(array_of(&a, kinds[k]), array_of(&b, kinds[k]), SIZE * sizeof(real));
+                free(sum);
+            }
+            release(&a);
+            release(&b);
         }
-        release(&a);
-        release(&b);
+}
+
+/* A row that was used, but whose gradients add up to nothing, is as one that was not. */
+static void test_zeros(void **state)
+{
+    static const real zeros[WIDTH];
+    const int32_t row = 3;
+
+    (void)state;
+    for (int kind = 0; kind < OPTIMIZER_KINDS; kind++) {
+        struct training t = training_with((enum optimizer_kind)kind, &words_decay, 0);
+        const struct row_gradient g = { t.variable, 1, WIDTH, &row, zeros };
+        real before[3][SIZE] = { { 0 } };
+
+        update_by_rows(&t, 0);
+        for (int k = 0; k < 3; k++)
+            if (array_of(&t, kinds[k]))
+                memcpy(before[k], array_of(&t, kinds[k]), sizeof before[k]);
+        optimizer_apply_rows(t.optimizer, 1, &g, SAMPLES);
+        assert_int_equal(is_unchanged(&t, before, row), kind != OPTIMIZER_ADAM);
+        release(&t);
+    }
+}
+
+/* The norm of the gradient has what an update has: the decay of used rows only, with adam of all. */
+static void test_norm(void **state)
+{
+    (void)state;
+    for (int kind = 0; kind < OPTIMIZER_KINDS; kind++) {
+        struct training t = training_with((enum optimizer_kind)kind, &words_decay, 1000);
+        real *sum = whole_sum(&t, 0);
+        double squares = 0;
+
+        for (int i = 0; i < SIZE; i++) {
+            const double g = is_touched(0, i / WIDTH) ? (double)gradient(0, i) / SAMPLES : 0;
+            const double w = is_touched(0, i / WIDTH) || kind == OPTIMIZER_ADAM
+                                 ? 0.01 * (double)array_of(&t, ARRAY_WEIGHTS)[i]
+                                 : 0;
+
+            squares += (g + w) * (g + w);
+        }
+        optimizer_measure(t.optimizer, 0, sum);
+        assert_true(fabs(optimizer_gradient_norm(t.optimizer) - sqrt(squares)) < 1e-6);
+        free(sum);
+        release(&t);
     }
 }
 
@@ -213,9 +322,8 @@ static void test_formulas(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_which_rows),
-        cmocka_unit_test(test_like_dense),
-        cmocka_unit_test(test_formulas),
+        cmocka_unit_test(test_which_rows), cmocka_unit_test(test_like_dense), cmocka_unit_test(test_on_a_server),
+        cmocka_unit_test(test_zeros),      cmocka_unit_test(test_norm),       cmocka_unit_test(test_formulas),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

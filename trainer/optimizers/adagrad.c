@@ -19,5 +19,6 @@ static void adagrad_update(struct optimizer_step s, const real *sum, real *w, re
 const struct optimizer_rule optimizer_rule_adagrad = {
     .slots = { "Adagrad" },
     .initial = 0.1f,
+    .still = 1,
     .update = adagrad_update,
 };

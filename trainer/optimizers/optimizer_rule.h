@@ -25,6 +25,7 @@ struct optimizer_rule {
     const char *slots[2]; /* what is kept of each weight: the end of its name in checkpoints; NULL: nothing */
     real initial;         /* of every element of the first slot in a new run; the second begins with 0 */
     int all_rows;         /* 1: rows of a table without a gradient are updated, too: their moments decay */
+    int still;            /* 1: a weight whose gradient is 0, and its slots, do not change */
     double beta1, beta2;  /* whose powers checkpoints hold; 0: none */
     /* Updates `count` weights w and their slots (NULL: not kept) by the sums of their gradients. */
     void (*update)(struct optimizer_step s, const real *sum, real *w, real *first, real *second, size_t count);

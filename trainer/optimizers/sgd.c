@@ -10,4 +10,4 @@ static void sgd_update(struct optimizer_step s, const real *sum, real *w, real *
         w[i] -= rate * optimizer_gradient(&s, sum[i], w[i]);
 }
 
-const struct optimizer_rule optimizer_rule_sgd = { .update = sgd_update };
+const struct optimizer_rule optimizer_rule_sgd = { .still = 1, .update = sgd_update };

@@ -163,9 +163,10 @@ static int compare_threads(struct mirrored *m, const char *when, struct error *e
                      threads);
 }
 
-static int clips(const struct mirrored *m)
+/* An update of any slice reads more of the sum than that: its norm, or whole rows of a table. */
+static int needs_whole_sum(const struct mirrored *m)
 {
-    return optimizer_options_of(m->base.optimizer)->clip_norm > 0;
+    return optimizer_options_of(m->base.optimizer)->clip_norm > 0 || !optimizer_cuts_rows(m->base.optimizer);
 }
 
 /* Adds slice w of everything but the weight, which is already there for shared weights to be updated with. */
@@ -178,7 +179,7 @@ static void add_slice(void *context, int w)
 
     mirrored_phase(m, w, PHASE_REDUCING);
     reduction_sum(&s->reduction, sum, (const real *const *)m->vectors, x.from, x.to);
-    if (m->shared && !clips(m)) {
+    if (m->shared && !needs_whole_sum(m)) {
         mirrored_phase(m, w, PHASE_UPDATING);
         optimizer_apply(s->optimizer, s->global_step, sum, x.from, x.to);
     }
@@ -208,8 +209,7 @@ static void apply_sum(void *context, int w)
     mirrored_phase(m, w, PHASE_WAITING);
 }
 
-/* Makes the update from all threads' exchange vectors. A gradient whose norm is limited must be there as a whole before
- * the first slice of it is applied. */
+/* Makes the update from all threads' exchange vectors. */
 static void update(struct mirrored *m)
 {
     struct strategy *s = &m->base;
@@ -218,7 +218,7 @@ static void update(struct mirrored *m)
     team_run(m->team, add_slice, NULL, m);
     if (!m->shared) {
         team_run(m->team, apply_sum, NULL, m);
-    } else if (clips(m)) {
+    } else if (needs_whole_sum(m)) {
         mirrored_phase(m, 0, PHASE_UPDATING);
         optimizer_measure(s->optimizer, s->global_step, m->vectors[0]);
         team_run(m->team, apply_slice, NULL, m);

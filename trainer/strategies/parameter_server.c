@@ -213,6 +213,17 @@ static int start_worker(struct parameter_server *ps, struct error *e)
     return rc;
 }
 
+/* Packets cut the rows of tables. */
+static int check_rows(const struct strategy *s, struct error *e)
+{
+    if (optimizer_cuts_rows(s->optimizer))
+        return OK;
+    return error_set(e, ERR_ARG,
+                     "--run-option ps with --optimizer %s cannot yet train a model with an embedding; use --optimizer "
+                     "sgd, adagrad or adam, or another strategy",
+                     optimizer_kind_names[optimizer_options_of(s->optimizer)->kind]);
+}
+
 static int parameter_server_start(struct strategy **out, const struct strategy *common, struct error *e)
 {
     struct parameter_server *ps = calloc(1, sizeof *ps);
@@ -224,7 +235,8 @@ static int parameter_server_start(struct strategy **out, const struct strategy *
         ps->base = *common;
         ps->base.operations = &operations;
         ps->servers = (int)own_options(&common->options)->servers.total;
-        rc = place(ps, e);
+        if ((rc = check_rows(common, e)) == OK)
+            rc = place(ps, e);
         if (rc == OK)
             rc = common->worker < 0 ? start_server(ps, e) : start_worker(ps, e);
         /* Asynchronous workers draw tickets for pushes, so the run ends at max_steps exactly; the first ones are
