@@ -3,6 +3,7 @@
 #include "base/number.h"
 #include "base/program/options.h"
 #include "trainer/collective/exchange.h"
+#include "trainer/strategies/strategy_choice.h"
 
 #include <assert.h>
 #include <stdio.h>
@@ -16,22 +17,19 @@ static const char examples[] =
     "  mpirun -n 4 trainer --run-option mpi --model resnet32 --data cifar10 --data-dir data --batch-size 32 "
     "--checkpoint-dir ckpt --save-checkpoint-steps 100 --log-dir logs/mpi/train --max-steps 3500\n";
 
-enum { OWN_ROWS = STRATEGY_KINDS * STRATEGY_ROWS, COMMON_ROWS = 43 + LAUNCH_ROWS };
+enum { COMMON_ROWS = 42 + LAUNCH_ROWS, ALL_ROWS = COMMON_ROWS + STRATEGY_CHOICE_ROWS };
 
 enum { REPRODUCIBLE_SHARDS = 8 }; /* of 16 images at a batch of 128: more of them would be smaller, and slower */
 
 /* as given; initially the defaults below */
 struct command {
     struct train_options o; /* what needs no translation */
-    const char *model, *run_option, *optimizer, *shard, *resume, *scale, *decay_at;
+    const char *model, *optimizer, *shard, *resume, *scale, *decay_at;
     int64_t batch_size, global_batch, micro_shards, keep, seed, bucket_bytes;
     double learning_rate, momentum;
     int moving_average;
-    char models[256], data_sets[256], strategies[128]; /* to choose from */
-    char strategies_help[640];
-    struct strategy_own own[STRATEGY_KINDS]; /* of each kind of strategy, by row in the table */
-    struct option *own_rows[STRATEGY_KINDS]; /* its options, in the common table */
-    size_t own_count[STRATEGY_KINDS];
+    char models[256], data_sets[256]; /* to choose from */
+    struct strategy_choice strategies;
 };
 
 static const struct command defaults = {
@@ -41,7 +39,6 @@ static const struct command defaults = {
            .deadline = TRAIN_DEADLINE,
            .optimizer.schedule.decay_factor = 0.1 },
     .scale = "none",
-    .run_option = "single",
     .shard = "records",
     .resume = "auto",
     .seed = 1,
@@ -50,47 +47,11 @@ static const struct command defaults = {
     .bucket_bytes = 61440,
 };
 
-/* "Train on one rank (single, the default); on ranks that ... (mpi); or on workers, ... (ps)." */
-static const char *strategies_help(char *out, size_t size)
-{
-    size_t used = (size_t)snprintf(out, size, "Train ");
-
-    for (size_t i = 0; strategy_kinds[i] && used < size; i++)
-        used += (size_t)snprintf(out + used, size - used, "%s%s%s (%s%s)", i ? "; " : "",
-                                 i && !strategy_kinds[i + 1] ? "or " : "", strategy_kinds[i]->help,
-                                 strategy_kinds[i]->name, i ? "" : ", the default");
-    if (used < size)
-        snprintf(out + used, size - used, ".");
-    return out;
-}
-
-static const char *strategies_choices(char *out, size_t size)
-{
-    const char *names[STRATEGY_KINDS + 1] = { NULL };
-
-    for (size_t i = 0; strategy_kinds[i]; i++)
-        names[i] = strategy_kinds[i]->name;
-    return options_choices(names, out, size);
-}
-
 static size_t add_rows(struct option *table, size_t at, const struct option *rows, size_t count)
 {
-    assert(at + count <= COMMON_ROWS + OWN_ROWS);
+    assert(at + count <= ALL_ROWS);
     memcpy(table + at, rows, count * sizeof *rows);
     return at + count;
-}
-
-/* Adds the strategies' own options. */
-static size_t add_own_rows(struct option *table, size_t at, struct command *c)
-{
-    for (size_t i = 0; strategy_kinds[i]; i++) {
-        const struct strategy_kind *kind = strategy_kinds[i];
-
-        c->own_rows[i] = table + at;
-        c->own_count[i] = kind->options ? kind->options(table + at, c->own[i].bytes) : 0;
-        at += c->own_count[i];
-    }
-    return at;
 }
 
 /* Adds how the images of a step are cut and shared, and what makes weights comparable. */
@@ -136,9 +97,6 @@ static size_t add_what_rows(struct option *t, size_t at, struct command *c)
           .choices = options_choices(dataset_names(), c->data_sets, sizeof c->data_sets) },
         { OPTION_TEXT, .name = "data-dir", .value = &c->o.data_directory, .argument = "DIR",
           .help = "Read the data set from DIR. Default: where Debian's package installs it, if there is one." },
-        { OPTION_CHOICE, .name = "run-option", .value = &c->run_option, .argument = "HOW",
-          .choices = strategies_choices(c->strategies, sizeof c->strategies),
-          .help = strategies_help(c->strategies_help, sizeof c->strategies_help) },
     };
 
     return add_rows(t, at, rows, sizeof rows / sizeof *rows);
@@ -254,10 +212,12 @@ static size_t add_saving_rows(struct option *t, size_t at, struct command *c)
 
 static size_t fill_table(struct option *t, struct command *c)
 {
-    const size_t own = add_own_rows(t, add_what_rows(t, 0, c), c);
-    const size_t trained = add_schedule_rows(t, add_how_rows(t, own, c), c);
+    size_t count = add_what_rows(t, 0, c);
 
-    return add_launch_rows(t, add_sharing_rows(t, add_saving_rows(t, trained, c), c), c);
+    strategy_choice_init(&c->strategies, strategy_kinds);
+    count += strategy_choice_rows(&c->strategies, t + count);
+    count = add_schedule_rows(t, add_how_rows(t, count, c), c);
+    return add_launch_rows(t, add_sharing_rows(t, add_saving_rows(t, count, c), c), c);
 }
 
 static int index_of(const char *word, const char *const *names, size_t count)
@@ -266,25 +226,6 @@ static int index_of(const char *word, const char *const *names, size_t count)
         if (!strcmp(word, names[i]))
             return (int)i;
     return 0;
-}
-
-static int is_set(const struct option *o)
-{
-    return o->kind == OPTION_INT ? *(const int64_t *)o->value != 0 : *(const int *)o->value;
-}
-
-/* Refuses a flag of one strategy that makes no sense with the chosen one. */
-static int check_exclusive(const struct command *c, struct error *e)
-{
-    for (size_t i = 0; strategy_kinds[i]; i++) {
-        const struct strategy_kind *kind = strategy_kinds[i];
-
-        for (size_t k = 0; k < c->own_count[i] && kind->exclusive && strcmp(c->run_option, kind->name) != 0; k++)
-            if (!strcmp(c->own_rows[i][k].name, kind->exclusive) && is_set(&c->own_rows[i][k]))
-                return error_set(e, ERR_ARG, "--%s needs --run-option %s, not %s", kind->exclusive, kind->name,
-                                 c->run_option);
-    }
-    return OK;
 }
 
 static int train_options_check(const struct command *c, struct error *e)
@@ -303,7 +244,7 @@ static int train_options_check(const struct command *c, struct error *e)
                          c->o.save_steps ? "steps" : "seconds");
     if (c->batch_size && c->global_batch)
         return error_set(e, ERR_ARG, "--batch-size and --global-batch are both given; use one");
-    return check_exclusive(c, e);
+    return OK;
 }
 
 /* Refuses what only makes sense if all workers make an update together. */
@@ -410,54 +351,12 @@ static void optimizer_of(const struct command *c, const struct options *given, s
         o->optimizer.moving_average = !c->moving_average ? 0 : r->moving_average > 0 ? r->moving_average : 0.9999;
 }
 
-static uint64_t option_hash(const struct option *o, uint64_t h)
-{
-    const char *const *text = o->value;
-
-    switch (o->kind) {
-    case OPTION_FLAG: return exchange_hash(o->value, sizeof(int), h);
-    case OPTION_INT:
-    case OPTION_COUNT: return exchange_hash(o->value, sizeof(int64_t), h);
-    case OPTION_DOUBLE: return exchange_hash(o->value, sizeof(double), h);
-    case OPTION_TEXT:
-    case OPTION_CHOICE:
-    case OPTION_CHOICES: return *text ? exchange_hash(*text, strlen(*text) + 1, h) : h;
-    case OPTION_HEADING:
-    case OPTION_LIST: break;
-    }
-    return h;
-}
-
-static int strategy_of(const struct command *c, const struct options *given, struct strategy_options *o,
-                       struct error *e)
-{
-    struct strategy_servers *servers;
-    size_t row = 0;
-
-    while (strcmp(strategy_kinds[row]->name, c->run_option) != 0) /* one of the table's names */
-        row++;
-    *o = (struct strategy_options){
-        .kind = strategy_kinds[row], .own = c->own[row], .synchronous = 1, .fingerprint = EXCHANGE_HASH_SEED
-    };
-    for (size_t i = 0; i < c->own_count[row]; i++)
-        o->fingerprint = option_hash(&c->own_rows[row][i], o->fingerprint);
-    snprintf(o->label, sizeof o->label, "%s", o->kind->name);
-    if (o->kind->resolve)
-        o->kind->resolve(o);
-    servers = o->kind->servers ? o->kind->servers(o) : NULL;
-    if (servers)
-        servers->given = options_given(given, "servers");
-    if (servers && servers->given && servers->per_host)
-        return error_set(e, ERR_ARG, "--servers and --servers-per-host are both given; use one");
-    return OK;
-}
-
-static int translate(const struct command *c, const struct options *given, struct train_options *o, struct error *e)
+static int translate(struct command *c, const struct options *given, struct train_options *o, struct error *e)
 {
     *o = c->o;
     o->model = model_find(c->model);
     o->recipe = recipe_find(c->model);
-    if (strategy_of(c, given, &o->strategy, e) < 0)
+    if (strategy_choice_resolve(&c->strategies, given, &o->strategy, e) < 0)
         return ERR_ARG;
     o->shard = (enum shard_kind)index_of(c->shard, shards, sizeof shards / sizeof *shards);
     if (o->shard == SHARD_FILES && o->strategy.kind->threads)
@@ -493,7 +392,7 @@ int train_options_command(const struct subcommand *commands, size_t count, int a
 {
     static const char *const asking[] = { "--help", "-h", "--version", "-V", "--describe" };
     struct command c = defaults;
-    struct option table[COMMON_ROWS + OWN_ROWS];
+    struct option table[ALL_ROWS];
     const struct options o = describe(&c, table, commands, count);
     int positional, asks = 0;
 
@@ -509,7 +408,7 @@ int train_options_parse(struct train_options *out, const struct subcommand *comm
                         char **argv, struct error *e)
 {
     struct command c = defaults;
-    struct option table[COMMON_ROWS + OWN_ROWS];
+    struct option table[ALL_ROWS];
     const struct options o = describe(&c, table, commands, count);
     int positional, rc = options_parse(&o, argc, argv, &positional, e);
 

@@ -103,6 +103,9 @@ def test_ranks_and_roles(tmp_path):
     assert "zero ranks as workers" in refused(2, *LENET, "--run-option", "ps", "--servers", "2")
     assert "zero ranks as workers" in refused(0, *LENET, "--run-option", "ps")
     assert "--run-option single is for one rank, but 2 were started" in refused(2, *LENET)
+    for count, options, sentence in ((2, ["mpi", "--staleness", "2"], "--staleness needs --run-option ps, not mpi"),
+                                     (0, ["single", "--weights", "copied"], "--weights needs --run-option mirrored")):
+        assert sentence in refused(count, *LENET, "--run-option", *options)
 
 
 def test_ranks_that_differ(tmp_path):

@@ -455,7 +455,6 @@ static void mirrored_describe(const struct strategy_options *o, int ranks, char 
 const struct strategy_kind strategy_mirrored = {
     .name = "mirrored",
     .help = "in threads of one rank, started without mpirun, that share or copy the weights",
-    .exclusive = "threads",
     .threads = 1,
     .clips = 1,
     .options = mirrored_rows,

@@ -323,7 +323,6 @@ static void parameter_server_describe(const struct strategy_options *options, in
 const struct strategy_kind strategy_parameter_server = {
     .name = "ps",
     .help = "on workers, with the last ranks as parameter servers",
-    .exclusive = "async",
     .options = parameter_server_rows,
     .resolve = parameter_server_resolve,
     .servers = parameter_server_servers,

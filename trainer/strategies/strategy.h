@@ -121,12 +121,12 @@ struct strategy_servers {
 
 /* A row of the table of strategies. */
 struct strategy_kind {
-    const char *name;      /* for --run-option, and in files */
-    const char *help;      /* ends the sentence "Train ..." */
-    const char *exclusive; /* its own flag or number that is refused with other strategies; NULL: none */
-    int clips;             /* 1: has the whole gradient in one place, and calls optimizer_measure(), for --clip-norm */
+    const char *name; /* for --run-option, and in files */
+    const char *help; /* ends the sentence "Train ..." */
+    int clips;        /* 1: has the whole gradient in one place, and calls optimizer_measure(), for --clip-norm */
     /* Sets `own` to its defaults and `rows` (at most STRATEGY_ROWS) to the strategy's own options, whose values are in
-     * `own`. Returns how many. NULL: none. */
+     * `own`. Returns how many. NULL: none. An option that other strategies have, too, is the same in all: kind, bounds,
+     * help. Given with a strategy that does not have it, it is refused (strategy_choice.h). */
     size_t (*options)(struct option *rows, void *own);
     /* Call after the command line was read: sets o->synchronous and o->label from o->own. NULL: they stay 1 and the
      * name. */
