@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/futex.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -12,7 +13,14 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { PAGE = 4096, SPIN = 200, SLICE_NS = 20000000, NAME_SIZE = 64 };
+enum {
+    PAGE = 4096,
+    SPIN_NS = 50000,        /* about as long as a sleep takes, so that a wait costs at most twice what it must */
+    SPIN_CROWDED_NS = 2000, /* on a core that another rank may need */
+    PAUSES = 20,            /* between two looks at the clock */
+    SLICE_NS = 20000000,
+    NAME_SIZE = 64,
+};
 
 size_t shared_memory_rounded(size_t n)
 {
@@ -41,22 +49,36 @@ static inline void relax(void)
 #endif
 }
 
-int shared_counter_wait(struct shared_counter *c, uint32_t target)
+int shared_counter_wait(struct shared_counter *c, uint32_t target, int64_t spin)
 {
+    const int64_t begun = clock_nanoseconds();
     struct timespec slice = { 0, SLICE_NS };
     uint32_t seen;
 
-    for (int i = 0; i < SPIN; i++) {
-        if (shared_counter_reached(c, target))
-            return 1;
-        relax();
-    }
+    do {
+        for (int i = 0; i < PAUSES; i++) {
+            if (shared_counter_reached(c, target))
+                return 1;
+            relax();
+        }
+    } while (clock_nanoseconds() - begun < spin);
     atomic_fetch_add(&c->waiters, 1);
     seen = atomic_load(&c->value);
     if ((int32_t)(seen - target) < 0)
         syscall(SYS_futex, &c->value, FUTEX_WAIT, seen, &slice, NULL, 0);
     atomic_fetch_sub(&c->waiters, 1);
     return shared_counter_reached(c, target);
+}
+
+/* For a rank of a host that has `ranks` of them. */
+static int64_t spin_among(int ranks)
+{
+    cpu_set_t cores;
+    const int known = sched_getaffinity(0, sizeof cores, &cores) == 0;
+
+    /* A rank that is bound to its own cores shares them with nobody. */
+    return known && (ranks <= CPU_COUNT(&cores) || CPU_COUNT(&cores) < sysconf(_SC_NPROCESSORS_ONLN)) ? SPIN_NS
+                                                                                                      : SPIN_CROWDED_NS;
 }
 
 /* The first rank of a host makes the memory, under a unique name. Its descriptor, or an error. */
@@ -87,7 +109,7 @@ static int map(struct shared_memory *m, int fd, size_t size, struct error *e)
 
     if (bytes == MAP_FAILED)
         return error_system(e, "cannot map %zu bytes of shared memory", size);
-    *m = (struct shared_memory){ bytes, size };
+    *m = (struct shared_memory){ .bytes = bytes, .size = size };
     return OK;
 }
 
@@ -108,9 +130,11 @@ int shared_memory_open(struct shared_memory *m, struct world *w, const int *host
     const int rank = world_rank(w);
     char name[NAME_SIZE] = "";
     char(*names)[NAME_SIZE] = calloc((size_t)world_size(w), sizeof *names);
-    int first = 0, fd = -1, rc = OK;
+    int first = 0, ranks = 0, fd = -1, rc = OK;
 
-    *m = (struct shared_memory){ NULL, 0 };
+    *m = (struct shared_memory){ 0 };
+    for (int r = 0; r < world_size(w); r++)
+        ranks += host[r] == host[rank];
     while (host[first] != host[rank])
         first++;
     if (!names)
@@ -121,6 +145,7 @@ int shared_memory_open(struct shared_memory *m, struct world *w, const int *host
         (rc = world_gather(w, name, sizeof name, names, "send the name of the shared memory", e)) == OK) {
         rc = open_by_name(m, fd, names[first], size, e);
         fd = -1;
+        m->spin = spin_among(ranks);
         rc = world_agree(w, "open shared memory", rc, e);
     }
     if (fd >= 0)
@@ -137,5 +162,5 @@ void shared_memory_close(struct shared_memory *m)
 {
     if (m->bytes)
         munmap(m->bytes, m->size);
-    *m = (struct shared_memory){ NULL, 0 };
+    *m = (struct shared_memory){ 0 };
 }

@@ -1,7 +1,8 @@
 /*
  * shared_memory.h - memory that the ranks of one host share, and counters in it that they wait for.
  *
- * Waiting is a short spin, then a futex on the counter: a waiting rank leaves its core to those who compute. Counters
+ * Waiting is a short spin, then a futex on the counter: a waiting rank leaves its core to those who compute. But to sleep
+ * and be woken takes tens of microseconds, so where each rank has a core, a wait that is shorter ends awake. Counters
  * only grow, modulo 2^32, so there is nothing to reset.
  */
 #ifndef TRAINER_COLLECTIVE_TRANSPORTS_SHARED_MEMORY_H
@@ -23,12 +24,13 @@ struct shared_counter {
 int shared_counter_reached(const struct shared_counter *c, uint32_t target);
 /* Sets it, and wakes those who wait. One rank posts to a counter. */
 void shared_counter_post(struct shared_counter *c, uint32_t value);
-/* Waits until it has reached target, for 20 ms at most. 0: not yet, call again. */
-int shared_counter_wait(struct shared_counter *c, uint32_t target);
+/* Waits until it has reached target, for 20 ms at most; the first `spin` nanoseconds awake. 0: not yet, call again. */
+int shared_counter_wait(struct shared_counter *c, uint32_t target, int64_t spin);
 
 struct shared_memory {
     void *bytes; /* zero at first, aligned to pages */
     size_t size;
+    int64_t spin; /* nanoseconds for shared_counter_wait(): few where the host has more ranks than cores for them */
 };
 
 /* n rounded up to whole pages, so that parts of the memory can begin with a page. */

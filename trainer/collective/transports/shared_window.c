@@ -51,7 +51,7 @@ static int wait_all(struct shared_window *s, int adding, size_t bucket, uint32_t
             begun = clock_monotonic();
             patience_init(&p, t->plan.world, world_deadline(t->plan.world));
         }
-        while (rc == OK && !shared_counter_wait(c, target)) {
+        while (rc == OK && !shared_counter_wait(c, target, s->memory.spin)) {
             if (patience_spend(&p))
                 continue;
             for (int k = 0; k < t->plan.ranks; k++)

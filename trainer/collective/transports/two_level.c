@@ -375,7 +375,7 @@ static int wait_for_lanes(struct two_level *m, struct error *e)
     patience_init(&patience, p->world, world_deadline(p->world));
     for (int lane = 0; lane < m->lanes.count; lane++) {
         m->looks_seen = atomic_load(&m->words[lane].looks) - 1;
-        while (!shared_counter_wait(&m->words[lane].added, all)) {
+        while (!shared_counter_wait(&m->words[lane].added, all, m->memory.spin)) {
             const int looks = carrier_looks(m, lane);
 
             if (patience_spend(&patience) || looks)
