@@ -2,8 +2,8 @@
  * shared_memory.h - memory that the ranks of one host share, and counters in it that they wait for.
  *
  * Waiting is a short spin, then a futex on the counter: a waiting rank leaves its core to those who compute. But to
- * sleep and be woken takes tens of microseconds, so where each rank has a core, a shorter wait ends awake. Counters only
- * grow, modulo 2^32, so there is nothing to reset.
+ * sleep and be woken takes tens of microseconds, so where each rank has a core, a shorter wait ends awake. Counters
+ * only grow, modulo 2^32, so there is nothing to reset.
  */
 #ifndef TRAINER_COLLECTIVE_TRANSPORTS_SHARED_MEMORY_H
 #define TRAINER_COLLECTIVE_TRANSPORTS_SHARED_MEMORY_H
