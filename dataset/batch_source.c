@@ -54,7 +54,6 @@ struct batch_source {
     pthread_cond_t filled, freed;
     int64_t made, released; /* under lock */
     int64_t taken;          /* the caller's own: batches returned */
-    double waited;          /* the caller's own */
     atomic_int stop;
 };
 
@@ -235,16 +234,11 @@ int batch_source_new(struct batch_source **out, const struct dataset *d, const s
 /* Waits, under the lock, until a batch is ready or `until` has passed; NULL: for ever. */
 static void await_batch(struct batch_source *s, const struct timespec *until)
 {
-    double start;
     int rc = 0;
 
-    if (s->made > s->taken)
-        return;
-    start = clock_monotonic();
     while (s->made <= s->taken && rc == 0)
         rc = until ? pthread_cond_clockwait(&s->filled, &s->lock, CLOCK_MONOTONIC, until)
                    : pthread_cond_wait(&s->filled, &s->lock);
-    s->waited += clock_monotonic() - start;
 }
 
 int batch_source_wait(struct batch_source *s, double seconds)
@@ -272,11 +266,6 @@ int batch_source_next(struct batch_source *s, const struct batch **out, struct e
     pthread_mutex_unlock(&s->lock);
     *out = &s->slots[s->taken++ % s->slot_count].batch;
     return OK;
-}
-
-double batch_source_waited(const struct batch_source *s)
-{
-    return s->waited;
 }
 
 void batch_source_free(struct batch_source *s)

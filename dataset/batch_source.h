@@ -37,8 +37,6 @@ int batch_source_new(struct batch_source **out, const struct dataset *d, const s
 int batch_source_next(struct batch_source *s, const struct batch **out, struct error *e);
 /* Waits at most `seconds` for the next batch. 1: batch_source_next would not block. 0: not yet. */
 int batch_source_wait(struct batch_source *s, double seconds);
-/* Seconds spent waiting in these two calls so far. */
-double batch_source_waited(const struct batch_source *s);
 void batch_source_free(struct batch_source *s); /* NULL is fine */
 
 #endif

@@ -464,7 +464,6 @@ int loop_close(struct loop *l, int failed, struct error *e)
                          .max_steps = l->options->max_steps,
                          .world_size = (int)l->position.world_size,
                          .workers = l->strategy->workers,
-                         .input_waited = batch_source_waited(l->source),
                          .traffic = &traffic,
                          .times = &times };
     const int stopped = !strcmp(s.state, "stopped"), interrupted = (l->signal & TALLY_INT) != 0;

@@ -195,6 +195,12 @@ int progress_close(struct progress *p)
     return rc != EVENTLOG_OK || s.dropped ? ERR_IO : OK;
 }
 
+/* Rank 0's time in a phase, as a part of all its time. */
+static double lead_share(const struct summary *s, enum phase phase)
+{
+    return s->times->ranks > 0 ? phase_times_share(&s->times->all[0], phase) : 0;
+}
+
 static void number(struct buffer *b, const char *name, double value)
 {
     buffer_append_text(b, ", ");
@@ -238,8 +244,8 @@ static void print_json(const struct progress *p, const struct summary *s, double
     number(&b, "images_per_second", speed * (double)p->images_step);
     number(&b, "first_step_seconds", p->first_step_at > 0 ? p->first_step_at - p->started : 0);
     number(&b, "bytes_per_step", s->report.bytes_step);
-    number(&b, "waiting_share", seconds > 0 ? s->report.waited / seconds : 0);
-    number(&b, "input_waiting_share", seconds > 0 ? s->input_waited / seconds : 0);
+    number(&b, "waiting_share", lead_share(s, PHASE_WAITING));
+    number(&b, "input_waiting_share", lead_share(s, PHASE_INPUT));
     number(&b, "staleness_mean", s->report.staleness_mean);
     number(&b, "staleness_max", (double)s->report.staleness_max);
     number(&b, "variables_copied", (double)s->report.copies);
@@ -259,7 +265,7 @@ static void print_json(const struct progress *p, const struct summary *s, double
 }
 
 /* Logs the communication of the ranks, if there are several. */
-static void say_of_ranks(const struct progress *p, const struct summary *s, double seconds)
+static void say_of_ranks(const struct progress *p, const struct summary *s)
 {
     const struct strategy_report *r = &s->report;
     struct buffer busiest = BUFFER_EMPTY;
@@ -274,8 +280,8 @@ static void say_of_ranks(const struct progress *p, const struct summary *s, doub
         traffic_text(&busiest, s->traffic, &link, s->global_step - p->first_step);
     }
     log_line(p->log, "rank 0 sent %s a step (%s) and waited %.1f %% of the time%s%s",
-             human_bytes((uint64_t)r->bytes_step, sent), r->transport, seconds > 0 ? 100 * r->waited / seconds : 0,
-             stale, buffer_text(&busiest));
+             human_bytes((uint64_t)r->bytes_step, sent), r->transport, 100 * lead_share(s, PHASE_WAITING), stale,
+             buffer_text(&busiest));
     buffer_release(&busiest);
 }
 
@@ -341,10 +347,9 @@ static void say_the_end(const struct progress *p, const struct summary *s, doubl
     log_line(p->log, "%" PRId64 " steps in %s, %s steps/s, %s images/s%s", steps, human_duration(seconds, took),
              human_number(speed, rate), human_number(speed * (double)p->images_step, images), last);
     if (s->world_size > 1)
-        say_of_ranks(p, s, seconds);
+        say_of_ranks(p, s);
     else if (s->workers > 1)
-        log_line(p->log, "thread 0 waited %.1f %% of the time for the others",
-                 seconds > 0 ? 100 * s->report.waited / seconds : 0);
+        log_line(p->log, "thread 0 waited %.1f %% of the time for the others", 100 * lead_share(s, PHASE_WAITING));
     say_of_staleness(p, &s->report);
     if (s->times->ranks > 0)
         say_of_time(p, s->times);

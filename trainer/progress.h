@@ -65,8 +65,7 @@ struct summary {
     const char *checkpoint; /* the newest one's path; "" */
     int64_t global_step, max_steps;
     int world_size, workers;
-    uint64_t hash;       /* of all weights, at the end */
-    double input_waited; /* seconds spent waiting for the prefetch thread */
+    uint64_t hash; /* of all weights, at the end */
     struct strategy_report report;
     const struct traffic *traffic; /* of all ranks */
     const struct rank_times *times;

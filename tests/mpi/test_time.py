@@ -34,6 +34,9 @@ def check_sums(summary, count):
     for row in summary["time"]:
         assert sum(row[phase] for phase in PHASES) == pytest.approx(row["seconds"], rel=1e-9)
         assert row["seconds"] == pytest.approx(summary["seconds"], rel=0.02, abs=0.5)
+    first = summary["time"][0]
+    assert summary["waiting_share"] == pytest.approx(first["waiting"] / first["seconds"], rel=1e-9)
+    assert summary["input_waiting_share"] == pytest.approx(first["input"] / first["seconds"], rel=1e-9)
 
 
 def test_a_slow_rank(slow, tmp_path):

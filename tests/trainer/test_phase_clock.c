@@ -97,6 +97,9 @@ static void test_cost(void **state)
     phase_times_add(&sum, &first);
     phase_times_add(&sum, &second);
     assert_memory_equal(&sum, &c.times, sizeof sum);
+    sum.nanoseconds[PHASE_WAITING] = 3 * phase_times_total(&sum);
+    assert_true(phase_times_share(&sum, PHASE_WAITING) == 0.75);
+    assert_true(phase_times_share(&(struct phase_times){ .steps = 1 }, PHASE_WAITING) == 0);
 }
 
 /* Any walk through the phases: their sum is the time that passed, and spans follow each other inside their steps. */

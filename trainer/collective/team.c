@@ -23,7 +23,6 @@ struct team {
     int size, running;      /* running: threads that were started */
     pthread_mutex_t lock;
     pthread_cond_t begun, done;
-    double waited;
     /* under lock: */
     uint64_t round; /* works begun */
     int busy;       /* threads that have not finished this one */
@@ -133,18 +132,9 @@ static int team_done(struct team *t)
 
 void team_run(struct team *t, team_work *work, void (*idle)(void *context), void *context)
 {
-    double finished;
-
     begin(t, work, context);
     work(context, 0);
-    finished = clock_monotonic();
     while (!team_done(t))
         if (idle)
             idle(context);
-    t->waited += clock_monotonic() - finished;
-}
-
-double team_waited(const struct team *t)
-{
-    return t->waited;
 }

@@ -24,7 +24,4 @@ typedef void team_work(void *context, int member);
  * idle: called in the caller, at least every 20 ms, while it waits for the others; may be NULL. */
 void team_run(struct team *t, team_work *work, void (*idle)(void *context), void *context);
 
-/* Seconds that the caller has waited for others so far. */
-double team_waited(const struct team *t);
-
 #endif

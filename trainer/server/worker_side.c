@@ -1,6 +1,5 @@
 #include "trainer/server/worker_side.h"
 
-#include "base/clock.h"
 #include "trainer/collective/exchange.h"
 #include "trainer/collective/places.h"
 #include "trainer/server/packed_state.h"
@@ -33,7 +32,6 @@ struct worker_side {
     int64_t unused;      /* pushes of ours that were dropped */
     int done_said, left; /* left: the last step was abandoned */
     uint32_t flags;      /* of servers' signals, sent to server 0 with the next tally; at the end, our own */
-    double waited;
 };
 
 static int worker_side_vector_count(const struct worker_side *w)
@@ -205,7 +203,6 @@ static void take_back(struct worker_side *w, struct tally *tally)
 int worker_side_end(struct worker_side *w, const struct tally_part *part, struct tally *tally, struct error *e)
 {
     const struct verdict *v = &w->verdict;
-    double begun;
     int rc;
 
     if (!w->setup.synchronous && (tally->flags & TALLY_LEFT)) {
@@ -218,10 +215,8 @@ int worker_side_end(struct worker_side *w, const struct tally_part *part, struct
     if (w->error.code < 0)
         return error_copy(e, &w->error);
     rc = world_send(w->setup.world, worker_side_rank_of(w, 0), TAG_TALLY, &w->part, sizeof w->part, &w->tally_out, e);
-    begun = clock_monotonic();
     if (rc < 0 || (rc = wait_for_message(w, NULL, 0, e)) < 0)
         return rc;
-    w->waited += clock_monotonic() - begun;
     w->bytes += (int64_t)sizeof w->part;
     w->steps++;
     if (v->other >= 0)
@@ -353,7 +348,6 @@ struct worker_report worker_side_report(const struct worker_side *w)
 {
     return (struct worker_report){
         .bytes_step = w->steps ? (double)w->bytes / (double)w->steps : 0,
-        .waited = w->waited,
         .staleness_mean = w->verdict.staleness_mean,
         .staleness_max = w->verdict.staleness_max,
         .statistics = w->statistics,

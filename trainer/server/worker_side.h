@@ -34,8 +34,8 @@ struct worker_setup {
 };
 
 struct worker_report {
-    double bytes_step, waited; /* sent per step; seconds */
-    double staleness_mean;     /* of pushes up to this worker's last one */
+    double bytes_step;     /* sent per step */
+    double staleness_mean; /* of pushes up to this worker's last one */
     int64_t staleness_max;
     int64_t unused;                      /* pushes of this worker that were dropped */
     struct server_statistics statistics; /* worker 0, once the run is finished; else 0 */

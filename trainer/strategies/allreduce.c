@@ -108,8 +108,7 @@ static void allreduce_report(const struct strategy *s, struct strategy_report *r
 
     for (int w = 0; w < s->workers && s->workers > 1; w++)
         bytes += sent[w].steps + sent[w].memory;
-    *r = (struct strategy_report){ .waited = a->transport->waited,
-                                   .transport = a->transport->operations->name,
+    *r = (struct strategy_report){ .transport = a->transport->operations->name,
                                    .gradient_norm = optimizer_gradient_norm(s->optimizer) };
     r->bytes_step = steps > 0 ? (double)bytes / (double)steps : 0;
 }

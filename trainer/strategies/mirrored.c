@@ -263,9 +263,7 @@ static void mirrored_report(const struct strategy *s, struct strategy_report *r)
 {
     const struct mirrored *m = (const struct mirrored *)s;
 
-    *r = (struct strategy_report){ .waited = team_waited(m->team),
-                                   .transport = "threads",
-                                   .gradient_norm = optimizer_gradient_norm(s->optimizer) };
+    *r = (struct strategy_report){ .transport = "threads", .gradient_norm = optimizer_gradient_norm(s->optimizer) };
     for (int w = 0; w < s->workers; w++)
         r->copies += (int64_t)m->replicas[w].copies;
 }

@@ -106,7 +106,6 @@ static void parameter_server_report(const struct strategy *s, struct strategy_re
         return;
     w = worker_side_report(worker_side_of(s));
     r->bytes_step = w.bytes_step;
-    r->waited = w.waited;
     r->staleness_mean = w.staleness_mean;
     r->staleness_max = w.staleness_max;
     if (w.statistics.staleness.pushes)

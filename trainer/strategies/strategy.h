@@ -60,7 +60,6 @@ enum { STRATEGY_RANGES = 48 };
 
 struct strategy_report {
     double bytes_step;     /* bytes per step from this rank to others: sent, or read by them in shared memory */
-    double waited;         /* seconds that this rank waited for others */
     double staleness_mean; /* asynchronous: updates between a worker's pull and its push; else 0 */
     int64_t staleness_max;
     double gradient_norm; /* of the last update, with --clip-norm and before clipping; else 0 */

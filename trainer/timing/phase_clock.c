@@ -125,3 +125,10 @@ int64_t phase_times_busy(const struct phase_times *t)
 {
     return phase_times_total(t) - t->nanoseconds[PHASE_WAITING];
 }
+
+double phase_times_share(const struct phase_times *t, enum phase phase)
+{
+    const int64_t total = phase_times_total(t);
+
+    return total > 0 ? (double)t->nanoseconds[phase] / (double)total : 0;
+}

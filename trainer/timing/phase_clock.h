@@ -70,5 +70,7 @@ void phase_times_add(struct phase_times *sum, const struct phase_times *t);
 int64_t phase_times_total(const struct phase_times *t); /* nanoseconds of all phases */
 /* Nanoseconds of all phases but waiting. */
 int64_t phase_times_busy(const struct phase_times *t);
+/* A phase's part of all the time, 0 to 1; of no time 0. */
+double phase_times_share(const struct phase_times *t, enum phase phase);
 
 #endif

@@ -14,13 +14,6 @@
 #define WORKERS_WAIT_LEAST 0.2
 #define REPORT_NANOSECONDS 1000000000
 
-static double share(const struct phase_times *t, enum phase p)
-{
-    const int64_t total = phase_times_total(t);
-
-    return total > 0 ? (double)t->nanoseconds[p] / (double)total : 0;
-}
-
 static double step_milliseconds(const struct phase_times *t, int64_t nanoseconds)
 {
     return t->steps > 0 ? (double)nanoseconds / 1e6 / (double)t->steps : 0;
@@ -31,11 +24,11 @@ static double step_milliseconds(const struct phase_times *t, int64_t nanoseconds
 /* 1: rank r is among the `most` that waited least, ties by rank. */
 static int is_shown(const struct rank_times *t, int r, int most)
 {
-    const double mine = share(&t->all[r], PHASE_WAITING);
+    const double mine = phase_times_share(&t->all[r], PHASE_WAITING);
     int before = 0;
 
     for (int k = 0; k < t->ranks && t->ranks > most; k++) {
-        const double its = share(&t->all[k], PHASE_WAITING);
+        const double its = phase_times_share(&t->all[k], PHASE_WAITING);
 
         before += its < mine || (its == mine && k < r);
     }
@@ -76,7 +69,7 @@ static void print_times(struct buffer *out, const struct rank_times *t, int perc
         table_cell(&table, "%d", r);
         for (int i = 0; i < count; i++)
             if (percent)
-                table_cell(&table, "%.1f", 100 * share(of, used[i]));
+                table_cell(&table, "%.1f", 100 * phase_times_share(of, used[i]));
             else
                 table_cell(&table, "%.2f", step_milliseconds(of, of->nanoseconds[used[i]]));
         if (!percent)
@@ -135,11 +128,11 @@ static int busiest_server(const struct rank_times *t)
 
     for (int r = 0; r < t->workers; r++)
         if (t->all[r].steps < TIME_REPORT_STEPS || phase_times_total(&t->all[r]) < REPORT_NANOSECONDS ||
-            share(&t->all[r], PHASE_WAITING) < WORKERS_WAIT_LEAST)
+            phase_times_share(&t->all[r], PHASE_WAITING) < WORKERS_WAIT_LEAST)
             return -1;
     for (int r = t->workers; r < t->ranks; r++)
-        if (share(&t->all[r], PHASE_WAITING) <
-            (busiest < 0 ? SERVER_IDLE_MOST : share(&t->all[busiest], PHASE_WAITING)))
+        if (phase_times_share(&t->all[r], PHASE_WAITING) <
+            (busiest < 0 ? SERVER_IDLE_MOST : phase_times_share(&t->all[busiest], PHASE_WAITING)))
             busiest = r;
     return busiest;
 }
@@ -159,10 +152,11 @@ int time_report_straggler(struct buffer *out, const struct rank_times *t)
     if (server < 0)
         return 0;
     for (int r = 0; r < t->workers; r++)
-        least = share(&t->all[r], PHASE_WAITING) < least ? share(&t->all[r], PHASE_WAITING) : least;
+        least = phase_times_share(&t->all[r], PHASE_WAITING) < least ? phase_times_share(&t->all[r], PHASE_WAITING)
+                                                                     : least;
     rank_text(t, server, name, sizeof name);
     buffer_format(out, "%s, a server, was busy %.0f %% of the time, and every worker waited for at least %.0f %%", name,
-                  100 * (1 - share(&t->all[server], PHASE_WAITING)), 100 * least);
+                  100 * (1 - phase_times_share(&t->all[server], PHASE_WAITING)), 100 * least);
     return 1;
 }
 

@@ -14,8 +14,6 @@
  */
 #include "trainer/collective/transports/transport.h"
 
-#include "base/clock.h"
-
 #include <stdlib.h>
 #include <string.h>
 
@@ -231,7 +229,6 @@ static int message_exchange_complete(struct transport *t, const struct tally_par
 {
     struct message_exchange *m = (struct message_exchange *)t;
     const enum phase before = phase_clock_enter(t->plan.clock, PHASE_REDUCING);
-    double begun = clock_monotonic();
     struct patience p;
     size_t first;
     int rc;
@@ -254,7 +251,6 @@ static int message_exchange_complete(struct transport *t, const struct tally_par
             return rc;
     }
     memcpy(all, m->parts, (size_t)t->plan.ranks * sizeof *all);
-    t->waited += clock_monotonic() - begun;
     phase_clock_enter(t->plan.clock, before);
     return OK;
 }

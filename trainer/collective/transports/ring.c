@@ -14,8 +14,6 @@
  */
 #include "trainer/collective/transports/transport.h"
 
-#include "base/clock.h"
-
 #include <stdlib.h>
 #include <string.h>
 
@@ -214,7 +212,6 @@ static int ring_complete(struct transport *t, const struct tally_part *mine, str
 {
     struct ring *m = (struct ring *)t;
     const enum phase before = phase_clock_enter(t->plan.clock, PHASE_REDUCING);
-    const double begun = clock_monotonic();
     struct patience p;
     size_t first = 0;
     int rc;
@@ -236,7 +233,6 @@ static int ring_complete(struct transport *t, const struct tally_part *mine, str
             return rc;
     }
     memcpy(all, m->parts, (size_t)t->plan.ranks * sizeof *all);
-    t->waited += clock_monotonic() - begun;
     phase_clock_enter(t->plan.clock, before);
     return OK;
 }

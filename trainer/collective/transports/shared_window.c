@@ -12,7 +12,6 @@
  */
 #include "trainer/collective/transports/transport.h"
 
-#include "base/clock.h"
 #include "trainer/collective/transports/shared_memory.h"
 
 #include <stdlib.h>
@@ -38,8 +37,7 @@ static int wait_all(struct shared_window *s, int adding, size_t bucket, uint32_t
 {
     struct transport *t = &s->base;
     struct patience p;
-    double begun = 0;
-    int rc = OK;
+    int waits = 0, rc = OK;
 
     phase_clock_enter_bucket(t->plan.clock, PHASE_WAITING, (int)bucket);
     for (int r = 0; r < t->plan.ranks && rc == OK; r++) {
@@ -47,10 +45,8 @@ static int wait_all(struct shared_window *s, int adding, size_t bucket, uint32_t
 
         if (shared_counter_reached(c, target))
             continue;
-        if (begun == 0) {
-            begun = clock_monotonic();
+        if (!waits++)
             patience_init(&p, t->plan.world, world_deadline(t->plan.world));
-        }
         while (rc == OK && !shared_counter_wait(c, target, s->memory.spin)) {
             if (patience_spend(&p))
                 continue;
@@ -59,8 +55,6 @@ static int wait_all(struct shared_window *s, int adding, size_t bucket, uint32_t
             rc = transport_late(t, bucket, s->late, &p, e);
         }
     }
-    if (begun > 0)
-        t->waited += clock_monotonic() - begun;
     return rc;
 }
 

@@ -43,7 +43,6 @@ struct transport {
     real **vectors;     /* (reduction_vectors) this rank's exchange vectors: plan.total, aligned to 64 bytes */
     const real *result; /* the sums */
     int64_t step;
-    double waited; /* seconds spent waiting */
 };
 
 /* Collective. plan is copied. */

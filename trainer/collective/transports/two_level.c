@@ -408,7 +408,6 @@ static int two_level_complete(struct transport *t, const struct tally_part *mine
 {
     struct two_level *m = (struct two_level *)t;
     const enum phase before = phase_clock_enter(t->plan.clock, PHASE_REDUCING);
-    const double begun = clock_monotonic();
     int rc = OK;
 
     m->parts[t->step & 1][t->plan.rank] = *mine;
@@ -420,7 +419,6 @@ static int two_level_complete(struct transport *t, const struct tally_part *mine
         return rc;
     memcpy(all, m->parts[t->step & 1], (size_t)t->plan.ranks * sizeof *all);
     count_memory(m);
-    t->waited += clock_monotonic() - begun;
     phase_clock_enter(t->plan.clock, before);
     return OK;
 }
