@@ -91,7 +91,7 @@ CHECKPOINT_C := $(call folder,checkpoint checkpoint/directory)
 CHECKPOINT_TOOL_C := $(call folder,checkpoint/tool checkpoint/tool/convert)
 DATASET_C := $(call folder,dataset)
 MODEL_C   := $(filter-out $(if $(filter 1,$(ONEDNN)),,%_onednn.c),$(call folder,model $(addprefix model/,kernels layers models)))
-TRAINER_C := $(filter-out trainer/main.c,$(call folder,trainer $(addprefix trainer/,advice collective collective/transports launch optimizers \
+TRAINER_C := $(filter-out trainer/main.c,$(call folder,trainer $(addprefix trainer/,advice collective collective/transports compare launch optimizers \
                recipes server server/decisions strategies timing update)))
 TRAINER_TOOL_C := $(call folder,trainer/tool)
 EVALUATOR_C := $(filter-out evaluator/main.c evaluator/watch/watch_$(if $(call with,INOTIFY),without_,)inotify.c,\
@@ -148,7 +148,7 @@ NCURSES_LIBS      = $(if $(call with,NCURSES),$(shell $(CONFIG) --libs ncursesw)
 SYSTEM_checkpoint = $(shell $(CONFIG) --libs libprotobuf-c jansson) -lsnappy -lm
 SYSTEM_dataset    = $(shell $(CONFIG) --libs zlib) -lm
 SYSTEM_model      = $(MATH_LIBS)
-SYSTEM_trainer    = $(SYSTEM_checkpoint) $(SYSTEM_dataset) $(MATH_LIBS) $(MPI_LIBS)
+SYSTEM_trainer    = $(shell $(CONFIG) --libs zlib $(ZSTD_MODULE)) $(SYSTEM_checkpoint) $(SYSTEM_dataset) $(MATH_LIBS) $(MPI_LIBS)
 INOTIFY_LIBS      = $(if $(call with,INOTIFY),-linotifytools)
 SYSTEM_evaluator  = $(SYSTEM_eventlog) $(SYSTEM_checkpoint) $(SYSTEM_dataset) $(MATH_LIBS) $(INOTIFY_LIBS)
 

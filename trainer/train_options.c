@@ -7,6 +7,7 @@
 
 #include <assert.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define OPTIMIZER_CHOICE(place, name) "|" #name
@@ -421,6 +422,22 @@ int train_options_parse(struct train_options *out, const struct subcommand *comm
     out->own = argv;
     out->own_count = options_remove(&o, argc, argv, launch_option_names, LAUNCH_NAMES);
     return OPTIONS_RUN;
+}
+
+struct option *train_options_rows(size_t *count, void **values)
+{
+    struct option *rows = calloc(ALL_ROWS, sizeof *rows);
+    struct command *c = malloc(sizeof *c);
+
+    if (!rows || !c) {
+        free(rows);
+        free(c);
+        return NULL;
+    }
+    *c = defaults;
+    *count = fill_table(rows, c);
+    *values = c;
+    return rows;
 }
 
 const char *shard_name(enum shard_kind s)

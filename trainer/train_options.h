@@ -55,6 +55,10 @@ int train_options_command(const struct subcommand *commands, size_t count, int a
 int train_options_parse(struct train_options *out, const struct subcommand *commands, size_t count, int argc,
                         char **argv, struct error *e);
 
+/* The rows of a training's command line, *count of them, for a command that starts trainings and takes their options
+ * among its own. Their values are in *values. Both are yours: free() them. NULL: no memory. */
+struct option *train_options_rows(size_t *count, void **values);
+
 /* "records", "files", "none". Static. */
 const char *shard_name(enum shard_kind s);
 

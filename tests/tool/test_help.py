@@ -7,7 +7,7 @@ import subprocess
 import pytest
 
 BUILD = pathlib.Path(os.environ.get("EVALBOARD_BUILD", "build")).resolve()
-COMMANDS = (("evaluator",), ("evaluator", "status"), ("evaluator", "replay"), ("trainer",), ("trainer", "status"))
+COMMANDS = (("evaluator",), ("evaluator", "status"), ("evaluator", "replay"), ("trainer",), ("trainer", "status"), ("trainer", "compare"))
 # How a help begins that describes a thing instead of saying what the option does.
 NO_VERBS = {"A", "All", "Also", "At", "Images", "More", "No", "None", "Of", "One", "Or", "Our", "Random", "Steps", "The",
             "This", "What", "When", "Where", "Whether", "Which", "Whatever"}
@@ -44,7 +44,7 @@ def test_help_is_imperative(command):
         first = text.split(" ")[0].rstrip(".:,")
         assert first[0].isupper() and first not in NO_VERBS and not first.endswith("s"), f"{name}: {text}"
         assert text.endswith(".") == (name not in {c["name"] for c in o["commands"]}), f"{name}: {text}"
-        assert ("Required" in text) == (command == ("trainer",) and name in ("model", "data")), name
+        assert ("Required" in text) == (command in (("trainer",), ("trainer", "compare")) and name in ("model", "data")), name
 
 
 def test_options_that_end_the_evaluator_stand_in_their_order():

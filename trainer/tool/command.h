@@ -4,7 +4,8 @@
 
 /* All of them: ROW(the end of command_NAME(), name, what --help says of it). */
 #define TRAINER_COMMANDS(ROW) \
-    ROW(status, "status", "Show whether trainings are running, how far they are, and when they will be done")
+    ROW(status, "status", "Show whether trainings are running, how far they are, and when they will be done") \
+    ROW(compare, "compare", "Train with several strategies and numbers of ranks, and compare speed and precision")
 
 #define DECLARE(function, name, help) int command_##function(int argc, char **argv);
 TRAINER_COMMANDS(DECLARE)

@@ -1,0 +1,497 @@
+/* trainer compare: trains every cell of strategies and numbers of ranks, in rounds, and prints how they compare. */
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/program/log.h"
+#include "base/program/subcommand.h"
+#include "base/program/terminal.h"
+#include "checkpoint/directory/training_state.h"
+#include "trainer/compare/comparison_text.h"
+#include "trainer/compare/results.h"
+#include "trainer/launch/mpirun_line.h"
+#include "trainer/tool/command.h"
+#include "trainer/tool/compare_plan.h"
+#include "trainer/train_options.h"
+
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { SIGNALLED = 128, LEAST_ROUNDS = 3, OWN_MOST = 16 };
+
+struct compare {
+    struct log log;
+    const char *strategies, *ranks, *output, *evaluate, *format;
+    int64_t rounds, samples, evaluations, num_examples;
+    int dry_run;
+    char **training; /* (training_count) the options that are not this command's, without its name */
+    size_t training_count;
+    struct compare_plan plan;
+    struct results results;
+    struct cell_setup setup;
+    char program[4096], evaluator[4096];
+    double began;
+    size_t done, to_do;      /* runs */
+    struct cell_job current; /* the run at work, with its directory of checkpoints */
+    char checkpoints[2304];
+    int asked; /* the signal that ended it; 0: none */
+};
+
+/* ---- the command line -------------------------------------------------------------------------------------------- */
+
+static const char *const own_names[] = { "strategies",  "ranks",        "rounds", "samples", "evaluate",
+                                         "evaluations", "num-examples", "output", "format",  "dry-run" };
+enum { OWN_NAMES = sizeof own_names / sizeof *own_names };
+/* What each cell has its own value of, or what would come between. */
+static const char *const refused[] = { "run-option", "threads", "checkpoint-dir", "log-dir",       "resume",  "json",
+                                       "take-over",  "trace",   "restarts",       "resource-info", "dry-run", "keep" };
+/* The trainer's options that --help shows here, too. */
+static const char *const shown[] = { "model",        "data",         "data-dir",      "max-steps", "batch-size",
+                                     "global-batch", "reproducible", "learning-rate", "seed" };
+
+static int is_among(const char *name, const char *const *names, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (name && !strcmp(name, names[i]))
+            return 1;
+    return 0;
+}
+#define IS_AMONG(name, names) is_among(name, names, sizeof(names) / sizeof *(names))
+
+static size_t own_rows(struct option *rows, struct compare *c)
+{
+    const struct option table[] = {
+        { OPTION_TEXT, .name = "strategies", .value = &c->strategies, .argument = "HOW[,HOW...]",
+          .help = "Compare these: names of --run-option, each with options of its own after colons, as in "
+                  "ps:async:staleness=2 for --run-option ps --async --staleness 2. Default: mpi,ring,ps,ps:async." },
+        { OPTION_TEXT, .name = "ranks", .value = &c->ranks, .argument = "N[,N...]",
+          .help = "Train each with N workers: ranks of a job of its own, threads with mirrored. Parameter servers are "
+                  "more ranks beside them. Default: 1,2." },
+        { OPTION_INT, .name = "rounds", .value = &c->rounds, .argument = "N", .minimum = 1, .maximum = 1000,
+          .help = "Train each cell N times, all cells in each round, and print medians and their spread. Default: 3." },
+        { OPTION_INT, .name = "samples", .value = &c->samples, .argument = "N", .minimum = 1, .maximum = 1e15,
+          .help = "Train each cell on N samples, instead of --max-steps updates each." },
+        { OPTION_CHOICE, .name = "evaluate", .value = &c->evaluate, .argument = "WHEN", .choices = "after|beside|never",
+          .help = "Evaluate checkpoints after each training (default), beside it, where they share its cores, or "
+                  "never." },
+        { OPTION_INT, .name = "evaluations", .value = &c->evaluations, .argument = "N", .minimum = 1, .maximum = 10000,
+          .help = "Save and evaluate N checkpoints of each training, besides the first, unless "
+                  "--save-checkpoint-steps or -seconds is given. Default: 10." },
+        { OPTION_INT, .name = "num-examples", .value = &c->num_examples, .argument = "N", .minimum = 1, .maximum = 1e9,
+          .help = "Evaluate on the first N test images. Default: all." },
+        { OPTION_TEXT, .name = "output", .value = &c->output, .argument = "DIR",
+          .help = "Write everything to DIR: curves, checkpoints and logs to DIR/round-N/CELL, results to "
+                  "results.jsonl, tables to comparison.txt, .csv and .json. Without other options, print what is "
+                  "in DIR." },
+        { OPTION_CHOICE, .name = "format", .value = &c->format, .argument = "NAME", .choices = "text|csv|json",
+          .help = "Print tables for people (text, default), CSV, or one JSON document." },
+        { OPTION_FLAG, .name = "dry-run", .value = &c->dry_run, .help = "Print the command of each cell, and end." },
+        { OPTION_HEADING, .help = "What to train, as for trainer itself, whose other options can be given, too:" },
+    };
+
+    memcpy(rows, table, sizeof table);
+    return sizeof table / sizeof *table;
+}
+
+/* Sets rows to our own options, then those of trainings; *visible: how many --help shows. */
+static size_t all_rows(struct option *rows, struct compare *c, const struct option *theirs, size_t count,
+                       size_t *visible)
+{
+    size_t n = own_rows(rows, c);
+
+    for (size_t i = 0; i < count; i++)
+        if (IS_AMONG(theirs[i].name, shown))
+            rows[n++] = theirs[i];
+    *visible = n;
+    for (size_t i = 0; i < count; i++)
+        if (theirs[i].kind != OPTION_HEADING && !IS_AMONG(theirs[i].name, shown) &&
+            !IS_AMONG(theirs[i].name, own_names))
+            rows[n++] = theirs[i];
+    return n;
+}
+
+static int check_refused(const struct options *o, struct error *e)
+{
+    for (size_t i = 0; i < sizeof refused / sizeof *refused; i++)
+        if (options_given(o, refused[i]) && !IS_AMONG(refused[i], own_names))
+            return error_set(e, ERR_ARG, "--%s: each cell has its own; leave it out%s", refused[i],
+                             !strcmp(refused[i], "run-option") ? ", and use --strategies" : "");
+    return OK;
+}
+
+/* 1: the command line asks for a help text. */
+static int asks_for_help(int argc, char **argv)
+{
+    for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++)
+        if (!strcmp(argv[i], "--help") || !strcmp(argv[i], "-h") || !strcmp(argv[i], "--describe"))
+            return 1;
+    return 0;
+}
+
+static int parse(struct compare *c, int argc, char **argv, struct error *e)
+{
+    size_t count = 0, visible;
+    void *values = NULL;
+    struct option *theirs = train_options_rows(&count, &values);
+    struct option *rows = theirs ? calloc(count + OWN_MOST + sizeof shown / sizeof *shown, sizeof *rows) : NULL;
+    struct options o = {
+        .program = "trainer compare",
+        .usage = "[--strategies HOW,...] [--ranks N,...] --output DIR --model NAME --data NAME [OPTION...]",
+        .summary =
+            "Train the same model with several strategies on several numbers of ranks, each cell as a job of its "
+            "own, and compare speed, efficiency, bytes, staleness, precision at equal steps and at equal time, "
+            "and the hash of the weights. All cells are trained in turn, in rounds that each begin with another "
+            "cell, so that a noisy machine hits all alike. The first interval of each log is left out. Started "
+            "again with the same options, it continues where it was ended. Exit status: 0 all cells were "
+            "trained, 1 some failed, 2 wrong usage, 130 Ctrl-C ended it.",
+        .examples = "  trainer compare --model lenet --data fashion-mnist --max-steps 500 --output cmp\n"
+                    "  trainer compare --strategies mpi,ps,ps:async --ranks 4 --rounds 1 --evaluate beside "
+                    "--model resnet32 --data cifar10 --data-dir data --max-steps 1000 --output cifar\n"
+                    "  trainer compare --output cmp --format csv\n"
+                    "  tensorboard --logdir cmp/round-1\n",
+        .table = rows,
+        .most = 0,
+    };
+    int positional = 0, rc = OPTIONS_RUN;
+
+    if (!rows)
+        rc = error_memory(e, NULL, "for the options");
+    if (rc == OPTIONS_RUN) {
+        o.count = all_rows(rows, c, theirs, count, &visible);
+        if (asks_for_help(argc, argv))
+            o.count = visible;
+        rc = options_parse(&o, argc, argv, &positional, e);
+    }
+    if (rc == OPTIONS_RUN && positional > 0)
+        rc = error_set(e, ERR_ARG, "'%s' is not an option", argv[1]);
+    if (rc == OPTIONS_RUN && !c->output)
+        rc = error_set(e, ERR_ARG, "--output is missing: where to?");
+    if (rc == OPTIONS_RUN)
+        rc = check_refused(&o, e);
+    if (rc == OPTIONS_RUN) {
+        c->training_count = (size_t)options_remove(&o, argc, argv, own_names, OWN_NAMES) - 1;
+        c->training = argv + 1;
+    }
+    free(rows);
+    free(theirs);
+    free(values);
+    return rc;
+}
+
+/* ---- running ----------------------------------------------------------------------------------------------------- */
+
+/* Finds this program, and the evaluator beside it, or anywhere in PATH. */
+static int find_programs(struct compare *c, struct error *e)
+{
+    const ssize_t n = readlink("/proc/self/exe", c->program, sizeof c->program - 1);
+
+    if (n <= 0)
+        return error_system(e, "cannot find this program");
+    c->program[n] = '\0';
+    snprintf(c->evaluator, sizeof c->evaluator, "%.*sevaluator", (int)(file_base_name(c->program) - c->program),
+             c->program);
+    if (access(c->evaluator, X_OK) < 0)
+        snprintf(c->evaluator, sizeof c->evaluator, "evaluator");
+    return OK;
+}
+
+/* How many samples the training data have; 0: they cannot be read, which the first cell will say. */
+static double count_samples(const struct compare_plan *p)
+{
+    struct dataset *d;
+    double count;
+
+    if (dataset_open(&d, p->data, p->data_directory, DATASET_TRAIN, NULL, NULL) < 0)
+        return 0;
+    count = (double)d->count;
+    dataset_free(d);
+    return count;
+}
+
+static int set_up(struct compare *c, struct error *e)
+{
+    const struct compare_wanted wanted = {
+        .strategies = c->strategies,
+        .ranks = c->ranks,
+        .samples = c->samples,
+        .evaluations = strcmp(c->evaluate, "never") ? c->evaluations : 0,
+        .training = c->training,
+        .training_count = c->training_count,
+    };
+    int rc;
+
+    if ((rc = launch_may("strategies", e)) < 0 || (rc = find_programs(c, e)) < 0 ||
+        (rc = compare_plan_make(&c->plan, &wanted, e)) < 0)
+        return rc;
+    c->setup = (struct cell_setup){
+        .program = c->program,
+        .evaluator = c->evaluator,
+        .directory = c->output,
+        .training = c->training,
+        .training_count = c->training_count,
+        .model = c->plan.model,
+        .data = c->plan.data,
+        .data_directory = c->plan.data_directory,
+        .evaluate = !strcmp(c->evaluate, "never")    ? EVALUATE_NOT
+                    : !strcmp(c->evaluate, "beside") ? EVALUATE_BESIDE
+                                                     : EVALUATE_AFTER,
+        .num_examples = c->num_examples,
+    };
+    return OK;
+}
+
+/* What all runs of a directory must have in common, as text. */
+static int compare_training(struct compare *c, char *out, size_t size, struct error *e)
+{
+    struct buffer text = BUFFER_EMPTY;
+    const char **words = calloc(c->training_count + 1, sizeof *words);
+    int rc = OK;
+
+    if (!words)
+        return error_memory(e, NULL, "for the options");
+    for (size_t i = 0; i < c->training_count; i++)
+        words[i] = c->training[i];
+    mpirun_line_quoted(&text, words);
+    free(words);
+    if (c->samples)
+        buffer_format(&text, " --samples %" PRId64, c->samples);
+    buffer_format(&text, " --evaluate %s", c->evaluate);
+    if (strcmp(c->evaluate, "never") != 0)
+        buffer_format(&text, " --evaluations %" PRId64, c->evaluations);
+    if (c->num_examples)
+        buffer_format(&text, " --num-examples %" PRId64, c->num_examples);
+    if (!buffer_ok(&text) || text.length >= size)
+        rc = error_set(e, ERR_ARG, "the options are too long");
+    else
+        memcpy(out, text.data, text.length + 1);
+    buffer_release(&text);
+    return rc;
+}
+
+/* Redraws the line about the run at work. */
+static void look(void *context)
+{
+    struct compare *c = context;
+    struct training_state state;
+    double part = 0;
+
+    if (training_state_read(c->checkpoints, &state, NULL) == 1 && state.max_steps > 0)
+        part = (double)state.global_step / (double)state.max_steps;
+    else
+        state.global_step = 0;
+    if (c->log.terminal)
+        log_progress_work(&c->log, c->began, ((double)c->done + part) / (double)c->to_do, c->current.cell->name,
+                          "%zu runs, round %d of %" PRId64 ", step %" PRId64, c->to_do, c->current.round, c->rounds,
+                          state.global_step);
+}
+
+static void say_outcome(struct compare *c, const struct outcome *o, const char *directory)
+{
+    char speed[HUMAN_TEXT_MAX], precision[48] = "";
+
+    log_progress_end(&c->log);
+    if (o->status != 0) {
+        log_line(&c->log, "round %" PRId64 ", %s: failed: %s; its log is in %s", o->round, o->cell, o->reason,
+                 directory);
+        return;
+    }
+    if (o->evaluation_count)
+        snprintf(precision, sizeof precision, ", precision %.4f", o->evaluations[o->evaluation_count - 1].precision);
+    log_line(&c->log, "round %" PRId64 ", %s: %s steps/s%s (%zu of %zu)", o->round, o->cell,
+             human_number(o->steps_per_second, speed), precision, c->done, c->to_do);
+}
+
+static int run_cell(struct compare *c, const struct cell_job *j, struct error *e)
+{
+    struct cell_place place;
+    struct outcome o;
+    int rc = cell_place(&place, &c->setup, j, e);
+
+    if (rc < 0)
+        return rc;
+    c->current = *j;
+    snprintf(c->checkpoints, sizeof c->checkpoints, "%s", place.checkpoints);
+    rc = cell_run(&c->setup, j, look, c, &o, &c->asked, e);
+    if (rc == OK && !c->asked) {
+        c->done++;
+        say_outcome(c, &o, place.directory);
+        rc = results_add(&c->results, &o, e);
+    }
+    outcome_release(&o);
+    return rc;
+}
+
+static void count_runs(struct compare *c)
+{
+    for (int round = 1; round <= (int)c->rounds; round++)
+        for (size_t i = 0; i < c->plan.count; i++)
+            c->to_do += !results_has(&c->results, c->plan.jobs[i].cell->name, round);
+}
+
+static int run_rounds(struct compare *c, struct error *e)
+{
+    int rc = OK;
+
+    count_runs(c);
+    c->began = clock_monotonic();
+    if (c->to_do)
+        c->setup.epoch_samples = count_samples(&c->plan);
+    for (int round = 1; round <= (int)c->rounds; round++)
+        for (size_t i = 0; i < c->plan.count && rc == OK && !c->asked; i++) {
+            struct cell_job j = c->plan.jobs[cell_turn(c->plan.count, (int)c->rounds, round, i)];
+
+            j.round = round;
+            if (!results_has(&c->results, j.cell->name, round))
+                rc = run_cell(c, &j, e);
+        }
+    log_progress_end(&c->log);
+    return rc;
+}
+
+static void say_beginning(struct compare *c)
+{
+    const long cores = sysconf(_SC_NPROCESSORS_ONLN);
+    size_t crowded = 0;
+
+    if (c->plan.left_out.length)
+        log_line(&c->log, "left out, because it is impossible: %s", buffer_text(&c->plan.left_out));
+    for (size_t i = 0; i < c->plan.count; i++)
+        crowded += cell_ranks(&c->plan.jobs[i]) > cores;
+    if (crowded)
+        log_line(&c->log,
+                 "%zu of %zu cells have more ranks than this machine has cores (%ld): their speed says little, and is "
+                 "marked with *",
+                 crowded, c->plan.count, cores);
+    if (c->rounds < LEAST_ROUNDS)
+        log_line(&c->log, "with less than %d rounds the spread is not known", LEAST_ROUNDS);
+}
+
+static int print_lines(struct compare *c, struct error *e)
+{
+    struct buffer out = BUFFER_EMPTY;
+    int rc = OK;
+
+    for (size_t i = 0; i < c->plan.count && rc == OK; i++) {
+        struct cell_job j = c->plan.jobs[i];
+        struct cell_place place;
+        const char **line = NULL;
+
+        j.round = 1;
+        if ((rc = cell_place(&place, &c->setup, &j, e)) == OK &&
+            (rc = cell_line(&line, &c->setup, &j, &place, e)) == OK) {
+            mpirun_line_quoted(&out, line);
+            buffer_append_byte(&out, '\n');
+        }
+        free(line);
+    }
+    fwrite(buffer_text(&out), 1, out.length, stdout);
+    buffer_release(&out);
+    return rc;
+}
+
+/* ---- the end ----------------------------------------------------------------------------------------------------- */
+
+static int write_file(const struct compare *c, const char *name, const struct buffer *text, struct error *e)
+{
+    char path[4096];
+    int rc = file_join(path, sizeof path, c->output, name, e);
+
+    return rc < 0 ? rc : file_replace(NULL, path, text->data, text->length, e);
+}
+
+static void print_text(const struct comparison *all, const struct text_style *style, const char *training,
+                       struct buffer *out)
+{
+    comparison_text_note(out, style, "%s", training);
+    buffer_append_byte(out, '\n');
+    comparison_text(all, style, out);
+}
+
+/* Writes all tables to files, and prints the one that is asked for. */
+static int tell(struct compare *c, struct error *e)
+{
+    const struct text_style page = { 100, 1 };
+    const struct text_style terminal = { terminal_columns(STDOUT_FILENO), !terminal_utf8() };
+    struct buffer text = BUFFER_EMPTY, csv = BUFFER_EMPTY, json = BUFFER_EMPTY, shown_text = BUFFER_EMPTY;
+    struct comparison all;
+    const struct buffer *printed;
+    int rc = comparison_make(&all, c->results.items, c->results.count, e);
+
+    if (rc < 0)
+        return rc;
+    print_text(&all, &page, c->results.training, &text);
+    print_text(&all, &terminal, c->results.training, &shown_text);
+    comparison_csv(&all, &csv);
+    comparison_json(&all, c->results.training, &json);
+    printed = !strcmp(c->format, "csv") ? &csv : !strcmp(c->format, "json") ? &json : &shown_text;
+    if (!buffer_ok(&text) || !buffer_ok(&csv) || !buffer_ok(&json) || !buffer_ok(&shown_text))
+        rc = error_memory(e, NULL, "for the tables");
+    if (rc == OK && (rc = write_file(c, "comparison.txt", &text, e)) == OK &&
+        (rc = write_file(c, "comparison.csv", &csv, e)) == OK)
+        rc = write_file(c, "comparison.json", &json, e);
+    fwrite(buffer_text(printed), 1, printed->length, stdout);
+    fflush(stdout);
+    if (rc == OK)
+        for (size_t i = 0; i < all.count; i++)
+            rc = all.rows[i].failed ? 1 : rc;
+    buffer_release(&text);
+    buffer_release(&csv);
+    buffer_release(&json);
+    buffer_release(&shown_text);
+    comparison_release(&all);
+    return rc;
+}
+
+static int work(struct compare *c, struct error *e)
+{
+    char training[RESULTS_TRAINING];
+    int rc = results_open(&c->results, c->output, e);
+
+    if (rc < 0)
+        return rc;
+    if (c->training_count == 0 && c->results.count)
+        return tell(c, e);
+    if ((rc = set_up(c, e)) < 0 || (rc = compare_training(c, training, sizeof training, e)) < 0)
+        return rc;
+    if (c->dry_run)
+        return print_lines(c, e);
+    if (c->results.count && strcmp(c->results.training, training) != 0)
+        return error_set(e, ERR_ARG, "%s has a comparison with other options: %.200s; use another --output", c->output,
+                         c->results.training);
+    memcpy(c->results.training, training, sizeof training);
+    if ((rc = file_make_directories(c->output, e)) < 0)
+        return rc;
+    say_beginning(c);
+    if ((rc = run_rounds(c, e)) < 0)
+        return rc;
+    return c->results.count ? tell(c, e) : OK;
+}
+
+int command_compare(int argc, char **argv)
+{
+    struct compare c = {
+        .strategies = "mpi,ring,ps,ps:async",
+        .ranks = "1,2",
+        .evaluate = "after",
+        .format = "text",
+        .rounds = LEAST_ROUNDS,
+        .evaluations = 10,
+    };
+    struct error e = { 0 };
+    int rc;
+
+    log_init(&c.log, "trainer compare", STDERR_FILENO);
+    if ((rc = parse(&c, argc, argv, &e)) == OPTIONS_RUN)
+        rc = work(&c, &e);
+    else if (rc == OPTIONS_DONE)
+        return EXIT_DONE;
+    if (rc < 0)
+        log_line(&c.log, "%s", e.message);
+    compare_plan_release(&c.plan);
+    results_release(&c.results);
+    if (c.asked)
+        return SIGNALLED + c.asked;
+    return rc == OK ? EXIT_DONE : rc == ERR_ARG || rc == ERR_CORRUPT ? EXIT_USAGE : EXIT_NO;
+}
