@@ -21,7 +21,7 @@ struct scene {
     int64_t staleness; /* NEVER: unbounded */
     int save_at;       /* worker 0 collects the state after so many steps, too */
     int leave_at;      /* worker 1 leaves this step */
-    int change_at;     /* worker 1 changes a weight before this step */
+    int change_at;     /* worker 1 changes a weight before this step; STEPS: after the last one */
     size_t bucket_bytes;
     int micro_shards; /* of all workers; 0: none, each has one gradient */
     double clip_norm;
@@ -157,6 +157,8 @@ static int train(struct actor *a)
             memcpy(a->saved, network_parameters(a->network), network_parameter_count(a->network) * sizeof(real));
         }
     }
+    if (s->worker == 1 && a->steps == a->scene->change_at)
+        network_parameters(a->network)[3] += 1;
     if (rc == OK && s->worker == 0)
         rc = s->operations->collect(s, 1, &a->last_step, &a->error);
     return rc < 0 ? rc : s->operations->finish(s, &a->error);
@@ -422,6 +424,30 @@ static void test_replicas_differ(void **state)
     leave_stage(&s, actors);
 }
 
+/* No step comes any more in which it would be seen, nor one whose weights come from servers. */
+static void test_replicas_differ_at_end(void **state)
+{
+    static const char *const names[] = { "mpi", "ring", "ps" };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        struct scene s = usual;
+        struct actor actors[RANKS_MAX];
+
+        s.strategy = names[i];
+        s.servers = !strcmp(names[i], "ps");
+        s.ranks = 3 + s.servers;
+        s.change_at = STEPS;
+        play(&s, actors);
+        for (int r = 0; r < s.ranks; r++) {
+            assert_int_equal(actors[r].rc, ERR_CORRUPT);
+            assert_non_null(
+                strstr(actors[r].error.message, "replicas differ after the last step: not the same on rank 1"));
+        }
+        leave_stage(&s, actors);
+    }
+}
+
 static int64_t histogram_total(const struct strategy_report *r)
 {
     int64_t all = 0;
@@ -540,10 +566,15 @@ static void test_table(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_same_bits),     cmocka_unit_test(test_one_hash),
-        cmocka_unit_test(test_left),          cmocka_unit_test(test_replicas_differ),
-        cmocka_unit_test(test_asynchronous),  cmocka_unit_test(test_asynchronous_left),
-        cmocka_unit_test(test_other_options), cmocka_unit_test(test_table),
+        cmocka_unit_test(test_same_bits),
+        cmocka_unit_test(test_one_hash),
+        cmocka_unit_test(test_left),
+        cmocka_unit_test(test_replicas_differ),
+        cmocka_unit_test(test_replicas_differ_at_end),
+        cmocka_unit_test(test_asynchronous),
+        cmocka_unit_test(test_asynchronous_left),
+        cmocka_unit_test(test_other_options),
+        cmocka_unit_test(test_table),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -351,6 +351,7 @@ struct worker_report worker_side_report(const struct worker_side *w)
         .staleness_mean = w->verdict.staleness_mean,
         .staleness_max = w->verdict.staleness_max,
         .statistics = w->statistics,
+        .current = w->verdict.values,
         .unused = w->unused,
     };
 }

@@ -91,12 +91,7 @@ static int allreduce_collect(struct strategy *s, int last, int64_t *step, struct
 
 static int allreduce_finish(struct strategy *s, struct error *e)
 {
-    const uint64_t hash = s->workers > 1 ? exchange_replica_hash(s->network) : 0;
-    const enum phase before = phase_clock_enter(s->options.clock, PHASE_WAITING);
-    int rc = world_same(s->world, "end its last step", hash, "replicas differ after the last step", e);
-
-    phase_clock_enter(s->options.clock, before);
-    return rc == ERR_ARG && e ? (e->code = ERR_CORRUPT) : rc;
+    return s->workers > 1 ? strategy_compare_replicas(s, 1, e) : OK;
 }
 
 static void allreduce_report(const struct strategy *s, struct strategy_report *r)

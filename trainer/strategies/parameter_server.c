@@ -77,7 +77,11 @@ static int parameter_server_collect(struct strategy *s, int last, int64_t *step,
 
 static int parameter_server_finish(struct strategy *s, struct error *e)
 {
-    return worker_side_finish(worker_side_of(s), e);
+    const int rc = worker_side_finish(worker_side_of(s), e);
+
+    if (rc < 0 || !s->options.synchronous)
+        return rc;
+    return strategy_compare_replicas(s, worker_side_report(worker_side_of(s)).current, e);
 }
 
 _Static_assert((int)STALENESS_RANGES <= (int)STRATEGY_RANGES, "the histogram has room");
@@ -114,7 +118,9 @@ static void parameter_server_report(const struct strategy *s, struct strategy_re
 
 static int parameter_server_serve(struct strategy *s, const volatile int *signal, struct error *e)
 {
-    return server_loop_run(((struct parameter_server *)s)->server, signal, e);
+    const int rc = server_loop_run(((struct parameter_server *)s)->server, signal, e);
+
+    return rc < 0 || !s->options.synchronous ? rc : strategy_compare_replicas(s, 0, e);
 }
 
 static void parameter_server_release(struct strategy *s)

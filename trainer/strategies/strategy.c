@@ -1,6 +1,7 @@
 #include "trainer/strategies/strategy.h"
 
 #include "trainer/collective/exchange.h"
+#include "trainer/collective/places.h"
 #include "trainer/server/server_seats.h"
 
 #include <stdlib.h>
@@ -96,6 +97,49 @@ struct tally_part strategy_part(const struct strategy *s, const struct tally *t)
         part.hash = exchange_replica_hash(s->network);
     }
     return part;
+}
+
+struct last_replica {
+    uint64_t hash;
+    int64_t step, whole;
+};
+
+/* Marks in `other` (count) the replicas that are not that of the first rank with the newest one; returns that rank. */
+static int find_others(const struct last_replica *all, int count, char *other)
+{
+    int first = -1;
+
+    for (int r = 0; r < count; r++)
+        if (all[r].whole && (first < 0 || all[r].step > all[first].step))
+            first = r;
+    for (int r = 0; r < count; r++)
+        other[r] = first >= 0 && all[r].whole && all[r].step == all[first].step && all[r].hash != all[first].hash;
+    return first;
+}
+
+int strategy_compare_replicas(struct strategy *s, int whole, struct error *e)
+{
+    static const char doing[] = "end its last step";
+    const struct last_replica mine = { whole ? exchange_replica_hash(s->network) : 0, s->global_step, whole };
+    const enum phase before = phase_clock_enter(s->options.clock, PHASE_WAITING);
+    const int count = world_size(s->world);
+    struct last_replica *all = calloc((size_t)count, sizeof *all);
+    char *other = calloc((size_t)count, 1);
+    struct buffer ranks = BUFFER_EMPTY;
+    int rc = all && other ? OK : error_memory(e, NULL, "to compare %d ranks", count), first;
+
+    if ((rc = world_agree(s->world, doing, rc, e)) == OK &&
+        (rc = world_gather(s->world, &mine, sizeof mine, all, doing, e)) == OK) {
+        first = find_others(all, count, other);
+        if (places_text(&ranks, world_places(s->world), other, count, 1) > 0)
+            rc = error_set(e, ERR_CORRUPT, "replicas differ after the last step: not the same on %s as on rank %d",
+                           buffer_text(&ranks), first);
+    }
+    phase_clock_enter(s->options.clock, before);
+    buffer_release(&ranks);
+    free(all);
+    free(other);
+    return rc;
 }
 
 int strategy_worker_ranks(const struct strategy *s)

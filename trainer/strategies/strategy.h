@@ -176,6 +176,10 @@ void strategy_free(struct strategy *s); /* NULL is fine */
 /* How many ranks are workers: fewer than s->workers if these are threads of one rank. */
 int strategy_worker_ranks(const struct strategy *s);
 
+/* Collective, servers too, after the last step: compares the weights and statistics of all ranks that have those of the
+ * newest step. whole: 1: this rank has a whole replica of s->global_step. ERR_CORRUPT, naming those that differ. */
+int strategy_compare_replicas(struct strategy *s, int whole, struct error *e);
+
 /* For strategies with replicas: this worker's part of the step, with a hash of its replica every check_every steps. */
 struct tally_part strategy_part(const struct strategy *s, const struct tally *t);
 
