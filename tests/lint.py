@@ -45,7 +45,8 @@ OURS = {
     "checkpoint/tool/convert": BASE | {"checkpoint", "checkpoint/directory", "checkpoint/tool"},
     "dataset": BASE,
     "model": {"base"},
-    "trainer": PARTS | {"trainer/advice", "trainer/collective", "trainer/compare", "trainer/launch", "trainer/optimizers", "trainer/recipes",
+    "trainer": PARTS | {"trainer/advice", "trainer/collective", "trainer/compare", "trainer/launch", "trainer/optimizers",
+                        "trainer/plan", "trainer/recipes",
                         "trainer/strategies", "trainer/update", "trainer/timing"},
     "trainer/advice": {"base", "dataset"},
     "trainer/collective": {"base", "base/program", "model", "trainer/timing"},
@@ -53,6 +54,7 @@ OURS = {
     "trainer/compare": BASE | {"trainer/launch"},
     "trainer/launch": BASE | {"checkpoint/directory"},
     "trainer/optimizers": {"model"},
+    "trainer/plan": BASE | {"model", "trainer/collective", "trainer/recipes", "trainer/server"},
     "trainer/recipes": set(),
     "trainer/server": {"base", "model", "trainer/collective", "trainer/server/decisions", "trainer/timing"},
     "trainer/server/decisions": {"base", "trainer/collective"},
@@ -71,7 +73,7 @@ OURS = {
 # one alone.
 PUBLIC = {
     "eventlog/eventlog.h": ("trainer/", "evaluator/", "eventlog_mpi/"),
-    "trainer/optimizer.h": ("trainer/server/", "trainer/strategies/"),
+    "trainer/optimizer.h": ("trainer/plan/", "trainer/server/", "trainer/strategies/"),
 }
 # System headers of libraries, and the only files that may see them (path prefixes).
 LIBRARIES = {
@@ -82,7 +84,7 @@ LIBRARIES = {
     "zlib.h": ["dataset/", "eventlog/"],
     "zstd": ["eventlog/"],
     "snappy-c.h": ["checkpoint/"],
-    "jansson.h": ["checkpoint/", "evaluator/", "trainer/compare/"],
+    "jansson.h": ["checkpoint/", "evaluator/", "trainer/compare/", "trainer/plan/measured.c"],
     "protobuf-c": ["proto/"],
     "png.h": ["eventlog/write/kinds/"],
     "sqlite3.h": ["eventlog/tool/"],

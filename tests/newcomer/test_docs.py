@@ -56,6 +56,10 @@ def test_troubleshooting(tmp_path):
     run("troubleshooting.md", tmp_path, LOGS + DAMAGED)
 
 
+def test_plan(tmp_path):
+    run("plan.md", tmp_path)
+
+
 def test_several_hosts(tmp_path):
     run("several-hosts.md", tmp_path)
 

@@ -49,6 +49,7 @@ RUNS = {"mpi/train", "ps/train"}
     ("checkpoint convert ckpt/m-5.index out --tensor=g", {"global_step"}), ("checkpoint verify logs --tensor ", set()),
     ("trainer --model ", {"lenet", "cifar10_cnn", "resnet32"}), ("trainer --model=r", {"resnet32"}),
     ("trainer --data f", {"fashion-mnist"}), ("trainer --run-option ", {"single", "mirrored", "mpi", "ring", "ps"}),
+    ("trainer plan --strategies mpi,ri", {"mpi,ring"}), ("trainer plan --format ", {"text", "csv", "json"}),
     ("evaluator --model l", {"lenet"}), ("evaluator --data ", {"mnist", "fashion-mnist", "cifar10"}),
     ("evaluator --metrics classes,c", {"classes,classes", "classes,confusion", "classes,curves"}),
     ("evaluator --metrics=to", {"top5"}), ("eventlog plot lo", {"logs", "lo g"}),

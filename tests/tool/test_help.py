@@ -7,7 +7,8 @@ import subprocess
 import pytest
 
 BUILD = pathlib.Path(os.environ.get("EVALBOARD_BUILD", "build")).resolve()
-COMMANDS = (("evaluator",), ("evaluator", "status"), ("evaluator", "replay"), ("trainer",), ("trainer", "status"), ("trainer", "compare"))
+COMMANDS = (("evaluator",), ("evaluator", "status"), ("evaluator", "replay"), ("trainer",), ("trainer", "status"),
+            ("trainer", "compare"), ("trainer", "plan"))
 # How a help begins that describes a thing instead of saying what the option does.
 NO_VERBS = {"A", "All", "Also", "At", "Images", "More", "No", "None", "Of", "One", "Or", "Our", "Random", "Steps", "The",
             "This", "What", "When", "Where", "Whether", "Which", "Whatever"}

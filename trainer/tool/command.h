@@ -5,7 +5,8 @@
 /* All of them: ROW(the end of command_NAME(), name, what --help says of it). */
 #define TRAINER_COMMANDS(ROW) \
     ROW(status, "status", "Show whether trainings are running, how far they are, and when they will be done") \
-    ROW(compare, "compare", "Train with several strategies and numbers of ranks, and compare speed and precision")
+    ROW(compare, "compare", "Train with several strategies and numbers of ranks, and compare speed and precision") \
+    ROW(plan, "plan", "Predict how fast each strategy trains on machines that one need not have")
 
 #define DECLARE(function, name, help) int command_##function(int argc, char **argv);
 TRAINER_COMMANDS(DECLARE)

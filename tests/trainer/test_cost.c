@@ -1,0 +1,270 @@
+/* What a step costs, by hand: the formulas of strategies.md, 8.1, where nothing overlaps, and the parts that do. */
+#include "trainer/plan/cost.h"
+
+#include "tests/check.h"
+#include "trainer/collective/tally.h"
+
+#include <math.h>
+
+enum { ELEMENTS = 16384 };
+
+#define BANDWIDTH 1e6
+#define LATENCY 0.01
+#define TALLY ((double)sizeof(struct tally_part))
+
+static void near(double value, double wanted)
+{
+    if (!(fabs(value - wanted) <= 1e-9 * fabs(wanted) + 1e-12))
+        fail_msg("%.17g, wanted %.17g", value, wanted);
+}
+
+/* One bucket, nothing is computed, nothing takes processor time. */
+static struct plan_work bare_work(void)
+{
+    return (struct plan_work){ .elements = ELEMENTS, .batch = 10, .bucket = ELEMENTS, .overlap = 1 };
+}
+
+static struct plan_machine bare_machine(void)
+{
+    return (struct plan_machine){ .network = { LATENCY, BANDWIDTH }, .memory = { 0, INFINITY }, .bus = INFINITY };
+}
+
+static struct plan_cost cost_of(const char *name, const struct plan_work *w, const struct plan_machine *m,
+                                struct plan_shape s)
+{
+    struct plan_cost c;
+
+    assert_non_null(plan_strategy_find(name));
+    assert_int_equal(plan_cost(plan_strategy_find(name), w, m, &s, &c, NULL), OK);
+    return c;
+}
+
+static void test_headers(void **state)
+{
+    (void)state;
+    near(plan_wire_bytes(1, 1448), 1448 + 66);
+    near(plan_wire_bytes(3, 1449), 3 * (1449 + 2 * 66));
+    near(plan_wire_bytes(5, 0), 0);
+}
+
+static void test_alone(void **state)
+{
+    struct plan_work w = bare_work();
+    const struct plan_machine m = bare_machine();
+    static const char *const names[] = { "mpi", "ring", "mirrored", "mirrored:weights=shared" };
+
+    (void)state;
+    w.forward = 1;
+    w.backward = 2;
+    w.update = 0.5;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        const struct plan_cost c = cost_of(names[i], &w, &m, (struct plan_shape){ 1, 1, 0 });
+
+        near(c.seconds, 3.5);
+        near(c.samples, 10 / 3.5);
+        near(c.bytes, 0);
+        assert_int_equal(c.limit, PLAN_COMPUTE);
+    }
+}
+
+/* 2 (M - 1) / M D, and two latencies: each host's slices, then the sums. */
+static void test_allreduce_between_hosts(void **state)
+{
+    const struct plan_work w = bare_work();
+    const struct plan_machine m = bare_machine();
+    const double all = 4.0 * ELEMENTS;
+
+    (void)state;
+    for (int hosts = 2; hosts <= 8; hosts *= 2)
+        for (int group = 1; group <= 2; group++) {
+            const struct plan_cost c = cost_of("mpi", &w, &m, (struct plan_shape){ hosts * group, group, 0 });
+            const double slices = plan_wire_bytes((hosts - 1) * group, all / hosts / group);
+
+            near(c.bytes, 2 * (hosts - 1.0) / hosts * all + (hosts - 1) * group * TALLY);
+            near(c.seconds, 2 * (slices / BANDWIDTH + LATENCY) + (hosts - 1) * group * TALLY / BANDWIDTH);
+            assert_int_equal(c.limit, PLAN_WIRE);
+        }
+}
+
+/* 2 (n - 1) latencies. */
+static void test_ring(void **state)
+{
+    const struct plan_work w = bare_work();
+    const struct plan_machine m = bare_machine();
+
+    (void)state;
+    for (int n = 2; n <= 8; n *= 2) {
+        const struct plan_cost c = cost_of("ring", &w, &m, (struct plan_shape){ n, 1, 0 });
+
+        near(c.bytes, 2 * (n - 1.0) / n * 4 * ELEMENTS + (n - 1) * TALLY);
+        near(c.seconds,
+             (plan_wire_bytes(2 * (n - 1), 4.0 * ELEMENTS / n) + (n - 1) * TALLY) / BANDWIDTH + 2 * (n - 1) * LATENCY);
+    }
+}
+
+/* On one host each rank reads what all have of its slice: D bytes; the bus is shared. */
+static void test_allreduce_in_memory(void **state)
+{
+    struct plan_work w = bare_work();
+    struct plan_machine m = bare_machine();
+    struct plan_cost c;
+
+    (void)state;
+    m.add = 1e-9;
+    c = cost_of("mpi", &w, &m, (struct plan_shape){ 4, 4, 0 });
+    near(c.seconds, 4 * ELEMENTS * 1e-9);
+    near(c.bytes, 2 * 0.75 * 4 * ELEMENTS + 3 * TALLY);
+    assert_int_equal(c.limit, PLAN_ADDING);
+    m.bus = 2e9;
+    near(cost_of("mpi", &w, &m, (struct plan_shape){ 4, 4, 0 }).seconds, 4 * 4 * ELEMENTS / 2e9);
+    w.forward = 1;
+    m.cores = 2; /* of 4 ranks each computes half of the time */
+    near(cost_of("mpi", &w, &m, (struct plan_shape){ 4, 4, 0 }).seconds, 2 + 4 * 4 * ELEMENTS / 2e9);
+}
+
+/* The last of four buckets is all that is seen of the exchange where backward takes longer than the wire. */
+static void test_overlap(void **state)
+{
+    struct plan_work w = bare_work();
+    const struct plan_machine m = bare_machine();
+    const double slice = plan_wire_bytes(1, ELEMENTS / 2);
+
+    (void)state;
+    w.bucket = ELEMENTS / 4;
+    w.forward = 1;
+    w.backward = 8;
+    near(cost_of("mpi", &w, &m, (struct plan_shape){ 2, 1, 0 }).seconds,
+         9 + 2 * (slice / BANDWIDTH + LATENCY) + TALLY / BANDWIDTH);
+    w.overlap = 0;
+    near(cost_of("mpi", &w, &m, (struct plan_shape){ 2, 1, 0 }).seconds, 9 + (8 * slice + TALLY) / BANDWIDTH + LATENCY);
+}
+
+static void test_final_at(void **state)
+{
+    const struct plan_final finals[] = { { 100, 0 }, { 60, 0.25 }, { 0, 1 } };
+    struct plan_work w = { .elements = 100, .forward = 1, .backward = 2, .overlap = 1 };
+
+    (void)state;
+    near(plan_final_at(&w, 100), 1);
+    near(plan_final_at(&w, 25), 1 + 0.75 * 2);
+    w.finals = finals;
+    w.final_count = 3;
+    near(plan_final_at(&w, 60), 1.5);
+    near(plan_final_at(&w, 59), 3);
+    w.overlap = 0;
+    near(plan_final_at(&w, 100), 3);
+}
+
+/* n workers and one server: all gradients come over its link, n D, then all values leave over it. */
+static void test_one_server(void **state)
+{
+    struct plan_work w = bare_work();
+    const struct plan_machine m = bare_machine();
+    struct plan_cost c = cost_of("ps", &w, &m, (struct plan_shape){ 4, 1, 1 });
+    const double quarter = plan_wire_bytes(4, ELEMENTS) / BANDWIDTH; /* of the vector, of four workers */
+
+    (void)state;
+    near(c.bytes, 4 * 4 * ELEMENTS);
+    near(c.seconds, 2 * (plan_wire_bytes(4, 4.0 * ELEMENTS) / BANDWIDTH + LATENCY));
+    assert_int_equal(c.limit, PLAN_SERVER);
+    w.bucket = ELEMENTS / 4; /* the answers leave while the next packets come: one of four is seen */
+    c = cost_of("ps", &w, &m, (struct plan_shape){ 4, 1, 1 });
+    near(c.seconds, 5 * quarter + 2 * LATENCY);
+}
+
+/* As many servers on hosts of their own as workers: no link carries much more than D. */
+static void test_servers_apart(void **state)
+{
+    const struct plan_work w = bare_work();
+    const struct plan_machine m = bare_machine();
+    const struct plan_cost c = cost_of("ps", &w, &m, (struct plan_shape){ 4, 1, 4 });
+
+    (void)state;
+    near(c.bytes, 4 * 4 * (ELEMENTS / 4 + 1)); /* the batch's weight goes to every server */
+    near(c.seconds, 2 * (plan_wire_bytes(4, 4 * (ELEMENTS / 4 + 1)) / BANDWIDTH + LATENCY));
+}
+
+/* 2 (n - 1) / n D each way: as the all-reduce. */
+static void test_servers_beside_workers(void **state)
+{
+    const struct plan_work w = bare_work();
+    const struct plan_machine m = bare_machine();
+    const struct plan_cost c = cost_of("ps", &w, &m, (struct plan_shape){ 4, 1, 0 });
+
+    (void)state;
+    near(c.bytes, 2 * 3 * 4 * (ELEMENTS / 4 + 1));
+    near(c.seconds, 2 * (plan_wire_bytes(3, 4 * (ELEMENTS / 4 + 1)) / BANDWIDTH + LATENCY));
+}
+
+/* Each at its own pace, until the server's link is full: one push of D at a time. */
+static void test_async(void **state)
+{
+    struct plan_work w = bare_work();
+    const struct plan_machine m = bare_machine();
+    const double wire = plan_wire_bytes(1, 4.0 * ELEMENTS) / BANDWIDTH;
+    struct plan_cost c;
+
+    (void)state;
+    w.forward = 1;
+    c = cost_of("ps:async", &w, &m, (struct plan_shape){ 2, 1, 1 });
+    near(c.steps, 2 / (1 + 2 * (wire + LATENCY)));
+    near(c.samples, 10 * c.steps);
+    near(c.bytes, 4 * ELEMENTS);
+    assert_int_equal(c.limit, PLAN_COMPUTE);
+    c = cost_of("ps:async", &w, &m, (struct plan_shape){ 64, 1, 1 });
+    near(c.steps, 1 / wire);
+    assert_int_equal(c.limit, PLAN_SERVER);
+}
+
+/* Device 0 alone: n times the bytes of the ring. */
+static void test_devices(void **state)
+{
+    const struct plan_work w = bare_work();
+    struct plan_machine m = bare_machine();
+    const double all = 4.0 * ELEMENTS;
+
+    (void)state;
+    m.devices = 1;
+    for (int n = 2; n <= 8; n *= 2) {
+        near(cost_of("mirrored:weights=shared", &w, &m, (struct plan_shape){ n, n, 0 }).seconds,
+             2 * (n - 1) * all / BANDWIDTH + 2 * LATENCY);
+        near(cost_of("mirrored", &w, &m, (struct plan_shape){ n, n, 0 }).seconds,
+             2 * (n - 1.0) / n * all / BANDWIDTH + 2 * (n - 1) * LATENCY);
+    }
+}
+
+/* Threads: the bus carries all vectors; shared weights are updated in slices. */
+static void test_threads(void **state)
+{
+    struct plan_work w = bare_work();
+    struct plan_machine m = bare_machine();
+
+    (void)state;
+    m.add = 1e-9;
+    m.bus = 2e9;
+    w.update = 1;
+    near(cost_of("mirrored", &w, &m, (struct plan_shape){ 4, 4, 0 }).seconds, 1 + 4 * 4 * ELEMENTS / 2e9);
+    near(cost_of("mirrored:weights=shared", &w, &m, (struct plan_shape){ 4, 4, 0 }).seconds,
+         0.25 + 4 * 4 * ELEMENTS / 2e9);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_headers),
+        cmocka_unit_test(test_alone),
+        cmocka_unit_test(test_allreduce_between_hosts),
+        cmocka_unit_test(test_ring),
+        cmocka_unit_test(test_allreduce_in_memory),
+        cmocka_unit_test(test_overlap),
+        cmocka_unit_test(test_final_at),
+        cmocka_unit_test(test_one_server),
+        cmocka_unit_test(test_servers_apart),
+        cmocka_unit_test(test_servers_beside_workers),
+        cmocka_unit_test(test_async),
+        cmocka_unit_test(test_devices),
+        cmocka_unit_test(test_threads),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
