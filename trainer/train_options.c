@@ -43,9 +43,6 @@ static const struct command defaults = {
     .shard = "records",
     .resume = "auto",
     .seed = 1,
-    /* Below Open MPI's eager limit for TCP, 65536 with its header. Larger messages are announced first, and sent once
-     * the receiver has answered: with a latency of 5 ms a step of lenet, ps, took 26 ms instead of 10. */
-    .bucket_bytes = 61440,
 };
 
 static size_t add_rows(struct option *table, size_t at, const struct option *rows, size_t count)
@@ -205,7 +202,8 @@ static size_t add_saving_rows(struct option *t, size_t at, struct command *c)
           .help = "End all ranks when one has waited SECONDS for another, or, with --async, when a server has not "
                   "heard from a worker for SECONDS. Default: 60." },
         { OPTION_INT, .name = "bucket-bytes", .value = &c->bucket_bytes, .argument = "N", .minimum = 64,
-          .maximum = 1 << 30, .help = "Exchange gradients in pieces of N bytes. Default: 61440." },
+          .maximum = 1 << 30,
+          .help = "Exchange gradients in pieces of N bytes. Default: by the size of the model, at most 61440." },
     };
 
     return add_rows(t, at, rows, sizeof rows / sizeof *rows);

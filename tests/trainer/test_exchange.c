@@ -108,10 +108,27 @@ static void test_names(void **state)
     network_free(n);
 }
 
+/* Pieces of equal size, as many as wanted, unless they would be too small or too large. */
+static void test_piece(void **state)
+{
+    static const struct {
+        size_t total, pieces, piece;
+    } cases[] = {
+        { 0, 16, 1 },        { 1, 16, 1 },          { 2559, 16, 2559 },    { 2560, 16, 1280 },
+        { 21841, 16, 1366 }, { 5462, 16, 1366 },    { 21841, 2, 10921 },   { 30720, 2, 15360 },
+        { 30721, 2, 10241 }, { 464155, 16, 14973 }, { 464155, 40, 11604 },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        assert_int_equal(exchange_piece(cases[i].total, cases[i].pieces), cases[i].piece);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = { cmocka_unit_test(test_cover), cmocka_unit_test(test_order),
-                                        cmocka_unit_test(test_hash), cmocka_unit_test(test_names) };
+                                        cmocka_unit_test(test_hash), cmocka_unit_test(test_piece),
+                                        cmocka_unit_test(test_names) };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -40,6 +40,16 @@ struct extent slice_extent(struct extent whole, int n, int r)
     return x;
 }
 
+size_t exchange_piece(size_t total, size_t pieces)
+{
+    const size_t least = EXCHANGE_LEAST_BYTES / sizeof(real), most = EXCHANGE_MOST_BYTES / sizeof(real);
+    size_t count = total / least < pieces ? total / least : pieces;
+
+    if (count < (total + most - 1) / most)
+        count = (total + most - 1) / most;
+    return count > 1 ? (total + count - 1) / count : total + (total == 0);
+}
+
 size_t slices_count(size_t total, size_t bucket, int n, int r)
 {
     size_t count = 0;

@@ -69,30 +69,42 @@ int worker_side_begin(struct worker_side *w, int64_t step, struct error *e)
     return rc;
 }
 
+/* Pushes the next packet to this server, if it is final from `low` on. 1: it was. */
+static int push_next(struct worker_side *w, int j, size_t low)
+{
+    struct connection *c = &w->servers[j];
+    const struct packing *p = c->packing;
+    const size_t vectors = (size_t)worker_side_vector_count(w), k = c->sent;
+    const struct packet *packet = &p->packets[k];
+    real *at;
+    const real *packed;
+
+    if (k == p->packet_count || packet->low < low || w->error.code < 0)
+        return 0;
+    packed = at = c->push + packet->at * vectors;
+    if (packet->pieces == 1 && vectors == 1) /* sent from its place, and final until then */
+        packed = w->vectors[0] + packet->low;
+    for (size_t v = 0; v < vectors && packed == at; v++)
+        packing_gather(p, k, w->vectors[v], at + v * packet->length);
+    world_send(w->setup.world, worker_side_rank_of(w, j), TAG_PUSH + (int)k, packed, packet_bytes(p, k, 0) * vectors,
+               &c->out[k], &w->error);
+    w->bytes += (int64_t)(packet_bytes(p, k, 0) * vectors);
+    c->sent++;
+    return 1;
+}
+
 void worker_side_ready(struct worker_side *w, size_t low)
 {
-    const int vectors = worker_side_vector_count(w);
     const int begins = w->setup.synchronous || low == 0; /* an asynchronous push cannot be taken back */
     const enum phase before = phase_clock_enter(w->setup.clock, PHASE_REDUCING);
+    int pushed = begins;
 
-    for (int j = 0; j < w->setup.servers && begins; j++) {
-        struct connection *c = &w->servers[j];
-        const struct packing *p = c->packing;
-
-        for (; c->sent < p->packet_count && p->packets[c->sent].low >= low && w->error.code == OK; c->sent++) {
-            const struct packet *packet = &p->packets[c->sent];
-            const size_t n = packet_bytes(p, c->sent, 0) * (size_t)vectors;
-            real *at = c->push + packet->at * (size_t)vectors;
-            const real *packed = at;
-
-            if (packet->pieces == 1 && vectors == 1) /* sent from its place, and final until then */
-                packed = w->vectors[0] + packet->low;
-            for (int v = 0; v < vectors && packed == at; v++)
-                packing_gather(p, c->sent, w->vectors[v], at + (size_t)v * packet->length);
-            world_send(w->setup.world, worker_side_rank_of(w, j), TAG_PUSH + (int)c->sent, packed, n, &c->out[c->sent],
-                       &w->error);
-            w->bytes += (int64_t)n;
-        }
+    /* A packet to each server in turn, and each worker begins with another one: so none waits while all push to the
+     * first. */
+    while (pushed) {
+        pushed = 0;
+        for (int i = 0; i < w->setup.servers; i++)
+            pushed |= push_next(w, (w->setup.worker + i) % w->setup.servers, low);
     }
     message_done(w->setup.world, &w->verdict_in, &w->error); /* lets MPI advance its messages */
     phase_clock_enter(w->setup.clock, before);

@@ -46,10 +46,10 @@ struct strategy_options {
     int unit;                        /* samples that are computed at once */
     int64_t first_step;              /* updates done before this run */
     int64_t max_steps;               /* updates after which the run ends */
-    size_t bucket_bytes;             /* maximum size of the pieces in which gradients are exchanged */
-    int micro_shards;                /* of a step of all workers; 0: each hands on one sum. Synchronous */
-    int64_t check_every;             /* steps between two comparisons of all replicas; 0: never */
-    struct phase_clock *clock;       /* of this rank; borrowed; NULL: none */
+    size_t bucket_bytes;       /* maximum size of the pieces in which gradients are exchanged; 0: as it sees fit */
+    int micro_shards;          /* of a step of all workers; 0: each hands on one sum. Synchronous */
+    int64_t check_every;       /* steps between two comparisons of all replicas; 0: never */
+    struct phase_clock *clock; /* of this rank; borrowed; NULL: none */
 };
 
 /* How many pushes had a staleness of `from` to `to`; INT64_MAX: and more. */
