@@ -2,6 +2,8 @@
 
 #include <stdio.h>
 
+enum { BATCH_TOGETHER_MAX = 1 << 26 }; /* images */
+
 static int plan_equal(struct batch_plan *p, const struct batch_sizes *s, int workers, struct error *e)
 {
     if (s->global_batch % workers)
@@ -60,6 +62,28 @@ static int plan_shards(struct batch_plan *p, const struct batch_sizes *s, int wo
     p->nodes[0] = (struct tree_node){ 0, to - from };
     if (s->synchronous)
         p->node_count = reduction_tree_nodes(shards, from, to, p->nodes);
+    return OK;
+}
+
+int batch_sizes_aggregate(struct batch_sizes *s, int aggregate, int workers, struct error *e)
+{
+    if (aggregate && aggregate != workers && s->global_batch)
+        return error_set(e, ERR_ARG,
+                         "--replicas-to-aggregate %d: an update of %d worker%s has so many batches, not one of "
+                         "--global-batch; use --batch-size",
+                         aggregate, workers, workers == 1 ? "" : "s");
+    if (aggregate <= workers)
+        return OK;
+    if (s->micro_shards)
+        return error_set(e, ERR_ARG,
+                         "--replicas-to-aggregate %d: the %d batches of a step are its micro-shards; leave out "
+                         "--micro-shards",
+                         aggregate, aggregate);
+    if ((int64_t)aggregate * s->batch_size > BATCH_TOGETHER_MAX)
+        return error_set(e, ERR_ARG, "--replicas-to-aggregate %d: too many batches of %d images", aggregate,
+                         s->batch_size);
+    s->micro_shards = aggregate;
+    s->global_batch = aggregate * s->batch_size;
     return OK;
 }
 

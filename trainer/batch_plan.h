@@ -34,6 +34,10 @@ struct batch_plan {
     struct tree_node nodes[REDUCTION_TREE_NODES_MAX];
 };
 
+/* Makes an update of `aggregate` batches, 0: one of each worker: with more than there are workers each batch is a
+ * micro-shard, and each worker computes an equal number of them, or one more. ERR_ARG: the step is cut otherwise. */
+int batch_sizes_aggregate(struct batch_sizes *s, int aggregate, int workers, struct error *e);
+
 /* worker: -1: a server. ERR_ARG, with a sentence for the user. */
 int batch_plan_make(struct batch_plan *out, const struct batch_sizes *sizes, int workers, int worker, struct error *e);
 

@@ -145,12 +145,18 @@ static double wait_for_save(struct loop *l)
     return clock_monotonic() - begun;
 }
 
+/* 1: updates are made without this worker, so it learns of later steps only. */
+static int others_go_on(const struct loop *l)
+{
+    return !l->options->strategy.synchronous || l->options->strategy.chosen;
+}
+
 /* Saves a checkpoint: between steps beside the training, once the one before it is saved; after the last step here.
  * Only a rank that does not answer is an error; a full disk is logged and counted, and training continues. */
 static int save_now(struct loop *l, int last, struct error *e)
 {
     struct error failure = { 0 };
-    int more_to_come = last && !l->options->strategy.synchronous; /* pushes of others, made after ours */
+    int more_to_come = last && others_go_on(l); /* pushes of others, made after ours */
     int checkpoints = l->options->checkpoint_directory != NULL, kept, rc;
     double waited;
 
@@ -362,6 +368,8 @@ static void log_hash(struct loop *l, int more)
 {
     const int64_t every = l->options->hash_every, step = l->position.global_step;
 
+    if (!more && others_go_on(l)) /* its own are old: see loop_run() */
+        return;
     if (l->lead && every && (step % every == 0 || !more))
         progress_hash(&l->progress, step, exchange_replica_hash(l->strategy->network));
 }
@@ -374,8 +382,8 @@ static int steps(struct loop *l, struct error *e)
 
     for (int more = s->more; more;) {
         int64_t before = s->global_step;
-        /* The step of an asynchronous push is only known afterwards. */
-        int wanted = l->lead && (!o->strategy.synchronous || progress_due(&l->progress, before + 1, o->max_steps));
+        /* The step of a push is only known afterwards, if others make updates without it. */
+        int wanted = l->lead && (others_go_on(l) || progress_due(&l->progress, before + 1, o->max_steps));
         double decay = l->losses->count ? loss_averages_before(l->losses, s->network)
                        : wanted         ? network_decay_loss(s->network)
                                         : 0;
@@ -392,6 +400,8 @@ static int steps(struct loop *l, struct error *e)
         }
         if (tally.flags & TALLY_LEFT)
             return OK;
+        if (more && tally.global_step == before) /* the first step's token: the same weights once more */
+            continue;
         l->state.stepped = clock_wall();
         progress_step(&l->progress, tally.global_step);
         if (tally.flags & TALLY_BAD) {
@@ -420,6 +430,8 @@ int loop_run(struct loop *l, struct error *e)
 
     if (rc == OK && !l->bad)
         rc = save_now(l, 1, e);
+    if (rc == OK && l->lead && !l->bad && l->options->hash_every && others_go_on(l))
+        progress_hash(&l->progress, l->position.global_step, exchange_replica_hash(l->strategy->network));
     if (rc == OK)
         rc = l->strategy->operations->finish(l->strategy, e);
     return rc;
@@ -445,8 +457,22 @@ int loop_count_bytes(struct traffic *out, const struct strategy *s, struct error
 
 int loop_gather_times(struct rank_times *out, const struct strategy *s, struct error *e)
 {
-    return times_gather(out, s->world, s->options.clock, strategy_worker_ranks(s), s->options.synchronous,
+    return times_gather(out, s->world, s->options.clock, strategy_worker_ranks(s), strategy_waits_for_all(s),
                         "save and close its files", e);
+}
+
+/* A worker whose gradients are mostly of no use says so itself. */
+static void say_what_was_dropped(const struct loop *l)
+{
+    char name[WORLD_NAME_MAX];
+    struct strategy_report r;
+
+    l->strategy->operations->report(l->strategy, &r);
+    if (l->options->quiet || 2 * r.gradients.own_dropped <= r.gradients.own)
+        return;
+    world_name(l->strategy->world, world_rank(l->strategy->world), name, sizeof name);
+    log_line(l->log, "%s: %" PRId64 " of its %" PRId64 " gradients came too late and were dropped", name,
+             r.gradients.own_dropped, r.gradients.own);
 }
 
 int loop_close(struct loop *l, int failed, struct error *e)
@@ -496,6 +522,8 @@ int loop_close(struct loop *l, int failed, struct error *e)
         s.hash = exchange_replica_hash(l->strategy->network);
         progress_summary(&l->progress, &s, l->options->json);
     }
+    if (!failed)
+        say_what_was_dropped(l);
     traffic_release(&traffic);
     times_release(&times);
     lost |= progress_close(&l->progress) < 0;

@@ -43,8 +43,9 @@ struct run {
     int64_t resumed; /* step of the checkpoint resumed from, -1: a new run */
     int workers, worker;
     struct batch_plan batches;
-    int mourned; /* servers: 1: it was checked whether rank 0 died */
-    int lock;    /* rank 0: of the checkpoint directory; -1: none */
+    int64_t update; /* images of an update by all workers */
+    int mourned;    /* servers: 1: it was checked whether rank 0 died */
+    int lock;       /* rank 0: of the checkpoint directory; -1: none */
 };
 
 /* A second signal leaves one more second to end properly, a third none. */
@@ -165,7 +166,7 @@ static int share_state(struct run *r, struct error *e)
     r->position.world_size = world_size(r->world);
     r->position.workers = r->workers;
     r->position.batch_size = r->batches.most;
-    r->position.global_batch = r->batches.together;
+    r->position.global_batch = r->update;
     r->position.micro_shards = o->sizes.micro_shards;
     snprintf(r->position.run_option, sizeof r->position.run_option, "%s", o->strategy.label);
     snprintf(r->position.data, sizeof r->position.data, "%s", o->data);
@@ -240,6 +241,28 @@ static int start(struct run *r, struct error *e)
     return world_agree(r->world, "read its data", rc, e);
 }
 
+/* Batches whose gradients an update averages. */
+static int averaged(const struct run *r)
+{
+    return r->options.strategy.aggregate ? r->options.strategy.aggregate : r->workers;
+}
+
+static int plan_batches(struct run *r, struct error *e)
+{
+    const struct train_options *o = &r->options;
+    int rc = batch_sizes_aggregate(&r->options.sizes, o->strategy.aggregate, r->workers, e);
+
+    if (rc == OK && o->reproducible && o->strategy.chosen)
+        rc = error_set(e, ERR_ARG,
+                       "--reproducible: an update has the gradients that are first, which depends on time; train "
+                       "without backup workers and tokens");
+    if (rc == OK)
+        rc = batch_plan_make(&r->batches, &r->options.sizes, r->workers, r->worker, e);
+    if (rc == OK) /* backup workers' images do not count */
+        r->update = o->strategy.chosen ? (int64_t)r->batches.most * averaged(r) : r->batches.together;
+    return rc;
+}
+
 static int set_up(struct run *r, struct error *e)
 {
     const struct strategy_options *how = &r->options.strategy;
@@ -249,9 +272,10 @@ static int set_up(struct run *r, struct error *e)
         rc = r->workers = how->kind->workers(how, world_size(r->world), e);
     if (rc > 0) {
         r->worker = world_rank(r->world) < r->workers ? world_rank(r->world) : -1;
+        r->options.strategy.chosen = strategy_chooses(&r->options.strategy, r->workers);
         if (r->options.scale_learning_rate)
-            r->options.optimizer.schedule.workers = r->workers;
-        rc = batch_plan_make(&r->batches, &r->options.sizes, r->workers, r->worker, e);
+            r->options.optimizer.schedule.workers = averaged(r);
+        rc = plan_batches(r, e);
         if (rc == OK)
             rc = open_data(r, e);
     }
@@ -264,7 +288,7 @@ static int set_up(struct run *r, struct error *e)
                                                 .network = r->network,
                                                 .optimizer = r->optimizer,
                                                 .losses = &r->losses,
-                                                .global_batch = r->batches.together,
+                                                .global_batch = r->update,
                                                 .position = &r->position,
                                                 .lock = &r->lock },
                             &r->resumed, e);
@@ -362,8 +386,9 @@ static int work(struct run *r, struct error *e)
 static void say_what_begins(struct run *r)
 {
     const struct train_options *o = &r->options;
-    const int ranks = world_size(r->world), together = o->strategy.synchronous ? r->workers : 1;
-    const int64_t step = o->strategy.synchronous ? r->batches.together : r->batches.most;
+    const int ranks = world_size(r->world), chosen = o->strategy.chosen ? averaged(r) : r->workers;
+    const int together = o->strategy.synchronous ? chosen : 1;
+    const int64_t step = o->strategy.synchronous ? r->update : r->batches.most;
     const double images = (double)r->dataset->count * (o->shard == SHARD_FILES ? r->workers : 1);
     char how[64] = "", batch[120] = "", epoch[HUMAN_TEXT_MAX], rate[200];
 

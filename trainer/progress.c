@@ -89,6 +89,8 @@ void progress_point(struct progress *p, const struct tally *tally, double decay,
         scalar(p, "gradient_norm", step, report->gradient_norm);
     if (report->staleness_max > 0)
         scalar(p, "staleness", step, report->staleness_mean);
+    if (report->gradients.dropped > 0)
+        scalar(p, "gradients_dropped", step, (double)report->gradients.dropped);
     if (step / (10 * p->log_every) != p->rated / (10 * p->log_every)) {
         if (!p->quiet)
             log_line(p->log, "global_step/sec: %g", per_second(step - p->rated, now - p->rated_at));
@@ -224,6 +226,17 @@ static void histogram(struct buffer *b, const struct strategy_report *r)
     buffer_append_text(b, "]");
 }
 
+/* What updates used and left out; all 0 where they leave out nothing. */
+static void gradients_json(struct buffer *b, const struct strategy_gradients *c)
+{
+    number(b, "gradients_used", (double)c->used);
+    number(b, "gradients_dropped", (double)c->dropped);
+    number(b, "samples_used", c->samples_used);
+    number(b, "samples_dropped", c->samples_dropped);
+    number(b, "first_step_lost", (double)c->first_lost);
+    number(b, "first_step_doubled", (double)c->first_doubled);
+}
+
 static void print_json(const struct progress *p, const struct summary *s, double seconds)
 {
     struct buffer b = BUFFER_EMPTY;
@@ -250,6 +263,7 @@ static void print_json(const struct progress *p, const struct summary *s, double
     number(&b, "staleness_max", (double)s->report.staleness_max);
     number(&b, "variables_copied", (double)s->report.copies);
     histogram(&b, &s->report);
+    gradients_json(&b, &s->report.gradients);
     number(&b, "loss", p->loss);
     number(&b, "precision", p->precision);
     buffer_format(&b, ", \"weights\": \"%016" PRIx64 "\", ", s->hash);
@@ -331,6 +345,20 @@ static void say_of_staleness(const struct progress *p, const struct strategy_rep
     buffer_release(&counts);
 }
 
+static void say_of_gradients(const struct progress *p, const struct strategy_gradients *c)
+{
+    char used[HUMAN_TEXT_MAX], dropped[HUMAN_TEXT_MAX];
+
+    if (!c->used)
+        return;
+    log_line(p->log, "used %" PRId64 " gradients of %s images, dropped %" PRId64 " of %s (%.1f %%)", c->used,
+             human_number(c->samples_used, used), c->dropped, human_number(c->samples_dropped, dropped),
+             100 * (double)c->dropped / (double)(c->used + c->dropped));
+    if (c->first_lost + c->first_doubled)
+        log_line(p->log, "of the first weights: %" PRId64 " gradients dropped, %" PRId64 " used as a worker's second",
+                 c->first_lost, c->first_doubled);
+}
+
 static void say_the_end(const struct progress *p, const struct summary *s, double seconds)
 {
     const int64_t steps = s->global_step - p->first_step;
@@ -351,6 +379,7 @@ static void say_the_end(const struct progress *p, const struct summary *s, doubl
     else if (s->workers > 1)
         log_line(p->log, "thread 0 waited %.1f %% of the time for the others", 100 * lead_share(s, PHASE_WAITING));
     say_of_staleness(p, &s->report);
+    say_of_gradients(p, &s->report.gradients);
     if (s->times->ranks > 0)
         say_of_time(p, s->times);
 }

@@ -10,7 +10,7 @@ int time_watch_open(struct time_watch *w, struct progress *p, struct strategy *s
     int rc;
 
     *w = (struct time_watch){ .progress = p, .every = every, .last = step };
-    if ((rc = straggler_watch_init(&w->stragglers, strategy_worker_ranks(s), s->options.synchronous, step, e)) < 0)
+    if ((rc = straggler_watch_init(&w->stragglers, strategy_worker_ranks(s), strategy_waits_for_all(s), step, e)) < 0)
         return rc;
     if ((rc = times_windows_open(&w->windows, s->world, s->options.clock, strategy_worker_ranks(s), s->worker, e)) < 0)
         straggler_watch_release(&w->stragglers);

@@ -364,7 +364,9 @@ struct worker_report worker_side_report(const struct worker_side *w)
         .staleness_max = w->verdict.staleness_max,
         .statistics = w->statistics,
         .current = w->verdict.values,
+        .pushes = w->steps,
         .unused = w->unused,
+        .dropped = w->verdict.all_dropped,
     };
 }
 

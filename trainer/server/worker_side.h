@@ -37,7 +37,8 @@ struct worker_report {
     double bytes_step;     /* sent per step */
     double staleness_mean; /* of pushes up to this worker's last one */
     int64_t staleness_max;
-    int64_t unused;                      /* pushes of this worker that were dropped */
+    int64_t pushes, unused;              /* of this worker: all, and those that were dropped */
+    int64_t dropped;                     /* pushes of all workers up to this one's last verdict */
     int current;                         /* 1: it has the weights of the last step that it was told of */
     struct server_statistics statistics; /* worker 0, once the run is finished; else 0 */
 };

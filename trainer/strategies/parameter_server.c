@@ -18,8 +18,8 @@
 
 struct parameter_server_options {
     struct strategy_servers servers;
-    int64_t staleness;
-    int sync, async;
+    int64_t staleness, aggregate; /* aggregate 0: the number of workers */
+    int sync, async, tokens;
 };
 
 _Static_assert(sizeof(struct parameter_server_options) <= STRATEGY_OWN_SIZE, "they have room");
@@ -32,7 +32,13 @@ static const struct parameter_server_options *own_options(const struct strategy_
 /* Server 0 decides which pushes make an update, instead of every server packet by packet. */
 static int is_decided(const struct strategy_options *o)
 {
-    return own_options(o)->staleness != ARBITER_UNBOUNDED;
+    return own_options(o)->staleness != ARBITER_UNBOUNDED || o->chosen;
+}
+
+/* Pushes that a worker may have sent before the first of them is decided. */
+static int slots_of(const struct strategy_options *o)
+{
+    return own_options(o)->tokens ? DECISION_PUSHES : 1;
 }
 
 enum { PACKETS_WANTED = 16 }; /* of a server, if they are not too small then */
@@ -116,6 +122,17 @@ static void parameter_server_report(const struct strategy *s, struct strategy_re
     r->staleness_max = w.staleness_max;
     if (w.statistics.staleness.pushes)
         report_staleness(&w.statistics.staleness, r);
+    if (s->options.chosen)
+        r->gradients = (struct strategy_gradients){
+            .used = w.statistics.used,
+            .dropped = w.statistics.used ? w.statistics.dropped : w.dropped,
+            .samples_used = w.statistics.samples,
+            .samples_dropped = w.statistics.samples_dropped,
+            .first_lost = w.statistics.first_lost,
+            .first_doubled = w.statistics.first_doubled,
+            .own = w.pushes,
+            .own_dropped = w.unused,
+        };
 }
 
 static int parameter_server_serve(struct strategy *s, const volatile int *signal, struct error *e)
@@ -199,8 +216,10 @@ static int start_server(struct parameter_server *ps, struct error *e)
         .first_step = s->options.first_step,
         .max_steps = s->options.max_steps,
         .decided = is_decided(&s->options),
-        .slots = 1,
-        .arbiter = { .staleness = own_options(&s->options)->staleness },
+        .slots = slots_of(&s->options),
+        .arbiter = { .staleness = own_options(&s->options)->staleness,
+                     .aggregate = s->options.aggregate ? s->options.aggregate : s->workers,
+                     .tokens = own_options(&s->options)->tokens },
         .clock = s->options.clock,
     };
 
@@ -242,6 +261,18 @@ static int check_rows(const struct strategy *s, struct error *e)
                      optimizer_kind_names[optimizer_options_of(s->optimizer)->kind]);
 }
 
+/* The gradients of some workers are added as they are, one vector of each. */
+static int check_parts(const struct strategy *s, struct error *e)
+{
+    if (!is_decided(&s->options) || reduction_most_vectors(&s->reduction) == 1)
+        return OK;
+    return error_set(e, ERR_ARG,
+                     "--micro-shards %d: a worker's part of them is not one node of their tree, which it must be where "
+                     "updates leave out gradients; use as many as the %d workers, or a number of workers and of "
+                     "micro-shards that are powers of two",
+                     s->options.micro_shards, s->workers);
+}
+
 static int parameter_server_start(struct strategy **out, const struct strategy *common, struct error *e)
 {
     struct parameter_server *ps = calloc(1, sizeof *ps);
@@ -253,7 +284,7 @@ static int parameter_server_start(struct strategy **out, const struct strategy *
         ps->base = *common;
         ps->base.operations = &operations;
         ps->servers = (int)own_options(&common->options)->servers.total;
-        if ((rc = check_rows(common, e)) == OK)
+        if ((rc = check_rows(common, e)) == OK && (rc = check_parts(&ps->base, e)) == OK)
             rc = place(ps, e);
         if (rc == OK)
             rc = common->worker < 0 ? start_server(ps, e) : start_worker(ps, e);
@@ -292,6 +323,15 @@ static size_t parameter_server_rows(struct option *rows, void *own)
         { OPTION_INT, .name = "staleness", .value = &o->staleness, .argument = "T", .minimum = 0, .maximum = 1e9,
           .help = "Let no worker get more than T steps ahead of another, with --async: it begins its step c only when "
                   "every worker has finished step c - T - 1. 0 makes all wait for the slowest. Default: no bound." },
+        { OPTION_INT, .name = "replicas-to-aggregate", .value = &o->aggregate, .argument = "A", .minimum = 1,
+          .maximum = 1 << 20,
+          .help = "Make an update as soon as A workers have pushed their gradients, with --run-option ps, and drop "
+                  "those of the others (backup workers). With more than there are workers, each computes several "
+                  "batches per "
+                  "update. Default: the number of workers." },
+        { OPTION_FLAG, .name = "first-step-tokens", .value = &o->tokens,
+          .help = "Let each worker compute a second gradient from the first weights without waiting, as TensorFlow's "
+                  "SyncReplicasOptimizer does by default, with --run-option ps, and count those lost by it." },
     };
 
     _Static_assert(sizeof table / sizeof *table <= STRATEGY_ROWS, "the rows have room");
@@ -305,6 +345,8 @@ static void parameter_server_resolve(struct strategy_options *options)
     const struct parameter_server_options *o = own_options(options);
 
     options->synchronous = o->sync && !o->async;
+    options->aggregate = (int)o->aggregate;
+    options->chosen = options->synchronous && o->tokens;
     if (!options->synchronous)
         snprintf(options->label, sizeof options->label, "ps --async");
 }
@@ -321,20 +363,31 @@ static int parameter_server_workers(const struct strategy_options *options, int 
 
     if (o->staleness != ARBITER_UNBOUNDED && options->synchronous)
         return error_set(e, ERR_ARG, "--staleness needs --async");
+    if (!options->synchronous && (o->aggregate || o->tokens))
+        return error_set(e, ERR_ARG, "--%s: with --async each gradient makes an update; train without --async",
+                         o->aggregate ? "replicas-to-aggregate" : "first-step-tokens");
     if (ranks <= servers)
         return error_set(
             e, ERR_ARG,
             "%d rank%s with --servers %d leaves zero ranks as workers; start at least %d ranks (mpirun -n %d)", ranks,
             ranks == 1 ? "" : "s", servers, servers + 1, servers + 1);
+    if (options->chosen && o->aggregate > ranks - servers)
+        return error_set(e, ERR_ARG,
+                         "--replicas-to-aggregate %d: %d worker%s make every update together, whoever is first; leave "
+                         "out --first-step-tokens",
+                         (int)o->aggregate, ranks - servers, ranks - servers == 1 ? "" : "s");
     return ranks - servers;
 }
 
 static void parameter_server_describe(const struct strategy_options *options, int ranks, char *text, size_t size)
 {
     const int servers = (int)own_options(options)->servers.total;
-    const int workers = ranks - servers;
+    const int workers = ranks - servers, backup = options->aggregate ? workers - options->aggregate : 0;
+    char spare[24] = "";
 
-    snprintf(text, size, "%d worker%s and %d server%s", workers, workers == 1 ? "" : "s", servers,
+    if (backup > 0)
+        snprintf(spare, sizeof spare, " (%d backup)", backup);
+    snprintf(text, size, "%d worker%s%s and %d server%s", workers, workers == 1 ? "" : "s", spare, servers,
              servers == 1 ? "" : "s");
 }
 

@@ -31,6 +31,11 @@ int strategy_count_servers(struct strategy_options *o, int hosts)
     return (int)servers->total;
 }
 
+int strategy_chooses(const struct strategy_options *o, int workers)
+{
+    return o->chosen || (o->synchronous && o->aggregate && o->aggregate < workers);
+}
+
 int strategy_seat(struct strategy_options *o, struct world *w, struct error *e)
 {
     struct strategy_servers *servers = o->kind->servers ? o->kind->servers(o) : NULL;
@@ -75,6 +80,7 @@ int strategy_start(struct strategy **out, struct world *w, const struct strategy
     if (common.workers < 0)
         return common.workers;
     common.worker = world_rank(w) < common.workers ? world_rank(w) : -1;
+    common.options.chosen = strategy_chooses(options, common.workers);
     if ((rc = same(w, exchange_table_hash(common.network), "the model's table of variables", e)) < 0 ||
         (rc = same(w, options_hash(options), "the strategy's options", e)) < 0 ||
         (rc = same(w, fingerprint, "the training options", e)) < 0)
@@ -145,6 +151,11 @@ int strategy_compare_replicas(struct strategy *s, int whole, struct error *e)
 int strategy_worker_ranks(const struct strategy *s)
 {
     return s->workers < world_size(s->world) ? s->workers : world_size(s->world);
+}
+
+int strategy_waits_for_all(const struct strategy *s)
+{
+    return s->options.synchronous && (!s->options.aggregate || s->options.aggregate >= s->workers);
 }
 
 void strategy_free(struct strategy *s)

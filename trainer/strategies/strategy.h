@@ -31,7 +31,7 @@
 struct strategy_kind;
 
 /* Options of a single strategy: memory for a struct of its file. */
-enum { STRATEGY_OWN_SIZE = 64, STRATEGY_ROWS = 8, STRATEGY_LABEL_SIZE = 16 };
+enum { STRATEGY_OWN_SIZE = 128, STRATEGY_ROWS = 12, STRATEGY_LABEL_SIZE = 16 };
 struct strategy_own {
     _Alignas(max_align_t) unsigned char bytes[STRATEGY_OWN_SIZE];
 };
@@ -41,6 +41,8 @@ struct strategy_options {
     struct strategy_own own;         /* of the kind */
     uint64_t fingerprint;            /* a hash of the kind's options; must be the same on all ranks */
     int synchronous;                 /* 0: each worker's gradients make a separate update */
+    int aggregate;                   /* synchronous: gradients that make an update; 0: one of each worker */
+    int chosen;                      /* 1: updates without some workers' gradients; these learn of later steps only */
     char label[STRATEGY_LABEL_SIZE]; /* "mpi", "ps", "ps --async": in files and log lines */
     int64_t batch_size;              /* samples per worker and step */
     int unit;                        /* samples that are computed at once */
@@ -58,12 +60,21 @@ struct strategy_range {
 };
 enum { STRATEGY_RANGES = 48 };
 
+/* What became of the gradients of a run whose updates leave some out. */
+struct strategy_gradients {
+    int64_t used, dropped;
+    double samples_used, samples_dropped;
+    int64_t first_lost, first_doubled; /* made from the first weights: dropped; used as a worker's second */
+    int64_t own, own_dropped;          /* of this worker */
+};
+
 struct strategy_report {
     double bytes_step;     /* bytes per step from this rank to others: sent, or read by them in shared memory */
     double staleness_mean; /* asynchronous: updates between a worker's pull and its push; else 0 */
     int64_t staleness_max;
-    double gradient_norm; /* of the last update, with --clip-norm and before clipping; else 0 */
-    int64_t copies;       /* of variables and their slots, made at the start for replicas in this process */
+    struct strategy_gradients gradients; /* on rank 0, at the end of the run; `dropped` at any time */
+    double gradient_norm;                /* of the last update, with --clip-norm and before clipping; else 0 */
+    int64_t copies; /* of variables and their slots, made at the start for replicas in this process */
     struct strategy_range
         staleness[STRATEGY_RANGES]; /* asynchronous, at the end of the run, on rank 0: the histogram */
     size_t staleness_ranges;        /* its ranges up to the last that is not empty */
@@ -160,6 +171,9 @@ extern const struct strategy_kind *const strategy_kinds[STRATEGY_KINDS + 1]; /* 
  * strategy has none. From then on o has that number in all. */
 int strategy_count_servers(struct strategy_options *o, int hosts);
 
+/* 1: updates of so many workers may be without some of their gradients: see `chosen`. */
+int strategy_chooses(const struct strategy_options *o, int workers);
+
 /* Collective; call before asking which ranks are workers. With servers counted by host, renumbers the ranks, so that
  * workers come first also then (server_seats.h), and puts the servers' number into o. ERR_ARG: a host has no rank left
  * for a worker, or not all ranks say the same. */
@@ -179,6 +193,9 @@ int strategy_worker_ranks(const struct strategy *s);
 /* Collective, servers too, after the last step: compares the weights and statistics of all ranks that have those of the
  * newest step. whole: 1: this rank has a whole replica of s->global_step. ERR_CORRUPT, naming those that differ. */
 int strategy_compare_replicas(struct strategy *s, int whole, struct error *e);
+
+/* 1: an update waits for the slowest worker. */
+int strategy_waits_for_all(const struct strategy *s);
 
 /* For strategies with replicas: this worker's part of the step, with a hash of its replica every check_every steps. */
 struct tally_part strategy_part(const struct strategy *s, const struct tally *t);

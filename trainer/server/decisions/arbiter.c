@@ -115,6 +115,7 @@ static void speak(struct arbiter *a, int worker, const struct verdict *v)
 
     w->verdict = *v;
     w->verdict.flags |= a->sticky;
+    w->verdict.all_dropped = a->statistics.dropped;
     w->speaks = 1;
     w->waits = 0;
     w->over |= !v->more;
@@ -124,6 +125,17 @@ static void forget(struct contender *w, int count)
 {
     memmove(w->pushes, w->pushes + count, (size_t)(w->count - count) * sizeof *w->pushes);
     w->count -= count;
+}
+
+/* Counts a push that is not used: 1, or 0 if its worker abandoned it. */
+static int drop(struct arbiter *a, const struct candidate *c)
+{
+    if (c->part.flags & TALLY_LEFT)
+        return 0;
+    a->statistics.dropped++;
+    a->statistics.samples_dropped += c->part.score.weight;
+    a->statistics.first_lost += a->plan.tokens && c->version == a->plan.first_step;
+    return 1;
 }
 
 /* Synchronous, after the last update: whoever comes now hears of the end, and its gradients are not used. */
@@ -138,8 +150,7 @@ static int send_home(struct arbiter *a)
         if (!w->waits)
             continue;
         for (int k = 0; k < w->count; k++)
-            v.dropped += !(w->pushes[k].part.flags & TALLY_LEFT);
-        a->statistics.dropped += v.dropped;
+            v.dropped += drop(a, &w->pushes[k]);
         v.global_step = a->step;
         v.used = v.values = v.more = 0;
         v.other = -1;
@@ -326,7 +337,7 @@ static void settle_fates(struct arbiter *a, int updates)
     for (int i = 0; i < a->plan.workers; i++)
         for (int k = 0; k < a->workers[i].drops; k++) {
             note(a, i, &a->workers[i].pushes[k]);
-            s->first_lost += a->plan.tokens && a->workers[i].pushes[k].version == a->plan.first_step;
+            drop(a, &a->workers[i].pushes[k]);
         }
     for (int i = 0; i < a->plan.workers; i++) {
         struct contender *w = &a->workers[i];
@@ -335,7 +346,6 @@ static void settle_fates(struct arbiter *a, int updates)
             note(a, i, &w->pushes[w->drops + k]);
         a->fates[i] = (uint8_t)(w->takes | w->drops << DECISION_DROPPED_SHIFT);
         s->used += w->takes;
-        s->dropped += w->drops;
         s->absent += updates && a->plan.synchronous && w->takes == 0;
         s->first_doubled += w->takes > 1;
         w->finished += w->takes + w->drops;

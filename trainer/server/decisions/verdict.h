@@ -22,6 +22,7 @@ struct verdict {
     int32_t first;         /* the first worker of the step */
     int32_t values;        /* 1: the servers send new values; 0: none: go on with the same weights, or end */
     int32_t used, dropped; /* of this worker's pushes since its last verdict; chosen members only */
+    int64_t all_dropped;   /* pushes of all workers, so far; likewise */
 };
 
 /* What becomes of pushes, as server 0 decides it: see arbiter.h. */
@@ -46,7 +47,7 @@ struct server_statistics {
     int64_t used, dropped;             /* pushes, where server 0 decides about them */
     int64_t absent;                    /* workers that had no part in an update, over all updates; synchronous */
     int64_t first_lost, first_doubled; /* pushes from the first weights: dropped, used as a worker's second; tokens */
-    double samples;                    /* of the used pushes */
+    double samples, samples_dropped;   /* of the used pushes, of the others */
 };
 
 #endif
