@@ -1,14 +1,17 @@
 #include "trainer/progress.h"
 
+#include "base/array.h"
 #include "base/clock.h"
 #include "base/human.h"
 #include "base/json.h"
 #include "base/program/terminal.h"
 #include "eventlog/eventlog.h"
+#include "trainer/collective/places.h"
 
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define WATCHED_SECONDS 10
@@ -105,8 +108,18 @@ void progress_point(struct progress *p, const struct tally *tally, double decay,
 
 void progress_hash(struct progress *p, int64_t step, uint64_t hash)
 {
+    struct eventlog_error error = { 0 };
+    char text[17];
+
+    snprintf(text, sizeof text, "%016" PRIx64, hash);
     if (!p->quiet)
-        log_line(p->log, "step: %" PRId64 ", weights: %016" PRIx64, step, hash);
+        log_line(p->log, "step: %" PRId64 ", weights: %s", step, text);
+    if (p->events && eventlog_writer_text(p->events, "weights", step, 0, text, NULL, &error) != EVENTLOG_OK)
+        complain(p, &error);
+    if (ARRAY_ROOM(p->weights, p->weights_room, p->weights_count + 1))
+        p->weights[p->weights_count++] = (struct progress_weights){ step, hash };
+    else
+        log_line(p->log, "trainer: no memory for the hash of step %" PRId64 "; --json will not have it", step);
 }
 
 /* Milliseconds a step. */
@@ -186,6 +199,9 @@ int progress_close(struct progress *p)
     struct eventlog_error error = { 0 };
     int rc;
 
+    free(p->weights);
+    p->weights = NULL;
+    p->weights_count = p->weights_room = 0;
     if (!p->events)
         return OK;
     eventlog_writer_statistics(p->events, &s, NULL);
@@ -237,6 +253,26 @@ static void gradients_json(struct buffer *b, const struct strategy_gradients *c)
     number(b, "first_step_doubled", (double)c->first_doubled);
 }
 
+/* "[{"step": 4, "weights": "00c0ffee00c0ffee"}, ...]" */
+static void hashes(struct buffer *b, const struct progress *p)
+{
+    buffer_append_text(b, ", \"hashes\": [");
+    for (size_t i = 0; i < p->weights_count; i++)
+        buffer_format(b, "%s{\"step\": %" PRId64 ", \"weights\": \"%016" PRIx64 "\"}", i ? ", " : "",
+                      p->weights[i].step, p->weights[i].hash);
+    buffer_append_text(b, "]");
+}
+
+/* "[{"host": "a", "workers": [0, 1], "servers": [4]}, ...]" */
+static void hosts(struct buffer *b, const struct rank_times *t)
+{
+    struct process own;
+
+    if (!t->places)
+        process_self(&own);
+    places_json(b, t->places ? t->places : &own, t->ranks, t->workers);
+}
+
 static void print_json(const struct progress *p, const struct summary *s, double seconds)
 {
     struct buffer b = BUFFER_EMPTY;
@@ -266,7 +302,11 @@ static void print_json(const struct progress *p, const struct summary *s, double
     gradients_json(&b, &s->report.gradients);
     number(&b, "loss", p->loss);
     number(&b, "precision", p->precision);
-    buffer_format(&b, ", \"weights\": \"%016" PRIx64 "\", ", s->hash);
+    buffer_format(&b, ", \"weights\": \"%016" PRIx64 "\"", s->hash);
+    hashes(&b, p);
+    buffer_append_text(&b, ", \"hosts\": ");
+    hosts(&b, s->times);
+    buffer_append_text(&b, ", ");
     traffic_json(&b, s->traffic, s->global_step - p->first_step);
     buffer_append_text(&b, ", ");
     time_report_json(&b, s->times);

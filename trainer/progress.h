@@ -17,6 +17,11 @@
 
 struct eventlog_writer;
 
+struct progress_weights {
+    int64_t step;
+    uint64_t hash;
+};
+
 struct progress {
     struct log *log; /* borrowed */
     int quiet;
@@ -29,8 +34,10 @@ struct progress {
     double started, logged_at, rated_at, flushed_at, first_step_at;
     double shown_at; /* the last line that progress_show() wrote as a log line */
     struct rate rate;
-    double loss, precision; /* of the last point */
-    int complained;         /* 1: trouble with the event file was logged */
+    double loss, precision;           /* of the last point */
+    int complained;                   /* 1: trouble with the event file was logged */
+    struct progress_weights *weights; /* (weights_count) the hashes that were logged */
+    size_t weights_count, weights_room;
 };
 
 /* log_directory NULL: no event file. The first record of the file is on disk on return. step: where the training
@@ -44,7 +51,8 @@ int progress_due(const struct progress *p, int64_t step, int64_t max_steps);
  * `tally`. */
 void progress_point(struct progress *p, const struct tally *tally, double decay, double rate,
                     const struct strategy_report *report);
-/* Logs a hash of all weights after `step`. */
+/* Logs a hash of all weights after `step`, writes it as a text that TensorBoard shows (as a number it would not be
+ * exact), and keeps it for the summary. */
 void progress_hash(struct progress *p, int64_t step, uint64_t hash);
 /* Writes points of `step`: what the workers' time since the last ones was spent on (time_watch.h). */
 void progress_times(struct progress *p, int64_t step, const struct phase_times *times, int workers);

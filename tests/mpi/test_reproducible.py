@@ -32,6 +32,15 @@ def alone():
     return hashes(said), curve(said)
 
 
+def test_hashes_in_tensorboard(alone, tmp_path):
+    """As texts, by TensorBoard's own reading: a float would not hold all digits."""
+    loader = pytest.importorskip("tensorboard.backend.event_processing.event_accumulator")
+    ranks.train(2, *LENET, "--run-option", "mpi", "--max-steps", 9, "--log-dir", tmp_path)
+    events = loader.EventAccumulator(str(tmp_path), size_guidance={"tensors": 0}).Reload()
+    found = {str(event.step): event.tensor_proto.string_val[0].decode() for event in events.Tensors("weights")}
+    assert events.SummaryMetadata("weights").plugin_data.plugin_name == "text" and found == alone[0]
+
+
 @pytest.mark.parametrize("count,options", [
     (3, ["--run-option", "mpi", "--bucket-bytes", 1024]),
     (5, ["--run-option", "mpi", "--transport", "mpi"]),
@@ -43,6 +52,8 @@ def alone():
 def test_one_hash(count, options, alone):
     summary, said = ranks.train(count, *LENET, "--max-steps", 9, *options)
     assert (hashes(said), curve(said)) == alone
+    assert {str(row["step"]): row["weights"] for row in summary["hashes"]} == hashes(said)
+    assert [len(row["workers"] + row["servers"]) for row in summary["hosts"]] == [max(count, 1)]
     assert "8 micro-shards" in said and "global batch 64 " in said
     assert re.search(r" \(\d x (8 to 16|16 to 24), 8 micro-shards\)", said), said
 

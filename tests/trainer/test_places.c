@@ -87,6 +87,21 @@ static void test_roles(void **state)
     assert_roles("abcabcab", 6, "3 hosts: a: workers 0, 3, server 6; b: workers 1, 4, server 7; c: workers 2, 5");
 }
 
+static void test_json(void **state)
+{
+    static const struct process places[] = { { .host = "b" }, { .host = "a" }, { .host = "b" }, { .host = "b" } };
+    struct buffer text = BUFFER_EMPTY;
+
+    (void)state;
+    places_json(&text, places, 4, 3);
+    assert_string_equal(buffer_text(&text), "[{\"host\": \"b\", \"workers\": [0, 2], \"servers\": [3]}, "
+                                            "{\"host\": \"a\", \"workers\": [1], \"servers\": []}]");
+    buffer_clear(&text);
+    places_json(&text, NULL, 0, 0);
+    assert_string_equal(buffer_text(&text), "[]");
+    buffer_release(&text);
+}
+
 /* Whoever has the word first waits no longer; each other waits longer than those before. */
 static void test_precedence(void **state)
 {
@@ -118,7 +133,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = { cmocka_unit_test(test_text),      cmocka_unit_test(test_hosts),
                                         cmocka_unit_test(test_scattered), cmocka_unit_test(test_one_host),
-                                        cmocka_unit_test(test_roles),     cmocka_unit_test(test_precedence) };
+                                        cmocka_unit_test(test_roles),     cmocka_unit_test(test_json),
+                                        cmocka_unit_test(test_precedence) };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

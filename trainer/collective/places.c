@@ -1,5 +1,7 @@
 #include "trainer/collective/places.h"
 
+#include "base/json.h"
+
 #include <string.h>
 
 /* The first rank from r on that has the mark; count: none. */
@@ -110,6 +112,37 @@ void places_roles(struct buffer *out, const struct process *places, int count, i
         append_role(out, places, r, workers, count,
                     append_role(out, places, r, 0, workers, "worker") > 0 ? ", server" : "server");
     }
+}
+
+/* Appends the numbers of the ranks from `first` to before `end` on the host of rank `of`. */
+static void append_ranks(struct buffer *out, const struct process *places, int of, int first, int end)
+{
+    const char *comma = "";
+
+    buffer_append_text(out, "[");
+    for (int r = first; r < end; r++)
+        if (places_same_host(&places[r], &places[of])) {
+            buffer_format(out, "%s%d", comma, r);
+            comma = ", ";
+        }
+    buffer_append_text(out, "]");
+}
+
+void places_json(struct buffer *out, const struct process *places, int count, int workers)
+{
+    buffer_append_text(out, "[");
+    for (int r = 0; r < count; r++) {
+        if (first_there(places, r) != r)
+            continue;
+        buffer_append_text(out, r ? ", {\"host\": " : "{\"host\": ");
+        json_text(out, places[r].host);
+        buffer_append_text(out, ", \"workers\": ");
+        append_ranks(out, places, r, 0, workers);
+        buffer_append_text(out, ", \"servers\": ");
+        append_ranks(out, places, r, workers, count);
+        buffer_append_text(out, "}");
+    }
+    buffer_append_text(out, "]");
 }
 
 int places_one_host(const struct process *places, int count)

@@ -31,6 +31,9 @@ int places_same_host(const struct process *a, const struct process *b);
  * are in the order of their first ranks. */
 void places_roles(struct buffer *out, const struct process *places, int count, int workers);
 
+/* Appends the same as JSON: [{"host": "a", "workers": [0, 1], "servers": [4]}, ...]; [] of no ranks. */
+void places_json(struct buffer *out, const struct process *places, int count, int workers);
+
 /* 1: all ranks r < count are on the host of rank 0. */
 int places_one_host(const struct process *places, int count);
 
