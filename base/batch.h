@@ -44,13 +44,19 @@ struct score {
     int64_t units; /* what can be correct: images, words; not those of weight 0 */
 };
 
-/* The first element of sample i. */
-static inline const void *field_at(const struct field *f, size_t i)
+static inline size_t element_size(enum element element)
 {
     static const size_t sizes[] = {
         [ELEMENT_UINT8] = 1, [ELEMENT_INT32] = 4, [ELEMENT_INT64] = 8, [ELEMENT_FLOAT32] = 4, [ELEMENT_FLOAT64] = 8
     };
-    size_t bytes = sizes[f->element];
+
+    return sizes[element];
+}
+
+/* The first element of sample i. */
+static inline const void *field_at(const struct field *f, size_t i)
+{
+    size_t bytes = element_size(f->element);
 
     for (int d = 1; d < f->rank; d++)
         bytes *= (size_t)f->shape[d];

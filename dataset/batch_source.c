@@ -77,7 +77,6 @@ static size_t record_at(struct batch_source *s, int64_t place)
 static void prepare(struct batch_source *s, struct slot *slot, int64_t step)
 {
     const int64_t n = s->shard.count, size = s->batch_size, count = slot->batch.count;
-    size_t bytes = (size_t)s->data->height * (size_t)s->data->width * (size_t)s->data->channels;
 
     slot->batch.step = step;
     for (int64_t k = 0; k < count && !atomic_load_explicit(&s->stop, memory_order_relaxed); k++) {
@@ -86,8 +85,8 @@ static void prepare(struct batch_source *s, struct slot *slot, int64_t step)
         const size_t record = record_at(s, s->shard.kind == SHARD_RECORDS ? sample : step * size + j);
 
         slot->samples[k] = sample;
-        slot->labels[k] = s->data->labels[record];
-        s->transform.apply(s->data, s->data->images + record * bytes, s->seed, step, sample,
+        slot->labels[k] = (int32_t)field_integer(&s->data->labels, record);
+        s->transform.apply(s->data, dataset_sample(s->data, record), s->seed, step, sample,
                            slot->images + (size_t)k * s->pixels);
     }
 }

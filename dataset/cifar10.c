@@ -171,6 +171,7 @@ static int read_cifar10(struct dataset_owned *o, const struct dataset_kind *kind
     const int files = kind->files[split];
     char where[PATH_MAX], path[TRAIN_FILES][PATH_MAX];
     size_t count[TRAIN_FILES] = { 0 }, total = 0, done = 0;
+    uint8_t *images, *labels;
     int rc;
 
     if ((rc = find_files(directory, names[0], kind, where, sizeof where, e)) < 0 ||
@@ -186,14 +187,14 @@ static int read_cifar10(struct dataset_owned *o, const struct dataset_kind *kind
             return error_set(e, ERR_CORRUPT, "%s: more records than CIFAR-10 has", path[f]);
         total += count[f];
     }
-    o->images = total > SIZE_MAX / CIFAR10_IMAGE ? NULL : malloc(total * CIFAR10_IMAGE);
-    o->labels = malloc(total);
-    if (!o->images || !o->labels)
+    images = o->input = total > SIZE_MAX / CIFAR10_IMAGE ? NULL : malloc(total * CIFAR10_IMAGE);
+    labels = o->labels = malloc(total);
+    if (!images || !labels)
         return error_memory(e, where, "for %zu images", total);
     for (int f = 0; f < files; f++) {
         if (count[f] == 0)
             continue;
-        if ((rc = cifar10_read(path[f], count[f], o->images + done * CIFAR10_IMAGE, o->labels + done, e)) < 0)
+        if ((rc = cifar10_read(path[f], count[f], images + done * CIFAR10_IMAGE, labels + done, e)) < 0)
             return rc;
         dataset_owned_add_file(o, path[f]);
         done += count[f];

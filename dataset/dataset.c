@@ -79,14 +79,18 @@ int dataset_open(struct dataset **out, const char *name, const char *directory, 
     snprintf(o->d.name, sizeof o->d.name, "%s", name);
     o->d.classes = kind->classes;
     o->d.class_names = kind->class_names;
+    o->d.element = o->d.labels.element = ELEMENT_UINT8;
     if ((rc = check_files(name, shard, kind->files[split], e)) == OK && stat(directory, &st) < 0)
         rc = error_system(e, "%s: no such data directory (%s)", directory, kind->how_to_get);
     if (rc < 0 || (rc = kind->read(o, kind, directory, split, shard, e)) < 0) {
         dataset_free(&o->d);
         return rc;
     }
-    o->d.images = o->images;
-    o->d.labels = o->labels;
+    o->d.input = o->input;
+    o->d.stride = o->d.stride ? o->d.stride : dataset_width(&o->d);
+    o->d.labels.data = o->labels;
+    o->d.labels.rank = 1;
+    o->d.labels.shape[0] = o->d.count < INT32_MAX ? (int32_t)o->d.count : INT32_MAX;
     *out = &o->d;
     return OK;
 }
@@ -97,7 +101,7 @@ void dataset_free(struct dataset *d)
 
     if (!o)
         return;
-    free(o->images);
+    free(o->input);
     free(o->labels);
     free(o->names);
     free(o);

@@ -5,6 +5,7 @@
 #ifndef DATASET_DATASET_H
 #define DATASET_DATASET_H
 
+#include "base/batch.h"
 #include "base/error.h"
 
 #include <stddef.h>
@@ -36,12 +37,26 @@ static inline int shard_has_file(const struct shard *s, int file)
 struct dataset {
     char name[32];
     char files[256]; /* the names of the files that its images are from: "a, b"; cut off if too long */
-    size_t count;    /* images */
+    size_t count;    /* samples */
     int height, width, channels, classes;
-    const uint8_t *images;          /* (count, height, width, channels), row-major, interleaved channels, 0..255 */
-    const uint8_t *labels;          /* (count), each < classes */
+    enum element element;           /* ELEMENT_UINT8: images, interleaved channels, 0..255 */
+    const void *input;              /* elements; sample i has (height, width, channels) of them, row-major */
+    size_t stride;                  /* elements from the start of a sample to that of the next */
+    struct field labels;            /* (count) integers, each < classes */
     const char *const *class_names; /* (classes), static or owned by the dataset; NULL: none */
 };
+
+/* The first element of sample i's input. */
+static inline const void *dataset_sample(const struct dataset *d, size_t i)
+{
+    return (const char *)d->input + i * d->stride * element_size(d->element);
+}
+
+/* The elements of a sample's input. */
+static inline size_t dataset_width(const struct dataset *d)
+{
+    return (size_t)d->height * (size_t)d->width * (size_t)d->channels;
+}
 
 /* name: one of dataset_names(). directory: where the files are; NULL or "": the default, if there is one (Debian's for
  * fashion-mnist). shard: NULL for everything; only SHARD_FILES changes what is loaded. ERR_ARG: unknown name (suggests

@@ -13,9 +13,9 @@
 
 /* A data set with the memory it owns. */
 struct dataset_owned {
-    struct dataset d;         /* first: the part that the caller sees */
-    uint8_t *images, *labels; /* d's, by malloc() */
-    void *names;              /* d.class_names and their texts if they are from a file; by malloc() */
+    struct dataset d;     /* first: the part that the caller sees */
+    void *input, *labels; /* d's, by malloc() */
+    void *names;          /* d.class_names and their texts if they are from a file; by malloc() */
 };
 
 /* Adds the file of this path to o->d.files. */
@@ -34,7 +34,8 @@ struct dataset_kind {
     const char *const *class_names; /* (classes), if the files have none */
     /* Fills o's memory, count, height, width and channels from the files in `directory`, which exists; the shard has at
      * least one of them. o->d already has name, classes and class names; the latter are replaced if the files have
-     * their own. The caller frees the memory, also after an error. */
+     * their own. Input and labels are bytes, and samples follow each other, unless it says otherwise (element, stride,
+     * labels.element). The caller frees the memory, also after an error. */
     int (*read)(struct dataset_owned *o, const struct dataset_kind *kind, const char *directory,
                 enum dataset_split split, const struct shard *shard, struct error *e);
 };

@@ -84,7 +84,7 @@ static int read_mnist(struct dataset_owned *o, const struct dataset_kind *kind, 
         }
     }
     dataset_owned_add_file(o, images_path);
-    o->images = images.data;
+    o->input = images.data;
     o->labels = labels.data;
     o->d.count = images.size[0];
     o->d.height = (int)images.size[1];

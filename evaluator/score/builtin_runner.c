@@ -44,12 +44,10 @@ struct builtin_runner {
 
 static void transform_images(const struct builtin_runner *r, size_t first, size_t count, float *out)
 {
-    size_t bytes = (size_t)r->data->height * (size_t)r->data->width * (size_t)r->data->channels;
-
     for (size_t i = 0; i < count; i++) {
         size_t image = (first + i) % r->images_taken;
 
-        r->transform->apply(r->data, r->data->images + image * bytes, 0, 0, (int64_t)image, out + i * r->width);
+        r->transform->apply(r->data, dataset_sample(r->data, image), 0, 0, (int64_t)image, out + i * r->width);
     }
 }
 
@@ -146,7 +144,7 @@ static int prepare_images(struct builtin_runner *r, size_t limit, struct error *
     if (!(r->labels = malloc(r->examples * sizeof *r->labels)))
         return error_memory(e, NULL, "for %zu labels", r->examples);
     for (size_t i = 0; i < r->examples; i++)
-        r->labels[i] = r->data->labels[i % r->images_taken];
+        r->labels[i] = (int32_t)field_integer(&r->data->labels, i % r->images_taken);
     if (r->examples > limit / sizeof(float) / r->width)
         return OK;
     if (!(r->images = aligned_alloc(64, (r->examples * r->width * sizeof(float) + 63) / 64 * 64)))

@@ -20,8 +20,10 @@ static struct dataset data = { .name = "mnist",
                                .width = WIDTH,
                                .channels = 1,
                                .classes = 10,
-                               .images = images,
-                               .labels = labels };
+                               .element = ELEMENT_UINT8,
+                               .input = images,
+                               .stride = PIXELS,
+                               .labels = { labels, ELEMENT_UINT8, 1, { COUNT } } };
 
 static void fill_data(void)
 {

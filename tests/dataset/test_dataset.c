@@ -21,6 +21,12 @@ static int tear_down(void **state)
     return 0;
 }
 
+/* Byte i of all images. */
+static uint8_t pixel(const struct dataset *d, size_t i)
+{
+    return ((const uint8_t *)d->input)[i];
+}
+
 /* dataset_open must fail with this code, and the sentence must hold each of the words. */
 static void expect_error(const char *name, const char *place, const struct shard *shard, int code, const char *word,
                          const char *other)
@@ -57,9 +63,9 @@ static void test_mnist_names(void **state)
             assert_int_equal(d->classes, 10);
             assert_string_equal(d->class_names[7], "7");
             for (size_t i = 0; i < d->count; i++) {
-                assert_int_equal(d->labels[i], i % 10);
+                assert_int_equal(field_integer(&d->labels, i), i % 10);
                 for (size_t p = 0; p < 20; p++)
-                    assert_int_equal(d->images[i * 20 + p], pixel_value(i, p));
+                    assert_int_equal(pixel(d, i * 20 + p), pixel_value(i, p));
             }
             dataset_free(d);
         }
@@ -144,9 +150,9 @@ static void test_cifar10(void **state)
         assert_string_equal(d->class_names[9], place ? "lorry" : "truck");
         for (size_t f = 1, at = 0; f <= 5; f++) {
             for (size_t i = 0; i < 10 + f; i++, at++) {
-                assert_int_equal(d->labels[at], (f * 100 + i) % 10);
+                assert_int_equal(field_integer(&d->labels, at), (f * 100 + i) % 10);
                 for (size_t p = 0; p < 3072; p += 257)
-                    assert_int_equal(d->images[at * 3072 + p], pixel_value(f * 100 + i, p));
+                    assert_int_equal(pixel(d, at * 3072 + p), pixel_value(f * 100 + i, p));
             }
         }
         dataset_free(d);
@@ -203,7 +209,7 @@ static void test_shards_of_files(void **state)
                 assert_int_equal(strstr(d->files, name) != NULL, (f - 1) % workers == worker);
             }
             for (size_t i = 0; i < d->count; i++) {
-                size_t number = d->images[i * 3072] + 256u * d->images[i * 3072 + 1], file = number / 100;
+                size_t number = pixel(d, i * 3072) + 256u * pixel(d, i * 3072 + 1), file = number / 100;
 
                 assert_int_equal((file - 1) % (size_t)workers, worker);
                 seen[file]++;
@@ -237,9 +243,9 @@ static void test_fashion_mnist(void **state)
     assert_int_equal(d->count, 10000);
     assert_int_equal(d->height, 28);
     assert_int_equal(d->width, 28);
-    assert_string_equal(d->class_names[d->labels[0]], "Ankle boot");
+    assert_string_equal(d->class_names[field_integer(&d->labels, 0)], "Ankle boot");
     for (size_t i = 0; i < d->count; i++)
-        per_class[d->labels[i]]++;
+        per_class[field_integer(&d->labels, i)]++;
     for (int c = 0; c < 10; c++)
         assert_int_equal(per_class[c], 1000);
     dataset_free(d);

@@ -12,9 +12,15 @@ enum { SIDE = 32, IMAGE = SIDE * SIDE * 3 };
 
 static struct dataset cifar(const uint8_t *images)
 {
-    struct dataset d = {
-        .name = "cifar10", .count = 1, .height = SIDE, .width = SIDE, .channels = 3, .classes = 10, .images = images
-    };
+    struct dataset d = { .name = "cifar10",
+                         .count = 1,
+                         .height = SIDE,
+                         .width = SIDE,
+                         .channels = 3,
+                         .classes = 10,
+                         .element = ELEMENT_UINT8,
+                         .input = images,
+                         .stride = IMAGE };
     return d;
 }
 
@@ -179,7 +185,8 @@ static void test_find_and_check(void **state)
         { "cifar-resnet-train", 32, 1 },
         { "cifar-resnet-eval", 32, 0 },
     };
-    struct dataset colour = cifar(NULL), grey = { .name = "mnist", .height = 28, .width = 28, .channels = 1 };
+    struct dataset colour = cifar(NULL),
+                   grey = { .name = "mnist", .height = 28, .width = 28, .channels = 1, .element = ELEMENT_UINT8 };
     struct error e;
 
     (void)state;

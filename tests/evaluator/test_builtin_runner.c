@@ -144,9 +144,8 @@ static struct sums direct(uint64_t seed)
     assert_non_null(images);
     assert_int_equal(dataset_open(&d, "cifar10", top, DATASET_TEST, NULL, NULL), OK);
     for (size_t i = 0; i < IMAGES; i++) {
-        labels[i] = d->labels[i];
-        transform_find("cifar-tutorial-eval")
-            ->apply(d, d->images + i * (RECORD - 1), 0, 0, (int64_t)i, images + i * width);
+        labels[i] = (int32_t)field_integer(&d->labels, i);
+        transform_find("cifar-tutorial-eval")->apply(d, dataset_sample(d, i), 0, 0, (int64_t)i, images + i * width);
     }
     assert_int_equal(network_new(&n, model_find("cifar10_cnn"), IMAGES, NULL), OK);
     network_initialize(n, seed);

@@ -230,7 +230,7 @@ static int transform(char **argv, struct error *e)
         goto done;
     }
     for (size_t i = 0; i < count; i++)
-        t->apply(d, d->images + (first + i) * bytes, 1, 0, (int64_t)i, out + i * floats);
+        t->apply(d, dataset_sample(d, first + i), 1, 0, (int64_t)i, out + i * floats);
     rc = put_file(argv[5], out, count * floats * sizeof *out, e);
 done:
     free(out);
