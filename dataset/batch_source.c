@@ -11,11 +11,11 @@
 #include <string.h>
 #include <time.h>
 
-enum { AHEAD_DEFAULT = 3 };
+enum { AHEAD_DEFAULT = 3, ELEMENT_BYTES = 4 };
 
 struct slot {
     struct batch batch; /* points into the three arrays */
-    float *images;
+    void *input;        /* floats or int32 */
     int32_t *labels;
     int64_t *samples;
 };
@@ -35,8 +35,8 @@ struct batch_source {
     int64_t together, first;
     uint64_t seed;
     int64_t first_step;
-    struct field image; /* template of a batch's images, without data */
-    size_t pixels;      /* floats an image */
+    struct field field; /* template of a batch's input, without data */
+    size_t width;       /* its elements a sample, of ELEMENT_BYTES each */
 
     /* the producer's own */
     uint32_t *order; /* the permutation of epoch order_epoch */
@@ -44,7 +44,7 @@ struct batch_source {
 
     int slot_count;
     struct slot *slots;
-    float *images;
+    char *input;
     int32_t *labels;
     int64_t *samples;
 
@@ -86,8 +86,12 @@ static void prepare(struct batch_source *s, struct slot *slot, int64_t step)
 
         slot->samples[k] = sample;
         slot->labels[k] = (int32_t)field_integer(&s->data->labels, record);
-        s->transform.apply(s->data, dataset_sample(s->data, record), s->seed, step, sample,
-                           slot->images + (size_t)k * s->pixels);
+        if (s->transform.apply)
+            s->transform.apply(s->data, dataset_sample(s->data, record), s->seed, step, sample,
+                               (float *)slot->input + (size_t)k * s->width);
+        else
+            memcpy((int32_t *)slot->input + (size_t)k * s->width, dataset_sample(s->data, record),
+                   s->width * ELEMENT_BYTES);
     }
 }
 
@@ -136,7 +140,7 @@ static int check_options(const struct dataset *d, const struct batch_source_opti
         return error_set(e, ERR_ARG, "step %lld is out of range for batches of %d on %d workers",
                          (long long)o->first_step, o->batch_size, o->shard.count);
     if (d->count == 0 || d->count > UINT32_MAX)
-        return error_set(e, ERR_ARG, "%s has %zu images; must be 1 to 2^32 - 1", d->name, d->count);
+        return error_set(e, ERR_ARG, "%s has %zu samples; must be 1 to 2^32 - 1", d->name, d->count);
     return transform_check(o->transform, d, e);
 }
 
@@ -158,28 +162,28 @@ static int start_thread(struct batch_source *s)
 /* The arrays of all slots: one allocation per kind. 0: out of memory, or too large for size_t. */
 static int allocate_slots(struct batch_source *s)
 {
-    const int images = s->batch_size * s->workers;
-    size_t batch = (size_t)images, count = (size_t)s->slot_count;
+    const int samples = s->batch_size * s->workers;
+    size_t batch = (size_t)samples, count = (size_t)s->slot_count;
 
-    if (s->pixels == 0 || batch > SIZE_MAX / sizeof(float) / s->pixels / count || batch > SIZE_MAX / 8 / count)
+    if (s->width == 0 || batch > SIZE_MAX / ELEMENT_BYTES / s->width / count || batch > SIZE_MAX / 8 / count)
         return 0;
-    s->images = malloc(count * batch * s->pixels * sizeof *s->images);
+    s->input = malloc(count * batch * s->width * ELEMENT_BYTES);
     s->labels = malloc(count * batch * sizeof *s->labels);
     s->samples = malloc(count * batch * sizeof *s->samples);
     s->slots = calloc(count, sizeof *s->slots);
     s->order = malloc(s->data->count * sizeof *s->order);
-    if (!s->images || !s->labels || !s->samples || !s->slots || !s->order)
+    if (!s->input || !s->labels || !s->samples || !s->slots || !s->order)
         return 0;
     for (size_t i = 0; i < count; i++) {
         struct slot *slot = &s->slots[i];
 
-        slot->images = s->images + i * batch * s->pixels;
+        slot->input = s->input + i * batch * s->width * ELEMENT_BYTES;
         slot->labels = s->labels + i * batch;
         slot->samples = s->samples + i * batch;
-        slot->batch = (struct batch){ .count = images, .field_count = 2, .samples = slot->samples };
-        slot->batch.fields[FIELD_INPUT] = s->image;
-        slot->batch.fields[FIELD_INPUT].data = slot->images;
-        slot->batch.fields[FIELD_LABELS] = (struct field){ slot->labels, ELEMENT_INT32, 1, { images } };
+        slot->batch = (struct batch){ .count = samples, .field_count = 2, .samples = slot->samples };
+        slot->batch.fields[FIELD_INPUT] = s->field;
+        slot->batch.fields[FIELD_INPUT].data = slot->input;
+        slot->batch.fields[FIELD_LABELS] = (struct field){ slot->labels, ELEMENT_INT32, 1, { samples } };
     }
     return 1;
 }
@@ -197,7 +201,8 @@ int batch_source_new(struct batch_source **out, const struct dataset *d, const s
     if (!(s = calloc(1, sizeof *s)))
         return error_memory(e, NULL, "for the input batches");
     s->data = d;
-    s->transform = *t;
+    if (t)
+        s->transform = *t;
     s->shard = options->shard;
     s->batch_size = options->batch_size;
     s->workers = options->workers > 0 ? options->workers : 1;
@@ -206,20 +211,20 @@ int batch_source_new(struct batch_source **out, const struct dataset *d, const s
     s->seed = options->seed;
     s->first_step = options->first_step;
     s->slot_count = (options->ahead > 0 ? options->ahead : AHEAD_DEFAULT) + 1; /* one more, for the borrowed batch */
-    s->image = (struct field){
-        NULL, ELEMENT_FLOAT32, 4, { s->batch_size * s->workers, d->height, d->width, d->channels }
+    s->field = (struct field){
+        NULL, t ? ELEMENT_FLOAT32 : ELEMENT_INT32, 4, { s->batch_size * s->workers, d->height, d->width, d->channels }
     };
-    if (t->height)
-        s->image = (struct field){
+    if (t && t->height)
+        s->field = (struct field){
             NULL, ELEMENT_FLOAT32, 4, { s->batch_size * s->workers, t->height, t->width, t->channels }
         };
-    s->pixels = (size_t)s->image.shape[1] * (size_t)s->image.shape[2] * (size_t)s->image.shape[3];
+    s->width = (size_t)s->field.shape[1] * (size_t)s->field.shape[2] * (size_t)s->field.shape[3];
     s->order_epoch = -1;
     pthread_mutex_init(&s->lock, NULL);
     pthread_cond_init(&s->filled, NULL);
     pthread_cond_init(&s->freed, NULL);
     if (!allocate_slots(s))
-        rc = error_memory(e, NULL, "for %d input batches of %d images", s->slot_count, s->batch_size * s->workers);
+        rc = error_memory(e, NULL, "for %d input batches of %d samples", s->slot_count, s->batch_size * s->workers);
     else if (start_thread(s) != 0)
         rc = error_set(e, ERR_NOMEM, "cannot start a thread for preparing input");
     if (rc < 0) {
@@ -285,6 +290,6 @@ void batch_source_free(struct batch_source *s)
     free(s->slots);
     free(s->samples);
     free(s->labels);
-    free(s->images);
+    free(s->input);
     free(s);
 }

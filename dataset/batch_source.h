@@ -10,11 +10,11 @@
 #include "dataset/dataset.h"
 #include "dataset/transform.h"
 
-/* A batch has FIELD_INPUT, the transformed images in float32, and FIELD_LABELS in int32. Its count is always
- * batch_size, of each of the workers in turn. */
+/* A batch has FIELD_INPUT, the transformed images in float32 or a text's words in int32, and FIELD_LABELS in int32. Its
+ * count is always batch_size, of each of the workers in turn. */
 
 struct batch_source_options {
-    const struct transform *transform;
+    const struct transform *transform; /* NULL: the samples are words (int32), which are copied */
     struct shard shard;
     int batch_size;     /* samples of a worker per step, > 0 */
     int workers;        /* a batch has those of so many workers, shard.index and the next ones, one worker after the

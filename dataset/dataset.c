@@ -19,7 +19,7 @@ enum { KINDS = sizeof kinds / sizeof *kinds };
 /* --shard files: a worker takes the files f of the sorted list with f mod count = index; at least one. */
 static int check_files(const char *name, const struct shard *shard, int files, struct error *e)
 {
-    if (shard->kind == SHARD_FILES && shard->index >= files)
+    if (files && shard->kind == SHARD_FILES && shard->index >= files)
         return error_set(e, ERR_ARG,
                          "worker %d of %d has no file: the data of %s has %d file%s; use at most %d worker%s, or share "
                          "single records instead of files",
@@ -88,7 +88,7 @@ int dataset_open(struct dataset **out, const char *name, const char *directory, 
     }
     o->d.input = o->input;
     o->d.stride = o->d.stride ? o->d.stride : dataset_width(&o->d);
-    o->d.labels.data = o->labels;
+    o->d.labels.data = o->labels ? o->labels : o->d.labels.data;
     o->d.labels.rank = 1;
     o->d.labels.shape[0] = o->d.count < INT32_MAX ? (int32_t)o->d.count : INT32_MAX;
     *out = &o->d;

@@ -1,6 +1,7 @@
 /*
- * dataset.h - labelled images in memory, read from the files as they are published: MNIST and Fashion-MNIST (idx,
- * gzipped or not) and CIFAR-10 (binary). Read-only after opening, so any number of threads may read.
+ * dataset.h - labelled samples in memory, read from the files as they are published: images of MNIST and Fashion-MNIST
+ * (idx, gzipped or not) and CIFAR-10 (binary), words of plain text. Read-only after opening, so any number of threads
+ * may read.
  */
 #ifndef DATASET_DATASET_H
 #define DATASET_DATASET_H
@@ -39,10 +40,11 @@ struct dataset {
     char files[256]; /* the names of the files that its images are from: "a, b"; cut off if too long */
     size_t count;    /* samples */
     int height, width, channels, classes;
-    enum element element;           /* ELEMENT_UINT8: images, interleaved channels, 0..255 */
+    enum element element;           /* ELEMENT_UINT8: images, interleaved channels, 0..255; ELEMENT_INT32: words */
     const void *input;              /* elements; sample i has (height, width, channels) of them, row-major */
     size_t stride;                  /* elements from the start of a sample to that of the next */
     struct field labels;            /* (count) integers, each < classes */
+    uint64_t vocabulary;            /* a hash of the words that classes and input are numbers of; 0: they are none */
     const char *const *class_names; /* (classes), static or owned by the dataset; NULL: none */
 };
 
@@ -50,6 +52,12 @@ struct dataset {
 static inline const void *dataset_sample(const struct dataset *d, size_t i)
 {
     return (const char *)d->input + i * d->stride * element_size(d->element);
+}
+
+/* What its samples are: "images", "words". */
+static inline const char *dataset_unit(const struct dataset *d)
+{
+    return d->element == ELEMENT_INT32 ? "words" : "images";
 }
 
 /* The elements of a sample's input. */

@@ -14,7 +14,7 @@
 /* A data set with the memory it owns. */
 struct dataset_owned {
     struct dataset d;     /* first: the part that the caller sees */
-    void *input, *labels; /* d's, by malloc() */
+    void *input, *labels; /* d's, by malloc(); labels NULL: d.labels.data is in the input */
     void *names;          /* d.class_names and their texts if they are from a file; by malloc() */
 };
 
@@ -29,7 +29,7 @@ static inline void dataset_owned_add_file(struct dataset_owned *o, const char *p
 struct dataset_kind {
     const char *usual_place; /* if no directory is given; NULL: none */
     const char *how_to_get;  /* ends errors about missing files */
-    int files[2];            /* their number, by enum dataset_split: --shard files gives a worker some of them */
+    int files[2]; /* their number, by enum dataset_split: --shard files gives a worker some of them; 0: read() knows */
     int classes;
     const char *const *class_names; /* (classes), if the files have none */
     /* Fills o's memory, count, height, width and channels from the files in `directory`, which exists; the shard has at

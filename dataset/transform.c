@@ -153,6 +153,11 @@ const struct transform *transform_find(const char *name)
 
 int transform_check(const struct transform *t, const struct dataset *d, struct error *e)
 {
+    if (!t || d->element != ELEMENT_UINT8)
+        return !t && d->element == ELEMENT_INT32
+                   ? OK
+                   : error_set(e, ERR_ARG, "%s has %s, and the model reads %s; choose other data or another model",
+                               d->name, d->element == ELEMENT_INT32 ? "words" : "images", t ? "images" : "words");
     if (t->height == 0) /* takes any image */
         return OK;
     if (d->height == CIFAR_SIDE && d->width == CIFAR_SIDE && d->channels == COLOURS)

@@ -22,7 +22,7 @@ struct transform {
  * "cifar-resnet-train", "cifar-resnet-eval" (32x32, seed-models 2.1). NULL: unknown. */
 const struct transform *transform_find(const char *name);
 
-/* ERR_ARG with a sentence if the transform cannot take this data set's images. */
+/* ERR_ARG with a sentence if the transform cannot take this data set's images; NULL: if they are no words (int32). */
 int transform_check(const struct transform *t, const struct dataset *d, struct error *e);
 
 #endif

@@ -10,9 +10,11 @@
 static const struct model *const models[] = { MODELS(MODEL_ADDRESS) };
 static const char *const names[] = { MODELS(MODEL_TEXT) NULL };
 
-struct field model_input(const struct model *m, const void *images, int count)
+struct field model_input(const struct model *m, const void *input, int count)
 {
-    return (struct field){ images, ELEMENT_REAL, 4, { count, m->height, m->width, m->channels } };
+    return (struct field){
+        input, m->integers ? ELEMENT_INT32 : ELEMENT_REAL, 4, { count, m->height, m->width, m->channels }
+    };
 }
 
 const struct model *model_find(const char *name)

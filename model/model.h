@@ -15,15 +15,17 @@ struct model {
     const char *name;
     int height, width, channels, classes; /* of the input the network is fed, and its logits */
     int integers;                         /* 1: the input is integers of any width, such as tokens */
-    const char *transform;                /* for images that are not augmented: a name in dataset/transform.h */
+    const char *transform;                /* for images that are not augmented: a name in dataset/transform.h; NULL for
+                                             integers */
     int moving_averages;     /* 1: evaluated with moving averages of its weights if a checkpoint has them */
     int ties_are_correct;    /* 1: correct if no logit is above the label's (tutorial); 0: argmax, lowest */
     double statistics_decay; /* of batch-norm moving statistics; 0 without batch norm */
     int (*build)(struct network_builder *b, struct error *e);
 };
 
-/* FIELD_INPUT for `count` samples; images (count, height, width, channels) of type real are borrowed. */
-struct field model_input(const struct model *m, const void *images, int count);
+/* FIELD_INPUT for `count` samples; input (count, height, width, channels) of type real, or int32_t for models that read
+ * integers, is borrowed. */
+struct field model_input(const struct model *m, const void *input, int count);
 
 /* Returns NULL if unknown. names: all, NULL at the end. */
 const struct model *model_find(const char *name);

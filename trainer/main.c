@@ -99,22 +99,23 @@ static int open_data(struct run *r, struct error *e)
         return OK;
     if ((rc = dataset_open(&r->dataset, o->data, o->data_directory, DATASET_TRAIN, &shard, e)) < 0)
         return rc;
-    if (!t)
+    r->position.vocabulary = r->dataset->vocabulary;
+    if (!t && training_transform(o))
         return error_set(e, ERR_ARG, "model %s: unknown transform '%s'", m->name, training_transform(o));
     if ((rc = transform_check(t, r->dataset, e)) < 0)
         return rc;
-    height = t->height ? t->height : r->dataset->height;
-    width = t->width ? t->width : r->dataset->width;
-    channels = t->channels ? t->channels : r->dataset->channels;
+    height = t && t->height ? t->height : r->dataset->height;
+    width = t && t->width ? t->width : r->dataset->width;
+    channels = t && t->channels ? t->channels : r->dataset->channels;
     if (height != m->height || width != m->width || channels != m->channels || r->dataset->classes != m->classes)
-        return error_set(e, ERR_ARG, "%s is for images of %dx%dx%d in %d classes, but %s has %dx%dx%d in %d", m->name,
-                         m->height, m->width, m->channels, m->classes, o->data, height, width, channels,
-                         r->dataset->classes);
+        return error_set(e, ERR_ARG, "%s is for %s of %dx%dx%d in %d classes, but %s has %dx%dx%d in %d", m->name,
+                         dataset_unit(r->dataset), m->height, m->width, m->channels, m->classes, o->data, height, width,
+                         channels, r->dataset->classes);
     if (together > (int64_t)r->dataset->count)
-        return error_set(e, ERR_ARG, "--%s %d: a step of %d worker%s would take %" PRId64 " images, but %s has %zu",
+        return error_set(e, ERR_ARG, "--%s %d: a step of %d worker%s would take %" PRId64 " %s, but %s has %zu",
                          o->sizes.global_batch ? "global-batch" : "batch-size",
                          o->sizes.global_batch ? o->sizes.global_batch : o->sizes.batch_size, r->workers,
-                         r->workers == 1 ? "" : "s", together, o->data, r->dataset->count);
+                         r->workers == 1 ? "" : "s", together, dataset_unit(r->dataset), o->data, r->dataset->count);
     return OK;
 }
 
@@ -177,12 +178,15 @@ static int share_state(struct run *r, struct error *e)
 /* Workers that read the same files must have the same records: their parts would overlap otherwise. */
 static int compare_data(struct run *r, struct error *e)
 {
-    uint64_t count = r->dataset ? r->dataset->count : 0, first = count;
-    int rc = world_broadcast(r->world, &first, sizeof first, "the size of the data", e);
+    uint64_t count = r->dataset ? r->dataset->count : 0, words = r->position.vocabulary, first[2] = { count, words };
+    int rc = world_broadcast(r->world, first, sizeof first, "the size of the data", e);
 
-    if (rc == OK && r->worker >= 0 && r->options.shard != SHARD_FILES && count != first)
-        rc = error_set(e, ERR_ARG, "rank %d has %" PRIu64 " images of %s, but rank 0 has %" PRIu64, r->worker, count,
-                       r->options.data, first);
+    if (rc == OK && r->worker >= 0 && r->options.shard != SHARD_FILES && count != first[0])
+        rc = error_set(e, ERR_ARG, "rank %d has %" PRIu64 " %s of %s, but rank 0 has %" PRIu64, r->worker, count,
+                       dataset_unit(r->dataset), r->options.data, first[0]);
+    else if (rc == OK && r->worker >= 0 && words != first[1])
+        rc = error_set(e, ERR_ARG, "rank %d has another vocabulary of %s than rank 0; give all ranks the same files",
+                       r->worker, r->options.data);
     return world_agree(r->world, "compare the size of its data", rc, e);
 }
 
@@ -398,10 +402,10 @@ static void say_what_begins(struct run *r)
     batch_plan_text(&r->batches, o->sizes.micro_shards, r->workers, together, batch, sizeof batch);
     schedule_describe(&o->optimizer.schedule, o->optimizer.learning_rate, rate, sizeof rate);
     log_line(&r->log,
-             "%s (%zu weights) on %s (%.0f images): %s%s%s; %sbatch %" PRId64 "%s, %s steps an epoch, to step %" PRId64
+             "%s (%zu weights) on %s (%.0f %s): %s%s%s; %sbatch %" PRId64 "%s, %s steps an epoch, to step %" PRId64
              "; %s, learning rate %s",
-             o->model->name, network_parameter_count(r->network), o->data, images, o->strategy.label,
-             how[0] ? ", " : "", how, together > 1 ? "global " : "", step, batch,
+             o->model->name, network_parameter_count(r->network), o->data, images, dataset_unit(r->dataset),
+             o->strategy.label, how[0] ? ", " : "", how, together > 1 ? "global " : "", step, batch,
              human_number(images / (double)step, epoch), o->max_steps, optimizer_kind_names[o->optimizer.kind], rate);
 }
 

@@ -75,6 +75,11 @@ static int load(const struct resuming *r, const char *name, struct error *e)
     if ((rc = file_join(prefix, sizeof prefix, o->checkpoint_directory, name, e)) < 0 ||
         (rc = training_checkpoint_load(prefix, r->optimizer, r->losses, &was, e)) < 0)
         return rc;
+    if (was.vocabulary && r->position->vocabulary && was.vocabulary != r->position->vocabulary)
+        return error_set(e, ERR_ARG,
+                         "%s was trained with another vocabulary than that of the files of --data-dir; resume with the "
+                         "files that it was trained on",
+                         prefix);
     warn_of_changes(r, prefix, &was, rc);
     r->position->global_step = was.global_step;
     if (named >= 0 && named != was.global_step)

@@ -250,6 +250,13 @@ static int64_t check_step(int64_t step, int64_t named, struct error *doubt)
     return step;
 }
 
+int opened_checkpoint_integer(struct opened_checkpoint *c, const char *name, int64_t *value)
+{
+    const struct tensor_entry *entry = c->bundle ? tensor_bundle_find(c->bundle, name) : NULL;
+
+    return entry && tensor_bundle_read_integer(c->bundle, entry, value, NULL) == OK;
+}
+
 static int64_t step_of_bundle(struct tensor_bundle *bundle, int64_t named, struct error *doubt)
 {
     static const char *const names[] = {

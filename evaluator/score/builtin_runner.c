@@ -16,7 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { CLASS_NAME_MAX = 64, CLASSES_NAMED_MAX = 1000, COMPLAINTS_SHOWN = 340, BATCH_SIZE = 128 };
+enum { CLASS_NAME_MAX = 64, COMPLAINTS_SHOWN = 340, BATCH_SIZE = 128 };
 
 struct builtin_runner {
     const struct model *model;
@@ -24,18 +24,19 @@ struct builtin_runner {
     struct network *network; /* of scoring */
     struct dataset *data;
     const struct transform *transform;
+    uint64_t vocabulary; /* of the data; 0: none */
     int moving_averages, batch_size, threads;
     size_t images_taken;                     /* images of the data set */
     size_t examples;                         /* more than that if some are counted twice */
-    size_t width;                            /* floats of one image */
-    float *images;                           /* (examples, width); NULL: made for each batch */
+    size_t width;                            /* elements of one example's input: floats, or int32_t words */
+    float *images;                           /* (examples, width) of images; NULL: made for each batch */
     int32_t *labels;                         /* (examples) */
     struct opened_checkpoint_floats *wanted; /* (variables); their entries: valid while a checkpoint is loaded */
     struct tensor_match *matches;            /* (variables); the same */
     unsigned metrics;
     int64_t detail_every;
     char (*class_text)[CLASS_NAME_MAX]; /* (classes) */
-    const char **class_names;           /* (classes), into class_text */
+    const char **class_names;           /* (classes), into class_text; NULL: too many */
     struct runner_job job;              /* the one whose weights are loaded */
     double begin;                       /* monotonic */
 };
@@ -51,10 +52,15 @@ static void transform_images(const struct builtin_runner *r, size_t first, size_
     }
 }
 
-static const float *images_of(const void *context, size_t first, size_t count, float *room)
+static const void *input_of(const void *context, size_t first, size_t count, void *room)
 {
     const struct builtin_runner *r = context;
 
+    for (size_t i = 0; i < count && !r->transform; i++)
+        memcpy((int32_t *)room + i * r->width, dataset_sample(r->data, (first + i) % r->images_taken),
+               r->width * sizeof(int32_t));
+    if (!r->transform)
+        return room;
     if (r->images)
         return r->images + first * r->width;
     transform_images(r, first, count, room);
@@ -82,27 +88,28 @@ static int open_data(struct builtin_runner *r, const struct builtin_runner_optio
     if ((rc = dataset_open(&r->data, o->data, o->data_directory, DATASET_TEST, NULL, e)) != OK)
         return rc;
     d = r->data;
-    if (!(r->transform = transform_find(m->transform)))
+    if (!(r->transform = transform_find(m->transform)) && m->transform)
         return error_set(e, ERR_ARG, "model %s: unknown transform '%s'", m->name, m->transform);
     if ((rc = transform_check(r->transform, d, e)) != OK)
         return error_prefix(e, "model %s with data %s", m->name, d->name);
     if (d->classes > m->classes)
         return error_set(e, ERR_ARG, "data set %s has %d classes, but model %s has only %d", d->name, d->classes,
                          m->name, m->classes);
-    if ((r->transform->height ? r->transform->height : d->height) != m->height ||
-        (r->transform->width ? r->transform->width : d->width) != m->width ||
-        (r->transform->channels ? r->transform->channels : d->channels) != m->channels)
-        return error_set(e, ERR_ARG, "model %s takes images of %dx%dx%d, but data set %s has %dx%dx%d", m->name,
-                         m->height, m->width, m->channels, d->name, d->height, d->width, d->channels);
+    if ((r->transform && r->transform->height ? r->transform->height : d->height) != m->height ||
+        (r->transform && r->transform->width ? r->transform->width : d->width) != m->width ||
+        (r->transform && r->transform->channels ? r->transform->channels : d->channels) != m->channels)
+        return error_set(e, ERR_ARG, "model %s takes %s of %dx%dx%d, but data set %s has %dx%dx%d", m->name,
+                         dataset_unit(d), m->height, m->width, m->channels, d->name, d->height, d->width, d->channels);
     if (o->num_examples < 0 || (uint64_t)o->num_examples > d->count)
-        return error_set(e, ERR_ARG, "--num-examples %lld: data set %s has only %zu test images",
-                         (long long)o->num_examples, d->name, d->count);
+        return error_set(e, ERR_ARG, "--num-examples %lld: data set %s has only %zu test %s",
+                         (long long)o->num_examples, d->name, d->count, dataset_unit(d));
     r->examples = r->images_taken = o->num_examples ? (size_t)o->num_examples : d->count;
     if (!r->examples)
-        return error_set(e, ERR_ARG, "data set %s has no test images", d->name);
+        return error_set(e, ERR_ARG, "data set %s has no test %s", d->name, dataset_unit(d));
     if (o->tutorial_denominator)
         r->examples += (BUILTIN_RUNNER_TUTORIAL_BATCH - r->examples % BUILTIN_RUNNER_TUTORIAL_BATCH) %
                        BUILTIN_RUNNER_TUTORIAL_BATCH;
+    r->vocabulary = d->vocabulary;
     r->width = (size_t)m->height * (size_t)m->width * (size_t)m->channels;
     return OK;
 }
@@ -112,9 +119,13 @@ static int name_classes(struct builtin_runner *r, struct error *e)
 {
     const size_t classes = (size_t)r->model->classes;
 
-    if (metric_of_classes(r->metrics) && classes > CLASSES_NAMED_MAX)
-        return error_set(e, ERR_ARG, "--metrics curves: %zu classes are too many; curves are written for up to %d",
-                         classes, CLASSES_NAMED_MAX);
+    if (classes > CLASSIFICATION_CONFUSION_MAX) {
+        for (size_t i = 0; i < METRIC_COUNT; i++)
+            if (metric_of_classes(r->metrics) & 1u << i)
+                return error_set(e, ERR_ARG, "--metrics %s: %zu classes are too many; it is for up to %d",
+                                 metric_names[i], classes, CLASSIFICATION_CONFUSION_MAX);
+        return OK;
+    }
     r->class_text = calloc(classes, sizeof *r->class_text);
     r->class_names = calloc(classes, sizeof *r->class_names);
     if (!r->class_text || !r->class_names)
@@ -145,7 +156,7 @@ static int prepare_images(struct builtin_runner *r, size_t limit, struct error *
         return error_memory(e, NULL, "for %zu labels", r->examples);
     for (size_t i = 0; i < r->examples; i++)
         r->labels[i] = (int32_t)field_integer(&r->data->labels, i % r->images_taken);
-    if (r->examples > limit / sizeof(float) / r->width)
+    if (!r->transform || r->examples > limit / sizeof(float) / r->width)
         return OK;
     if (!(r->images = aligned_alloc(64, (r->examples * r->width * sizeof(float) + 63) / 64 * 64)))
         return error_memory(e, NULL, "for %zu images of %zu floats", r->examples, r->width);
@@ -244,6 +255,21 @@ static int match(struct builtin_runner *r, const struct runner_job *c, enum eval
     return wrong ? refuse(r, c, wrong, count, e) : OK;
 }
 
+/* Classes and input are numbers of words: with other words the same checkpoint would be scored wrongly. */
+static int check_vocabulary(const struct builtin_runner *r, const struct runner_job *c, struct error *e)
+{
+    int64_t trained;
+
+    if (!r->vocabulary || !opened_checkpoint_integer(c->opened, "evalboard/vocabulary", &trained) ||
+        trained == (int64_t)r->vocabulary)
+        return OK;
+    return error_set(
+        e, ERR_ARG,
+        "%s was trained with another vocabulary than that of the files of --data-dir; evaluate it with the "
+        "files that it was trained on",
+        c->checkpoint->name);
+}
+
 static int runner_load(void *context, const struct runner_job *c, enum evaluation_weights *weights, struct error *e)
 {
     struct builtin_runner *r = context;
@@ -255,7 +281,7 @@ static int runner_load(void *context, const struct runner_job *c, enum evaluatio
                          "%s is not in a format that the built-in models read (TensorFlow V2, safetensors)"
                          "; evaluate it with --exec",
                          c->checkpoint->name);
-    if ((rc = match(r, c, weights, e)) != OK)
+    if ((rc = match(r, c, weights, e)) != OK || (rc = check_vocabulary(r, c, e)) != OK)
         return rc;
     r->job = *c;
     r->begin = clock_monotonic();
@@ -312,7 +338,7 @@ static int open_scoring(struct builtin_runner *r, struct error *e)
     const struct scoring_options options = {
         .model = r->model, .threads = r->threads, .batch_size = r->batch_size, .metrics = r->metrics
     };
-    const struct scoring_source source = { images_of, r, r->labels, r->examples };
+    const struct scoring_source source = { input_of, r, r->labels, r->examples };
     int rc;
 
     if (options.threads < 1 || options.threads > BUILTIN_RUNNER_THREADS_MAX)

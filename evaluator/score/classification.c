@@ -13,25 +13,26 @@ int classification_init(struct classification *c, int classes, int ties_are_corr
     *c = (struct classification){ .classes = classes, .ties_are_correct = ties_are_correct, .metrics = metrics };
     if (classes < 1 || classes > CLASSIFICATION_CLASSES_MAX)
         return error_set(e, ERR_ARG, "cannot count %d classes", classes);
-    c->cell_count = (size_t)classes * (size_t)classes;
+    c->cell_count = classes <= CLASSIFICATION_CONFUSION_MAX ? (size_t)classes * (size_t)classes : 0;
     for (size_t i = 0; i < METRIC_COUNT; i++) {
         first[i] = c->cell_count;
         c->cell_count += metrics & 1u << i && metric_table[i]->cells ? metric_table[i]->cells(classes) : 0;
     }
-    c->confusion = calloc(c->cell_count, sizeof *c->confusion);
+    c->counts = calloc(c->cell_count + 1, sizeof *c->counts);
     c->softmax = calloc((size_t)classes, sizeof *c->softmax);
-    if (!c->confusion || !c->softmax) {
+    if (!c->counts || !c->softmax) {
         classification_release(c);
         return error_memory(e, NULL, "for the counts of %d classes", classes);
     }
+    c->confusion = classes <= CLASSIFICATION_CONFUSION_MAX ? c->counts : NULL;
     for (size_t i = 0; i < METRIC_COUNT; i++)
-        c->cells[i] = metrics & 1u << i && metric_table[i]->cells ? c->confusion + first[i] : NULL;
+        c->cells[i] = metrics & 1u << i && metric_table[i]->cells ? c->counts + first[i] : NULL;
     return OK;
 }
 
 void classification_release(struct classification *c)
 {
-    free(c->confusion);
+    free(c->counts);
     free(c->softmax);
     memset(c, 0, sizeof *c);
 }
@@ -39,7 +40,7 @@ void classification_release(struct classification *c)
 void classification_clear(struct classification *c)
 {
     c->examples = c->correct = 0;
-    memset(c->confusion, 0, c->cell_count * sizeof *c->confusion);
+    memset(c->counts, 0, c->cell_count * sizeof *c->counts);
 }
 
 double classification_add(struct classification *c, const float *logits, int32_t label)
@@ -49,7 +50,8 @@ double classification_add(struct classification *c, const float *logits, int32_t
 
     c->examples++;
     c->correct += c->ties_are_correct ? task_in_top(c->classes, logits, label, 1) : x.predicted == label;
-    c->confusion[(size_t)label * (size_t)c->classes + (size_t)x.predicted]++;
+    if (c->confusion)
+        c->confusion[(size_t)label * (size_t)c->classes + (size_t)x.predicted]++;
     for (size_t i = 0; i < METRIC_COUNT; i++)
         if (c->cells[i])
             metric_table[i]->count(&x, c->cells[i]);
@@ -61,7 +63,7 @@ void classification_merge(struct classification *into, const struct classificati
     into->examples += from->examples;
     into->correct += from->correct;
     for (size_t i = 0; i < into->cell_count; i++)
-        into->confusion[i] += from->confusion[i];
+        into->counts[i] += from->counts[i];
 }
 
 double classification_top1(const struct classification *c)

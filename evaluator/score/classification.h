@@ -18,16 +18,17 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { CLASSIFICATION_CLASSES_MAX = 1 << 16 };
+enum { CLASSIFICATION_CLASSES_MAX = 1 << 16, CLASSIFICATION_CONFUSION_MAX = 1000 };
 
 struct classification {
     int classes, ties_are_correct;
     unsigned metrics; /* a choice (metric.h) */
     int64_t examples, correct;
-    int64_t *confusion;           /* (classes, classes): row: label, column: prediction */
+    int64_t *confusion; /* (classes, classes): row: label, column: prediction; NULL for more than CONFUSION_MAX */
     int64_t *cells[METRIC_COUNT]; /* of each chosen metric that counts, else NULL */
-    size_t cell_count;            /* with those of the confusion matrix, after which they are stored */
-    double *softmax;              /* (classes) scratch */
+    int64_t *counts;              /* (cell_count) the confusion matrix, then the cells */
+    size_t cell_count;
+    double *softmax; /* (classes) scratch */
 };
 
 /* classes: 1 to CLASSIFICATION_CLASSES_MAX. ERR_ARG, ERR_NOMEM. On OK c is yours until classification_release(). */

@@ -9,7 +9,8 @@ struct worker {
     struct scoring *scoring;
     struct network *network;
     struct classification counts;
-    float *images, *logits; /* (batch, width), (batch, classes) */
+    void *room;    /* (batch, width) floats or int32_t */
+    float *logits; /* (batch, classes) */
     pthread_t thread;
     int started;
 };
@@ -35,8 +36,7 @@ static void score(struct worker *w, size_t batch)
     const size_t left = s->source.examples - first, count = left < size ? left : size;
     const struct model *m = s->options.model;
     const size_t classes = (size_t)m->classes;
-    const float *images = s->source.images(s->source.context, first, count, w->images);
-    const struct field input = model_input(m, images, (int)count);
+    const struct field input = model_input(m, s->source.input(s->source.context, first, count, w->room), (int)count);
 
     network_infer(w->network, &input, w->logits);
     for (size_t i = 0; i < count; i++)
@@ -105,9 +105,9 @@ static int make_worker(struct scoring *s, struct worker *w, struct error *e)
         return rc;
     if (width > SIZE_MAX / sizeof(float) / batch - 64)
         return error_set(e, ERR_ARG, "model %s: batches of %zu images are too large", m->name, batch);
-    w->images = aligned_alloc(64, (batch * width * sizeof *w->images + 63) / 64 * 64);
+    w->room = aligned_alloc(64, (batch * width * sizeof(float) + 63) / 64 * 64);
     w->logits = malloc(batch * (size_t)m->classes * sizeof *w->logits);
-    return w->images && w->logits ? OK : error_memory(e, NULL, "for batches of %zu images", batch);
+    return w->room && w->logits ? OK : error_memory(e, NULL, "for batches of %zu examples", batch);
 }
 
 int scoring_new(struct scoring **out, const struct scoring_options *options, const struct scoring_source *source,
@@ -166,7 +166,7 @@ void scoring_free(struct scoring *s)
             pthread_join(w->thread, NULL);
         network_free(w->network);
         classification_release(&w->counts);
-        free(w->images);
+        free(w->room);
         free(w->logits);
     }
     if (s->has_lock) {

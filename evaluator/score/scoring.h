@@ -19,9 +19,9 @@
 
 /* Where the examples come from. Called by all threads at once, so it must only read. */
 struct scoring_source {
-    /* (count, height, width, channels) floats of examples [first, first + count): written to `room`, which is returned;
-     * or a pointer to existing ones. */
-    const float *(*images)(const void *context, size_t first, size_t count, float *room);
+    /* (count, height, width, channels) floats, or int32_t of a model that reads integers, of examples [first, first +
+     * count): written to `room`, which is returned; or a pointer to existing ones. */
+    const void *(*input)(const void *context, size_t first, size_t count, void *room);
     const void *context;
     const int32_t *labels; /* (examples); borrowed */
     size_t examples;       /* > 0 */

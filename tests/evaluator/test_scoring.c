@@ -17,13 +17,13 @@ struct images {
     int copies; /* 1: into the thread's room, as images that are made when they are wanted */
 };
 
-static const float *images_of(const void *context, size_t first, size_t count, float *room)
+static const void *images_of(const void *context, size_t first, size_t count, void *room)
 {
     const struct images *i = context;
 
     if (!i->copies)
         return i->pixels + first * i->width;
-    return memcpy(room, i->pixels + first * i->width, count * i->width * sizeof *room);
+    return memcpy(room, i->pixels + first * i->width, count * i->width * sizeof(float));
 }
 
 static int32_t labels[EXAMPLES];

@@ -5,7 +5,8 @@
 
 static void test_texts(void **state)
 {
-    const struct dataset d = { .files = "a.bin, b.bin", .count = 200 };
+    const struct dataset d = { .files = "a.bin, b.bin", .count = 200, .element = ELEMENT_UINT8 };
+    const struct dataset words = { .files = "a.txt", .count = 20, .element = ELEMENT_INT32 };
     char text[200], small[10];
 
     (void)state;
@@ -15,6 +16,8 @@ static void test_texts(void **state)
                         "each of 3 workers reads a.bin, b.bin: 200 images, of which it takes its part of each epoch");
     assert_string_equal(share_text(&(struct shard){ SHARD_NONE, 2, 0 }, &d, "rank 0", text, sizeof text),
                         "each of 2 workers reads a.bin, b.bin: 200 images, all of them in an order of its own");
+    assert_string_equal(share_text(&(struct shard){ SHARD_FILES, 2, 0 }, &words, "rank 0", text, sizeof text),
+                        "rank 0 reads a.txt: 20 words");
     assert_string_equal(share_text(&(struct shard){ SHARD_NONE, 2, 0 }, &d, "rank 0", small, sizeof small),
                         "each of 2");
 }

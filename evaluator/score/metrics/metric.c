@@ -6,6 +6,9 @@
 #define METRIC_ADDRESS(name) &metric_##name,
 const struct metric *const metric_table[METRIC_COUNT] = { METRICS(METRIC_ADDRESS) };
 
+#define METRIC_TEXT(name) #name,
+const char *const metric_names[METRIC_COUNT] = { METRICS(METRIC_TEXT) };
+
 #define METRIC_CHOICE(name) { #name, 1u << METRIC_##name },
 static const struct {
     const char *name;

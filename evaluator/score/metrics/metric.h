@@ -60,6 +60,7 @@ METRICS(METRIC_DECLARATION)
 enum metric_place { METRICS(METRIC_PLACE) METRIC_COUNT };
 #undef METRIC_PLACE
 extern const struct metric *const metric_table[METRIC_COUNT];
+extern const char *const metric_names[METRIC_COUNT]; /* their words */
 
 /* A choice: 1 << place for each metric, and METRIC_SETTINGS for "hparams", the settings of the training for
  * TensorBoard's HParams tab, which any runner may have. */
