@@ -44,7 +44,8 @@ struct dataset_kind {
 #define DATASET_KINDS(ROW) \
     ROW(mnist, "mnist") \
     ROW(fashion_mnist, "fashion-mnist") \
-    ROW(cifar10, "cifar10")
+    ROW(cifar10, "cifar10") \
+    ROW(text, "text")
 
 #define DATASET_KIND_DECLARATION(kind, name) extern const struct dataset_kind dataset_kind_##kind;
 DATASET_KINDS(DATASET_KIND_DECLARATION)

@@ -7,7 +7,8 @@ struct model; /* model.h */
 #define MODELS(ROW) \
     ROW(lenet) \
     ROW(cifar10_cnn) \
-    ROW(resnet32)
+    ROW(resnet32) \
+    ROW(next_word)
 
 #define MODEL_DECLARATION(name) extern const struct model model_##name;
 MODELS(MODEL_DECLARATION)

@@ -38,6 +38,7 @@ static void counts(void **state)
         { "resnet32", 464154, 2272, 31 * 4 + 32 + 1 },
         { "cifar10_cnn", 1068298, 0, 10 },
         { "lenet", 21840, 0, 8 },
+        { "next_word", 10000 * 64 + 5 * 64 * 128 + 128 + 128 * 10000 + 10000, 0, 5 },
     };
 
     (void)state;
@@ -90,6 +91,10 @@ static void names(void **state)
         { "resnet32", "unit_3_4/sub2/conv2/DW", 4, { 3, 3, 64, 64 }, 0.0002, INITIAL_NORMAL, 0.05892556509887896, "" },
         { "resnet32", "unit_last/final_bn/beta", 1, { 64 }, 0, INITIAL_CONSTANT, 0, "" },
         { "resnet32", "logit/DW", 2, { 64, 10 }, 0.0002, INITIAL_UNIFORM, 0.21650635094610965, "" },
+        { "next_word", "embedding/map", 2, { 10000, 64 }, 0, INITIAL_UNIFORM, 0.1, "" },
+        { "next_word", "hidden/weights", 2, { 320, 128 }, 1e-5, INITIAL_UNIFORM, 0.11572751247156893, "" },
+        { "next_word", "hidden/biases", 1, { 128 }, 0, INITIAL_CONSTANT, 0, "" },
+        { "next_word", "logits/weights", 2, { 128, 10000 }, 1e-5, INITIAL_UNIFORM, 0.024339619175561773, "" },
         { "resnet32", "logit/biases", 1, { 10 }, 0, INITIAL_CONSTANT, 0, "" },
         { "cifar10_cnn", "conv1/weights", 4, { 5, 5, 3, 64 }, 0, INITIAL_TRUNCATED_NORMAL, 0.05, "" },
         { "cifar10_cnn", "conv2/biases", 1, { 64 }, 0, INITIAL_CONSTANT, 0.1, "" },

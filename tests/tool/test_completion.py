@@ -47,10 +47,10 @@ RUNS = {"mpi/train", "ps/train"}
     ("eventlog plot broken --tag ", set()), ("eventlog plot broken logs --tag l", {"loss"}),
     ("checkpoint inspect ckpt --tensor ", {"conv7/w", "global_step"}), ("checkpoint compare ckpt/m-5 ckpt --tensor c", {"conv5/w"}),
     ("checkpoint convert ckpt/m-5.index out --tensor=g", {"global_step"}), ("checkpoint verify logs --tensor ", set()),
-    ("trainer --model ", {"lenet", "cifar10_cnn", "resnet32"}), ("trainer --model=r", {"resnet32"}),
+    ("trainer --model ", {"lenet", "cifar10_cnn", "resnet32", "next_word"}), ("trainer --model=r", {"resnet32"}),
     ("trainer --data f", {"fashion-mnist"}), ("trainer --run-option ", {"single", "mirrored", "mpi", "ring", "ps"}),
     ("trainer plan --strategies mpi,ri", {"mpi,ring"}), ("trainer plan --format ", {"text", "csv", "json"}),
-    ("evaluator --model l", {"lenet"}), ("evaluator --data ", {"mnist", "fashion-mnist", "cifar10"}),
+    ("evaluator --model l", {"lenet"}), ("evaluator --data ", {"mnist", "fashion-mnist", "cifar10", "text"}),
     ("evaluator --metrics classes,c", {"classes,classes", "classes,confusion", "classes,curves"}),
     ("evaluator --metrics=to", {"top5"}), ("eventlog plot lo", {"logs", "lo g"}),
 ])

@@ -124,10 +124,10 @@ static void test_refused(void **state)
     static const struct {
         const char *words[WORDS], *sentence;
     } cases[] = {
-        { { "--data", "cifar10" }, "--model is missing; use one of lenet|cifar10_cnn|resnet32" },
+        { { "--data", "cifar10" }, "--model is missing; use one of lenet|cifar10_cnn|resnet32|next_word" },
         { { "--model", "resnet23", "--data", "cifar10" },
-          "'resnet23' is not one of lenet|cifar10_cnn|resnet32 (did you mean resnet32?)" },
-        { { "--model", "lenet" }, "--data is missing; use one of mnist|fashion-mnist|cifar10" },
+          "'resnet23' is not one of lenet|cifar10_cnn|resnet32|next_word (did you mean resnet32?)" },
+        { { "--model", "lenet" }, "--data is missing; use one of mnist|fashion-mnist|cifar10|text" },
         { { "--model", "lenet", "--data", "fashon-mnist" }, "did you mean fashion-mnist?" },
         { { GIVEN, "--save-checkpoint-steps", "5", "--save-checkpoint-seconds", "5" }, "use one" },
         { { GIVEN, "--save-checkpoint-steps", "5" }, "needs --checkpoint-dir" },

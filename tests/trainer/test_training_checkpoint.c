@@ -78,8 +78,8 @@ static void assert_same_state(struct training *a, struct training *b)
         assert_true(a->losses.items[i].value == b->losses.items[i].value);
 }
 
-static const struct training_position position = { 7,       0x8000000000000001u, 3, 2, 64, 120, 8, "ps", "files",
-                                                   "mnist", "OpenBLAS Haswell" };
+static const struct training_position position = { 7, 0x8000000000000001u, 3,    2,       64,      120,
+                                                   8, 0x9000000000000002u, "ps", "files", "mnist", "OpenBLAS Haswell" };
 
 static void save(struct training *t)
 {

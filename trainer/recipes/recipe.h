@@ -22,7 +22,8 @@ struct recipe {
 #define RECIPES(ROW) \
     ROW(lenet) \
     ROW(cifar10_cnn) \
-    ROW(resnet32)
+    ROW(resnet32) \
+    ROW(next_word)
 
 #define RECIPE_DECLARATION(name) extern const struct recipe recipe_##name;
 RECIPES(RECIPE_DECLARATION)
