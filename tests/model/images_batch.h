@@ -5,8 +5,8 @@
 #include "model/model.h"
 #include "model/real.h"
 
-/* All of it borrowed. labels (count) int32; samples as in struct batch. */
-static inline struct batch images_batch(const struct model *m, const real *images, const int32_t *labels,
+/* All of it borrowed. images: as model_input(). labels (count) int32; samples as in struct batch. */
+static inline struct batch images_batch(const struct model *m, const void *images, const int32_t *labels,
                                         const int64_t *samples, int count)
 {
     struct batch b = { .count = count, .field_count = 2, .samples = samples };

@@ -112,6 +112,19 @@ def test_resnet(tmp_path):
     assert len(found) == 1
 
 
+@pytest.mark.parametrize("optimizer, ways", [
+    ("momentum", [(3, ["mpi"]), (5, ["mpi", "--transport", "mpi", "--bucket-bytes", 65536]), (3, ["ring"]),
+                  (0, ["mirrored", "--threads", 5, "--weights", "shared"]), (0, ["mirrored", "--threads", 3])]),
+    ("adagrad", [(3, ["ps"]), (5, ["ps", "--servers", 2, "--bucket-bytes", 65536])])])
+def test_embedding(optimizer, ways):
+    """A table whose rows are used by some workers only: all strategies update the same rows, to the same bits."""
+    model = ["--model", "next_word", "--data", "text", "--optimizer", optimizer, "--learning-rate", 0.5, "--reproducible",
+             "--global-batch", 32, "--max-steps", 3, "--json", "--quiet"]
+    alone = ranks.train(0, *model)[0]["weights"]
+    for count, way in ways:
+        assert ranks.train(count, *model, "--run-option", *way)[0]["weights"] == alone, way
+
+
 def test_too_many_workers():
     _, said = ranks.train(9, *LENET[:5], "--max-steps", 1, "--run-option", "mpi", status=2)
     assert re.search("^trainer: --micro-shards 8: too few for 9 workers", said, re.M), said

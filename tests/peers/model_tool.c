@@ -149,8 +149,8 @@ static int train(char **argv, struct error *e)
         samples[i] = atoll(argv[4]) + (int64_t)i;
     if ((rc = load(&n, argv[0], argv[1], (int)count, e)) < 0)
         goto done;
-    batch = images_batch(network_model(n), (const real *)(const void *)images.data,
-                         (const int32_t *)(const void *)labels.data, samples, (int)count);
+    batch = images_batch(network_model(n), images.data, (const int32_t *)(const void *)labels.data, samples,
+                         (int)count);
     network_train(n, at_step(&batch, 0), 1, NULL, &result);
     printf("%.9g %lld %.9g\n", result.loss, (long long)result.hits, network_decay_loss(n));
     rc = put_file(argv[5], network_exchange(n),

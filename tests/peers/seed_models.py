@@ -9,11 +9,12 @@ v1 = tf.compat.v1
 
 
 class Model:
-    """What the tests need to know of a model. decay: variable name -> weight decay."""
+    """What the tests need to know of a model. decay: variable name -> weight decay; words: its input is numbers below
+    that, else images."""
 
-    def __init__(self, name, image, build, decay, parameters, statistics=0):
+    def __init__(self, name, image, build, decay, parameters, statistics=0, classes=10, words=0):
         self.name, self.image, self.build, self.decay = name, image, build, decay
-        self.parameters, self.statistics = parameters, statistics
+        self.parameters, self.statistics, self.classes, self.words = parameters, statistics, classes, words
 
 
 def weights(name, shape, initializer):
@@ -121,9 +122,24 @@ def resnet32(images, training, keep_mask=None):
             "biases", [10], constant(0.0))
 
 
+def next_word(words, training, keep_mask=None):
+    """Bengio et al. 2003, with ReLU."""
+    def layer(x, name, outputs):
+        with v1.variable_scope(name):
+            kernel = weights("weights", [x.shape[1], outputs], v1.glorot_uniform_initializer())
+            return tf.matmul(x, kernel) + weights("biases", [outputs], constant(0.0))
+
+    with v1.variable_scope("embedding"):
+        table = weights("map", [10000, 64], v1.random_uniform_initializer(-0.1, 0.1))
+    x = tf.reshape(tf.gather(table, tf.reshape(words, [-1, 5])), [-1, 5 * 64])
+    return layer(tf.nn.relu(bend(layer(x, "hidden", 128))), "logits", 10000)
+
+
 MODELS = {model.name: model for model in (
     Model("lenet", (28, 28, 1), lenet, lambda name: 1e-4 if name.endswith("/weights") else 0, 21840),
     Model("cifar10_cnn", (24, 24, 3), cifar10_cnn,
           lambda name: 0.004 if name in ("local3/weights", "local4/weights") else 0, 1068298),
     Model("resnet32", (32, 32, 3), resnet32, lambda name: 0.0002 if name.endswith("/DW") else 0, 464154, 2272),
+    Model("next_word", (1, 5, 1), next_word,
+          lambda name: 1e-5 if name in ("hidden/weights", "logits/weights") else 0, 1971088, classes=10000, words=10000),
 )}

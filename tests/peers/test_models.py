@@ -52,11 +52,11 @@ class Peer:
         self.prefix = directory / "model.ckpt-7"
         self.directory = directory
         random = numpy.random.default_rng(5)
-        self.labels = random.integers(0, 10, count).astype("int32")
+        self.labels = random.integers(0, self.model.classes, count).astype("int32")
         self.graph = tf.Graph()
         with self.graph.as_default():
             v1.set_random_seed(11)
-            self.input = v1.placeholder(tf.float32, [None, *self.model.image])
+            self.input = v1.placeholder(tf.int32 if self.model.words else tf.float32, [None, *self.model.image])
             self.target = v1.placeholder(tf.int32, [None])
             self.mask = v1.placeholder_with_default(tf.ones([1, KEEP]) * 0.5, [None, KEEP])
             with v1.variable_scope("", reuse=v1.AUTO_REUSE):
@@ -68,7 +68,7 @@ class Peer:
             self.trainable = v1.trainable_variables()
             self.cross_entropy = tf.reduce_sum(
                 tf.nn.sparse_softmax_cross_entropy_with_logits(labels=self.target, logits=trained))
-            self.gradients = v1.gradients(self.cross_entropy, self.trainable)
+            self.gradients = list(map(tf.convert_to_tensor, v1.gradients(self.cross_entropy, self.trainable)))
             self.correct = tf.reduce_sum(tf.cast(tf.equal(tf.argmax(trained, 1, tf.int32), self.target), tf.int32))
             self.decay_loss = tf.add_n([self.model.decay(v.op.name) * tf.nn.l2_loss(v) for v in self.trainable])
             nearest = tf.reduce_min(v1.get_collection("nearest"))
@@ -94,7 +94,10 @@ class Peer:
         where the gradient goes: one such value of a residual unit changes the gradients below it by a hundredth."""
         for _ in range(300):
             shape = (count, *self.model.image)
-            self.images = (random.normal(size=shape) * SCALE[self.model.name]).astype("float32")
+            if self.model.words:  # few, so that some come again
+                self.images = (random.integers(0, 7, shape) * (self.model.words // 7)).astype("int32")
+            else:
+                self.images = (random.normal(size=shape) * SCALE[self.model.name]).astype("float32")
             if self.session.run(nearest, {self.input: self.images}) > NEAR:
                 return self.images
         raise AssertionError("every batch has such a value")
@@ -127,7 +130,7 @@ def test_variables(peer):
 def test_logits(peer):
     out = peer.directory / "logits"
     tool("infer", peer.model.name, peer.prefix, peer.directory / "images", out)
-    error = distance(numpy.fromfile(out, "float32").reshape(-1, 10), peer.run(peer.logits))
+    error = distance(numpy.fromfile(out, "float32").reshape(-1, peer.model.classes), peer.run(peer.logits))
     print(f"{peer.model.name}: logits differ by {error:.1e}")
     assert error <= 1e-4
 
