@@ -176,12 +176,25 @@ static int share_state(struct run *r, struct error *e)
 }
 
 /* Workers that read the same files must have the same records: their parts would overlap otherwise. */
+/* The other workers would wait for nobody, but what a smaller share has would count more than the rest. */
+static int uneven_shares(const struct run *r, uint64_t count, uint64_t first, struct error *e)
+{
+    return error_set(e, ERR_ARG,
+                     "--shard files: worker %d has %" PRIu64 " %s of %s and worker 0 has %" PRIu64
+                     ", so some would count more than others; use as many workers as divide the files evenly, or "
+                     "--shard records",
+                     r->worker, count, dataset_unit(r->dataset), r->options.data, first);
+}
+
 static int compare_data(struct run *r, struct error *e)
 {
     uint64_t count = r->dataset ? r->dataset->count : 0, words = r->position.vocabulary, first[2] = { count, words };
     int rc = world_broadcast(r->world, first, sizeof first, "the size of the data", e);
 
-    if (rc == OK && r->worker >= 0 && r->options.shard != SHARD_FILES && count != first[0])
+    if (rc == OK && r->worker >= 0 && r->options.shard == SHARD_FILES && r->options.strategy.synchronous &&
+        count != first[0])
+        rc = uneven_shares(r, count, first[0], e);
+    else if (rc == OK && r->worker >= 0 && r->options.shard != SHARD_FILES && count != first[0])
         rc = error_set(e, ERR_ARG, "rank %d has %" PRIu64 " %s of %s, but rank 0 has %" PRIu64, r->worker, count,
                        dataset_unit(r->dataset), r->options.data, first[0]);
     else if (rc == OK && r->worker >= 0 && words != first[1])
