@@ -40,6 +40,8 @@ struct extent slice_extent(struct extent whole, int n, int r)
     return x;
 }
 
+enum { PACKETS_WANTED = 16 }; /* of a server, if they are not too small then */
+
 size_t exchange_piece(size_t total, size_t pieces)
 {
     const size_t least = EXCHANGE_LEAST_BYTES / sizeof(real), most = EXCHANGE_MOST_BYTES / sizeof(real);
@@ -48,6 +50,24 @@ size_t exchange_piece(size_t total, size_t pieces)
     if (count < (total + most - 1) / most)
         count = (total + most - 1) / most;
     return count > 1 ? (total + count - 1) / count : total + (total == 0);
+}
+
+size_t exchange_bucket(size_t total, size_t bytes, int ranks)
+{
+    const size_t aligned = EXCHANGE_ALIGNMENT, even = aligned * (size_t)ranks;
+
+    if (!bytes)
+        return (exchange_piece(total, 2) + even - 1) / even * even;
+    return bytes / sizeof(real) < aligned ? aligned : bytes / sizeof(real) / aligned * aligned;
+}
+
+size_t exchange_packet(size_t total, size_t bytes)
+{
+    const size_t said = bytes / sizeof(real);
+
+    if (bytes)
+        return said ? said : 1;
+    return exchange_piece(total, PACKETS_WANTED);
 }
 
 size_t slices_count(size_t total, size_t bucket, int n, int r)

@@ -37,6 +37,12 @@ enum {
     EXCHANGE_MOST_BYTES = 61440
 };
 size_t exchange_piece(size_t total, size_t pieces);
+/* Elements of a bucket of the all-reduce: as many as the user said in bytes; 0: buckets of equal size, of which two can
+ * overlap, with slices of equal size. */
+size_t exchange_bucket(size_t total, size_t bytes, int ranks);
+/* Elements of a packet to a server that holds `total`: as many as the user said in bytes; 0: a small model has several
+ * packets, too, so that the new values of one come back while the gradients of the next are on their way. */
+size_t exchange_packet(size_t total, size_t bytes);
 
 /* Elements of all of rank r's slices, one of each bucket. */
 size_t slices_count(size_t total, size_t bucket, int n, int r);

@@ -178,17 +178,6 @@ static int open_transport(struct allreduce *a, struct error *e)
     return rc;
 }
 
-/* Elements of a bucket: as many as the user said; else buckets of equal size, of which two can overlap, with slices of
- * equal size. */
-static size_t bucket_of(size_t total, size_t bytes, int ranks)
-{
-    const size_t aligned = EXCHANGE_ALIGNMENT, even = aligned * (size_t)ranks;
-
-    if (!bytes)
-        return (exchange_piece(total, 2) + even - 1) / even * even;
-    return bytes / sizeof(real) < aligned ? aligned : bytes / sizeof(real) / aligned * aligned;
-}
-
 int allreduce_start(struct strategy **out, const struct strategy *common, struct error *e)
 {
     return allreduce_start_with(out, common, NULL, e);
@@ -206,7 +195,7 @@ int allreduce_start_with(struct strategy **out, const struct strategy *common, t
         a->parts = calloc((size_t)common->workers, sizeof *a->parts);
         a->host = calloc((size_t)common->workers, sizeof *a->host);
         a->total = network_exchange_count(common->network);
-        a->bucket = bucket_of(a->total, common->options.bucket_bytes, common->workers);
+        a->bucket = exchange_bucket(a->total, common->options.bucket_bytes, common->workers);
     }
     if (!a || !a->parts || !a->host)
         rc = error_memory(e, NULL, "to start the all-reduce");

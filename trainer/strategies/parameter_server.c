@@ -41,8 +41,6 @@ static int slots_of(const struct strategy_options *o)
     return own_options(o)->tokens ? DECISION_PUSHES : 1;
 }
 
-enum { PACKETS_WANTED = 16 }; /* of a server, if they are not too small then */
-
 /* either side */
 struct parameter_server {
     struct strategy base;
@@ -166,17 +164,6 @@ static const struct strategy_operations operations = {
     .free = parameter_server_release,
 };
 
-/* Elements of a packet to server j: as many as the user said; else a small model has several packets, too, so that the
- * new values of one come back while the gradients of the next are on their way. */
-static size_t packet_limit(const struct parameter_server *ps, int j)
-{
-    const size_t said = ps->base.options.bucket_bytes / sizeof(real);
-
-    if (ps->base.options.bucket_bytes)
-        return said ? said : 1;
-    return exchange_piece(ps->placement.held[j] + ps->placement.shared.to - ps->placement.shared.from, PACKETS_WANTED);
-}
-
 static int place(struct parameter_server *ps, struct error *e)
 {
     const struct strategy *s = &ps->base;
@@ -187,7 +174,8 @@ static int place(struct parameter_server *ps, struct error *e)
         return error_memory(e, NULL, "for %d servers", ps->servers);
     rc = placement_of(&ps->placement, s->network, ps->servers, e);
     for (int j = 0; j < ps->servers && rc == OK; j++) {
-        const size_t limit = packet_limit(ps, j);
+        const size_t held = ps->placement.held[j] + ps->placement.shared.to - ps->placement.shared.from;
+        const size_t limit = exchange_packet(held, s->options.bucket_bytes);
 
         rc = packing_make(&ps->packings[j], &ps->placement, j, limit, e);
         if (rc == OK && (ps->packings[j].packet_count > PACKETS_MAX || limit > INT_MAX / sizeof(real) / 2 / vectors ||
