@@ -14,6 +14,7 @@ import evaluation_load
 import event_writing
 import growth
 import log_reading_speed
+import plan_cells
 import programs
 import resnet32_accuracy
 import resnet32_speed
@@ -47,6 +48,7 @@ BENCHMARKS = {
                            "server part from one rank's"),
     "all_reduce": (all_reduce.run, "ms of an all-reduce of two ranks on one host: ours, MPI_Allreduce, gloo"),
     "slow_network": (slow_network.run, "ms a step of lenet between hosts at 10 Mbit/s, beside what the wire takes"),
+    "plan_cells": (plan_cells.run, "ms a step of lenet between hosts at 10 Mbit/s, as trainer plan predicts and as measured"),
     "checkpoint_speed": (checkpoint_speed.run, "MB/s of writing and reading checkpoints on a tmpfs: ours, TensorFlow, "
                          "PyTorch, safetensors"),
     "saving_speed": (saving_speed.run, "what a checkpoint every 10 steps costs a step: ResNet-32, 100 MB of weights"),

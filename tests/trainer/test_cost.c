@@ -21,7 +21,7 @@ static void near(double value, double wanted)
 /* One bucket, nothing is computed, nothing takes processor time. */
 static struct plan_work bare_work(void)
 {
-    return (struct plan_work){ .elements = ELEMENTS, .batch = 10, .bucket = ELEMENTS, .overlap = 1 };
+    return (struct plan_work){ .elements = ELEMENTS, .batch = 10, .bucket_bytes = 4 * ELEMENTS, .overlap = 1 };
 }
 
 static struct plan_machine bare_machine(void)
@@ -42,9 +42,10 @@ static struct plan_cost cost_of(const char *name, const struct plan_work *w, con
 static void test_headers(void **state)
 {
     (void)state;
-    near(plan_wire_bytes(1, 1448), 1448 + 66);
-    near(plan_wire_bytes(3, 1449), 3 * (1449 + 2 * 66));
+    near(plan_wire_bytes(1, 1448), 1448 + 66 + 33);
+    near(plan_wire_bytes(3, 1449), 3 * (1449 + 2 * (66 + 33)));
     near(plan_wire_bytes(5, 0), 0);
+    near(plan_wire_rate(1448e3), 1514e3);
 }
 
 static void test_alone(void **state)
@@ -130,7 +131,7 @@ static void test_overlap(void **state)
     const double slice = plan_wire_bytes(1, ELEMENTS / 2);
 
     (void)state;
-    w.bucket = ELEMENTS / 4;
+    w.bucket_bytes = ELEMENTS;
     w.forward = 1;
     w.backward = 8;
     near(cost_of("mpi", &w, &m, (struct plan_shape){ 2, 1, 0 }).seconds,
@@ -167,7 +168,7 @@ static void test_one_server(void **state)
     near(c.bytes, 4 * 4 * ELEMENTS);
     near(c.seconds, 2 * (plan_wire_bytes(4, 4.0 * ELEMENTS) / BANDWIDTH + LATENCY));
     assert_int_equal(c.limit, PLAN_SERVER);
-    w.bucket = ELEMENTS / 4; /* the answers leave while the next packets come: one of four is seen */
+    w.bucket_bytes = ELEMENTS; /* the answers leave while the next packets come: one of four is seen */
     c = cost_of("ps", &w, &m, (struct plan_shape){ 4, 1, 1 });
     near(c.seconds, 5 * quarter + 2 * LATENCY);
 }

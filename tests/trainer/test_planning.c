@@ -26,7 +26,7 @@ static struct measured parsed(const char *text)
 static struct planning setting(size_t parameters, double batch)
 {
     return (struct planning){
-        .work = { .elements = parameters + 1, .forward = 1, .backward = 2, .batch = batch, .bucket = 15360 },
+        .work = { .elements = parameters + 1, .forward = 1, .backward = 2, .batch = batch, .bucket_bytes = 61440 },
         .machine = { .memory = { 0, INFINITY }, .bus = INFINITY },
         .per_host = 1,
     };

@@ -3,8 +3,9 @@
 #include <math.h>
 #include <string.h>
 
-/* TCP over Ethernet with an MTU of 1500: headers of 14 (Ethernet), 20 (IP) and 32 (TCP with its timestamps). */
-enum { SEGMENT = 1448, HEADERS = 66 };
+/* TCP over Ethernet with an MTU of 1500: headers of 14 (Ethernet), 20 (IP) and 32 (TCP with its timestamps). What comes
+ * is acknowledged by such headers alone, for every second segment; as much comes as leaves. */
+enum { SEGMENT = 1448, HEADERS = 66, ACKNOWLEDGEMENT = HEADERS / 2 };
 
 const char *const plan_limit_names[PLAN_LIMITS] = {
     [PLAN_COMPUTE] = "compute", [PLAN_WIRE] = "wire",     [PLAN_LATENCY] = "latency",
@@ -38,7 +39,12 @@ double plan_final_at(const struct plan_work *w, size_t low)
 
 double plan_wire_bytes(double messages, double n)
 {
-    return messages * (n + HEADERS * ceil(n / SEGMENT));
+    return messages * (n + (HEADERS + ACKNOWLEDGEMENT) * ceil(n / SEGMENT));
+}
+
+double plan_wire_rate(double rate)
+{
+    return rate * (SEGMENT + HEADERS) / SEGMENT;
 }
 
 double plan_adding(const struct plan_machine *m, double n, double together)

@@ -4,7 +4,7 @@
  * The models follow what trainer/strategies/ sends, and when. What takes time is laid out as tasks on links and
  * processors (pipeline.h): a bucket is sent when backward has made it final, added when all of it has come, and sent on
  * while the next ones come. A link is a host's network, one direction each. Bytes are those of strategies.md, 8.1;
- * messages between hosts also have headers, of 66 bytes for every 1448.
+ * messages between hosts also have headers, of 66 bytes for every 1448, and are acknowledged.
  *
  * All workers are alike, so no time is lost by waiting for a slow one. docs/plan.md names what else is left out.
  */
@@ -60,8 +60,11 @@ int plan_cost(const struct plan_strategy *strategy, const struct plan_work *w, c
 
 /* Seconds after the beginning of a step at which everything at or above `low` can be sent. */
 double plan_final_at(const struct plan_work *w, size_t low);
-/* Bytes on the wire of so many messages, of n bytes each. */
+/* Bytes on the wire of so many messages, of n bytes each, with headers and with the acknowledgements of as many that
+ * come. */
 double plan_wire_bytes(double messages, double n);
+/* Bytes a second on the wire, with headers, where so many bytes of a long message arrive. */
+double plan_wire_rate(double rate);
 /* Seconds in which each of `together` ranks of a host reads n bytes to add them. */
 double plan_adding(const struct plan_machine *m, double n, double together);
 /* How many times slower the ranks of a host compute, for want of cores. */

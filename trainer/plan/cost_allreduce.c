@@ -13,27 +13,28 @@ struct exchange_case {
     const struct plan_work *work;
     const struct plan_machine *machine;
     int ranks, hosts, group; /* group: ranks of a host */
+    size_t bucket;           /* elements */
     struct pipeline *pipeline;
     struct computing computing;
 };
 
 static double bucket_bytes(const struct exchange_case *c, size_t q)
 {
-    const struct extent x = bucket_extent(c->work->elements, c->work->bucket, q);
+    const struct extent x = bucket_extent(c->work->elements, c->bucket, q);
 
     return (double)(x.to - x.from) * sizeof(float);
 }
 
 static int is_last(const struct exchange_case *c, size_t q)
 {
-    return q + 1 == bucket_count(c->work->elements, c->work->bucket);
+    return q + 1 == bucket_count(c->work->elements, c->bucket);
 }
 
 /* The last bucket leaves only when backward has ended. */
 static void compute_until(struct exchange_case *c, size_t q)
 {
     const struct plan_work *w = c->work;
-    const struct extent x = bucket_extent(w->elements, w->bucket, q);
+    const struct extent x = bucket_extent(w->elements, c->bucket, q);
 
     computing_until(&c->computing, is_last(c, q) ? w->forward + w->backward : plan_final_at(w, x.from));
 }
@@ -83,13 +84,18 @@ static int lay_out(const struct plan_work *w, const struct plan_machine *m, cons
                    void (*exchange)(struct exchange_case *c, size_t q), double *seconds, struct error *e)
 {
     const int group = s->workers < s->per_host ? s->workers : s->per_host;
-    struct exchange_case c = { .work = w, .machine = m, .ranks = s->workers, .hosts = plan_hosts(s), .group = group };
+    struct exchange_case c = { .work = w,
+                               .machine = m,
+                               .ranks = s->workers,
+                               .hosts = plan_hosts(s),
+                               .group = group,
+                               .bucket = exchange_bucket(w->elements, w->bucket_bytes, s->workers) };
     int rc = pipeline_new(&c.pipeline, RESOURCES, e);
 
     if (rc < 0)
         return rc;
     c.computing = (struct computing){ w, c.pipeline, PROCESSOR, plan_crowding(m, group), 0, PIPELINE_NOTHING };
-    for (size_t q = 0; q < bucket_count(w->elements, w->bucket); q++) {
+    for (size_t q = 0; q < bucket_count(w->elements, c.bucket); q++) {
         compute_until(&c, q);
         if (s->workers > 1)
             exchange(&c, q);

@@ -30,9 +30,9 @@ struct plan_work {
     const struct plan_final *finals; /* (final_count) descending by low; none: gradients become final at an even pace */
     size_t final_count;
     double forward, backward, update;
-    double batch;  /* samples */
-    size_t bucket; /* elements of the pieces in which gradients are sent */
-    int overlap;   /* 1: they are sent while backward goes on; 0: after it */
+    double batch;        /* samples */
+    size_t bucket_bytes; /* of the pieces in which gradients are sent; 0: as the trainer chooses */
+    int overlap;         /* 1: they are sent while backward goes on; 0: after it */
     struct plan_rows rows;
 };
 

@@ -9,6 +9,7 @@
 #include "model/network.h"
 #include "trainer/plan/planning.h"
 #include "trainer/plan/probe_compute.h"
+#include "trainer/plan/probe_link.h"
 #include "trainer/plan/probe_memory.h"
 #include "trainer/recipes/recipe.h"
 #include "trainer/tool/command.h"
@@ -23,6 +24,7 @@
 enum { RANKS_MOST = 64, RANKS_LARGEST = 65536, FILE_MOST = 1 << 24, OPTION_ROWS = 32 };
 
 #define PROBE_SECONDS 2.0
+#define PLAN_DEADLINE 60.0   /* to wait for another rank */
 #define MEMORY_LATENCY 20e-6 /* the first pause of a rank that waits */
 #define MESSAGE_SECONDS 5e-6 /* of processor, where nobody measured it */
 
@@ -35,6 +37,7 @@ struct plan {
     int overlap, devices;
     char models[256], choices[256];
     /* what follows */
+    struct world *world;
     int workers[RANKS_MOST], worker_counts;
     struct network *network;
     struct extent *variables;
@@ -90,10 +93,10 @@ static int check(struct plan *p, struct error *e)
         return error_set(e, ERR_ARG, "--measured and --fit are both given; --fit also compares");
     if (p->parameters && !(p->compute > 0) && !p->fit)
         return error_set(e, ERR_ARG, "--parameters needs --compute or --fit: there is no model to be measured");
-    if (!(p->bandwidth > 0) && !p->fit && needs_network(p))
+    if (!(p->bandwidth > 0) && !p->fit && needs_network(p) && world_size(p->world) < 2)
         return error_set(e, ERR_ARG,
-                         "give --bandwidth and --latency, how hosts are connected; or --ranks-per-host, if all ranks "
-                         "are on one");
+                         "how are hosts connected? give --bandwidth and --latency, or measure between two of them with "
+                         "mpirun -n 2 --host A,B trainer plan ...; or give --ranks-per-host, if all ranks are on one");
     return OK;
 }
 
@@ -182,14 +185,43 @@ static int find_memory(struct plan *p, struct error *e)
             return rc;
         m->add = memory.add;
         m->bus = memory.bus;
-        buffer_format(&p->about, "adding: %s GB/s by one core, %s by the %d of this machine\n",
+        buffer_format(&p->about, "adding: %s GB/s by one core, %s by the %d that it may use\n",
                       human_number(1e-9 / m->add, core), human_number(1e-9 * m->bus, all), memory.cores);
     }
     m->memory = (struct plan_link){ MEMORY_LATENCY, m->add > 0 ? 0.5 / m->add : INFINITY }; /* copied in and out */
     return OK;
 }
 
-static void find_network(struct plan *p)
+/* Between the first and the last rank, if there are several and nothing is given. */
+static int measure_network(struct plan *p, struct error *e)
+{
+    struct plan_machine *m = &p->planning.machine;
+    char first[HUMAN_TEXT_MAX], second[HUMAN_TEXT_MAX], other[WORLD_NAME_MAX];
+    const size_t largest = p->bucket_bytes ? (size_t)p->bucket_bytes : EXCHANGE_MOST_BYTES;
+    struct probe_link l;
+    int rc;
+
+    if (p->bandwidth > 0 || p->fit || world_size(p->world) < 2)
+        return OK;
+    if ((rc = probe_link(&l, p->world, largest, e)) < 0 || world_rank(p->world) > 0)
+        return rc;
+    m->network = l.link;
+    m->network.bandwidth = plan_wire_rate(l.link.bandwidth);
+    m->message = l.message;
+    world_name(p->world, world_size(p->world) - 1, other, sizeof other);
+    buffer_format(&p->about, "network of a host: %s MB/s each way, latency %s us, ",
+                  human_number(1e-6 * m->network.bandwidth, first), human_number(1e6 * l.link.latency, second));
+    buffer_format(&p->about,
+                  "%s us of\n  processor a message; measured to %s, one way:", human_number(1e6 * l.message, first),
+                  other);
+    for (int i = 0; i < PROBE_SIZES; i += PROBE_SIZES / 2)
+        buffer_format(&p->about, "%s %s us for %s", i ? "," : "", human_number(1e6 * l.seconds[i], first),
+                      human_bytes((uint64_t)l.bytes[i], second));
+    buffer_append_byte(&p->about, '\n');
+    return OK;
+}
+
+static int find_network(struct plan *p, struct error *e)
 {
     struct plan_machine *m = &p->planning.machine;
     char latency[HUMAN_TEXT_MAX], bandwidth[HUMAN_TEXT_MAX];
@@ -201,6 +233,7 @@ static void find_network(struct plan *p)
     if (p->bandwidth > 0)
         buffer_format(&p->about, "network of a host: %s MB/s each way, latency %s us, given\n",
                       human_number(1e-6 * p->bandwidth, bandwidth), human_number(1e6 * p->latency, latency));
+    return measure_network(p, e);
 }
 
 static int plan_set_up(struct plan *p, struct error *e)
@@ -211,9 +244,7 @@ static int plan_set_up(struct plan *p, struct error *e)
     if (!p->batch_size)
         p->batch_size = recipe_find(p->model ? p->model : "")->batch_size;
     w->batch = (double)p->batch_size;
-    w->bucket = (size_t)p->bucket_bytes / sizeof(float) / EXCHANGE_ALIGNMENT * EXCHANGE_ALIGNMENT;
-    if (w->bucket == 0)
-        w->bucket = EXCHANGE_ALIGNMENT;
+    w->bucket_bytes = (size_t)p->bucket_bytes;
     w->overlap = p->overlap;
     p->planning.per_host = (int)p->per_host;
     p->planning.servers = (int)p->servers;
@@ -225,10 +256,9 @@ static int plan_set_up(struct plan *p, struct error *e)
         buffer_format(&p->about, "a step has %" PRId64 " samples, shared by all workers\n", p->global_batch);
     else
         buffer_format(&p->about, "a step of a worker has %" PRId64 " samples\n", p->batch_size);
-    if ((rc = find_compute(p, e)) < 0 || (rc = find_memory(p, e)) < 0)
-        return rc;
-    find_network(p);
-    return OK;
+    if ((rc = find_network(p, e)) < 0 || world_rank(p->world) > 0)
+        return rc; /* what is only rank 0's is measured while the others sleep */
+    return (rc = find_compute(p, e)) < 0 ? rc : find_memory(p, e);
 }
 
 /* ---- the rows ---------------------------------------------------------------------------------------------------- */
@@ -328,6 +358,24 @@ static void plan_release(struct plan *p)
     buffer_release(&p->about);
 }
 
+/* On all ranks that mpirun started; rank 0 prints. */
+static int plan_run(struct plan *p, int ranks_given, struct error *e)
+{
+    int rc = world_open(&p->world, PLAN_DEADLINE, e);
+
+    if (rc == OK && (rc = check(p, e)) == OK && (rc = read_results(p, e)) == OK && (rc = plan_set_up(p, e)) == OK &&
+        world_rank(p->world) == 0 && (rc = make_rows(p, ranks_given, e)) == OK)
+        rc = plan_print(p, e);
+    if (p->world && !world_lost(p->world))
+        rc = world_agree(p->world, "end its plan", rc, e);
+    if (!p->world || world_lost(p->world)) {
+        log_line(&p->log, "%s", e->message);
+        world_abort(p->world, EXIT_USAGE);
+    }
+    world_close(p->world);
+    return rc;
+}
+
 /* Adds what is trained. */
 static size_t add_what_rows(struct option *t, size_t at, struct plan *p)
 {
@@ -387,7 +435,9 @@ static size_t add_where_rows(struct option *t, size_t at, struct plan *p)
         { OPTION_FLAG, .name = "overlap", .value = &p->overlap,
           .help = "Send gradients while backward goes on (default), or with --no-overlap after it." },
         { OPTION_INT, .name = "bucket-bytes", .value = &p->bucket_bytes, .argument = "N", .minimum = 64,
-          .maximum = 1 << 30, .help = "Exchange gradients in pieces of N bytes. Default: 61440." },
+          .maximum = 1 << 30,
+          .help = "Exchange gradients in pieces of N bytes. Default: as the trainer, by the size of the "
+                  "model." },
     };
 
     memcpy(t + at, rows, sizeof rows);
@@ -417,12 +467,9 @@ static size_t add_measurement_rows(struct option *t, size_t at, struct plan *p)
 
 int command_plan(int argc, char **argv)
 {
-    struct plan p = { .ranks = "1,2,4,8,16,32,64,128,256,512,1024",
-                      .format = "text",
-                      .per_host = 1,
-                      .bucket_bytes = 61440,
-                      .fit_points = 2,
-                      .overlap = 1 };
+    struct plan p = {
+        .ranks = "1,2,4,8,16,32,64,128,256,512,1024", .format = "text", .per_host = 1, .fit_points = 2, .overlap = 1
+    };
     struct option table[OPTION_ROWS];
     const struct options options = {
         .program = "trainer plan",
@@ -442,9 +489,8 @@ int command_plan(int argc, char **argv)
     log_init(&p.log, "trainer plan", STDERR_FILENO);
     if ((rc = options_parse(&options, argc, argv, &count, &e)) == OPTIONS_RUN && count > 0)
         rc = error_set(&e, ERR_ARG, "'%s' is no option; 'trainer plan --help' lists them", argv[1]);
-    if (rc == OPTIONS_RUN && (rc = check(&p, &e)) == OK && (rc = read_results(&p, &e)) == OK &&
-        (rc = plan_set_up(&p, &e)) == OK && (rc = make_rows(&p, options_given(&options, "ranks"), &e)) == OK)
-        rc = plan_print(&p, &e);
+    if (rc == OPTIONS_RUN)
+        rc = plan_run(&p, options_given(&options, "ranks"), &e);
     if (rc < 0)
         log_line(&p.log, "%s", e.message);
     plan_release(&p);
