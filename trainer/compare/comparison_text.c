@@ -23,7 +23,7 @@ static const struct table_column sent_columns[] = {
     { .title = "strategy", .cut = STRATEGY_NARROWEST },
     { .title = "workers", .right = 1 },
     { .title = "sent/step", .right = 1 },
-    { .title = "busiest link", .leave_out = 2 },
+    { .title = "busiest", .leave_out = 2 },
     { .title = "bytes/step", .right = 1 },
     { .title = "staleness", .right = 1 },
     { .title = "max", .right = 1 },
@@ -110,6 +110,14 @@ static void add_speeds(const struct comparison *c, const struct text_style *styl
     comparison_text_table(&t, style, out);
 }
 
+static int anything_dropped(const struct comparison *c)
+{
+    for (size_t i = 0; i < c->count; i++)
+        if (c->rows[i].dropped.count)
+            return 1;
+    return 0;
+}
+
 static int anything_sent(const struct comparison *c)
 {
     for (size_t i = 0; i < c->count; i++)
@@ -120,10 +128,11 @@ static int anything_sent(const struct comparison *c)
 
 static void add_sent(const struct comparison *c, const struct text_style *style, struct buffer *out)
 {
+    const int drops = anything_dropped(c);
     struct table t;
 
     buffer_append_text(out, "\nMessages: bytes of all ranks, and of the busiest link:\n\n");
-    table_init(&t, sent_columns, sizeof sent_columns / sizeof *sent_columns);
+    table_init(&t, sent_columns, sizeof sent_columns / sizeof *sent_columns - !drops); /* its last column */
     for (size_t i = 0; i < c->count; i++) {
         const struct standing *s = &c->rows[i];
 
@@ -135,7 +144,8 @@ static void add_sent(const struct comparison *c, const struct text_style *style,
         bytes_cell(&t, &s->busiest_bytes);
         comparison_text_number(&t, &s->staleness_mean, 2);
         comparison_text_number(&t, &s->staleness_max, 0);
-        comparison_text_number(&t, &s->dropped, 0);
+        if (drops)
+            comparison_text_number(&t, &s->dropped, 0);
     }
     comparison_text_table(&t, style, out);
 }

@@ -6,6 +6,7 @@
 #include "base/program/terminal.h"
 #include "checkpoint/directory/training_state.h"
 #include "trainer/compare/comparison_text.h"
+#include "trainer/compare/published.h"
 #include "trainer/compare/results.h"
 #include "trainer/launch/mpirun_line.h"
 #include "trainer/tool/command.h"
@@ -23,7 +24,7 @@ enum { SIGNALLED = 128, LEAST_ROUNDS = 3, OWN_MOST = 16 };
 
 struct compare {
     struct log log;
-    const char *strategies, *ranks, *output, *evaluate, *format;
+    const char *strategies, *ranks, *output, *evaluate, *tables, *format;
     int64_t rounds, samples, evaluations, num_examples;
     int dry_run;
     char **training; /* (training_count) the options that are not this command's, without its name */
@@ -41,8 +42,8 @@ struct compare {
 
 /* ---- the command line -------------------------------------------------------------------------------------------- */
 
-static const char *const own_names[] = { "strategies",  "ranks",        "rounds", "samples", "evaluate",
-                                         "evaluations", "num-examples", "output", "format",  "dry-run" };
+static const char *const own_names[] = { "strategies",   "ranks",  "rounds", "samples", "evaluate", "evaluations",
+                                         "num-examples", "output", "table",  "format",  "dry-run" };
 enum { OWN_NAMES = sizeof own_names / sizeof *own_names };
 /* What each cell has its own value of, or what would come between. */
 static const char *const refused[] = { "run-option", "threads", "checkpoint-dir", "log-dir",       "resume",  "json",
@@ -59,6 +60,8 @@ static int is_among(const char *name, const char *const *names, size_t count)
     return 0;
 }
 #define IS_AMONG(name, names) is_among(name, names, sizeof(names) / sizeof *(names))
+
+#define TABLE_CHOICE(function, name) "|" name
 
 static size_t own_rows(struct option *rows, struct compare *c)
 {
@@ -85,6 +88,11 @@ static size_t own_rows(struct option *rows, struct compare *c)
           .help = "Write everything to DIR: curves, checkpoints and logs to DIR/round-N/CELL, results to "
                   "results.jsonl, tables to comparison.txt, .csv and .json. Without other options, print what is "
                   "in DIR." },
+        { OPTION_CHOICES, .name = "table", .value = &c->tables, .argument = "NAME",
+          .choices = "summary" PUBLISHED_TABLES(TABLE_CHOICE),
+          .help = "Print the summary (default), or the form of a published comparison, with its figures beside: "
+                  "global_step/s of a parameter server against MPI, the mean of steps 101 to 200, accuracy and "
+                  "throughput per worker, ratios against one machine, seconds an epoch." },
         { OPTION_CHOICE, .name = "format", .value = &c->format, .argument = "NAME", .choices = "text|csv|json",
           .help = "Print tables for people (text, default), CSV, or one JSON document." },
         { OPTION_FLAG, .name = "dry-run", .value = &c->dry_run, .help = "Print the command of each cell, and end." },
@@ -401,12 +409,37 @@ static int write_file(const struct compare *c, const char *name, const struct bu
     return rc < 0 ? rc : file_replace(NULL, path, text->data, text->length, e);
 }
 
+static const struct {
+    const char *name;
+    published_table *make;
+} tables[] = {
+#define TABLE_ROW(function, name) { name, published_##function },
+    { "summary", comparison_text }, PUBLISHED_TABLES(TABLE_ROW)
+};
+
+/* 1: the list, words with commas, has the word. */
+static int lists(const char *list, const char *word)
+{
+    const size_t n = strlen(word);
+
+    for (const char *at = list; at; at = strchr(at, ',')) {
+        at += *at == ',';
+        if (!strncmp(at, word, n) && (at[n] == ',' || !at[n]))
+            return 1;
+    }
+    return 0;
+}
+
+/* The tables that are asked for; NULL: all. */
 static void print_text(const struct comparison *all, const struct text_style *style, const char *training,
-                       struct buffer *out)
+                       const char *wanted, struct buffer *out)
 {
     comparison_text_note(out, style, "%s", training);
-    buffer_append_byte(out, '\n');
-    comparison_text(all, style, out);
+    for (size_t i = 0; i < sizeof tables / sizeof *tables; i++)
+        if (!wanted || lists(wanted, tables[i].name)) {
+            buffer_append_byte(out, '\n');
+            tables[i].make(all, style, out);
+        }
 }
 
 /* Writes all tables to files, and prints the one that is asked for. */
@@ -421,8 +454,8 @@ static int tell(struct compare *c, struct error *e)
 
     if (rc < 0)
         return rc;
-    print_text(&all, &page, c->results.training, &text);
-    print_text(&all, &terminal, c->results.training, &shown_text);
+    print_text(&all, &page, c->results.training, NULL, &text);
+    print_text(&all, &terminal, c->results.training, c->tables, &shown_text);
     comparison_csv(&all, &csv);
     comparison_json(&all, c->results.training, &json);
     printed = !strcmp(c->format, "csv") ? &csv : !strcmp(c->format, "json") ? &json : &shown_text;
@@ -453,6 +486,8 @@ static int work(struct compare *c, struct error *e)
         return rc;
     if (c->training_count == 0 && c->results.count)
         return tell(c, e);
+    if (c->training_count == 0)
+        return error_set(e, ERR_ARG, "%s has no results to print; give --model and --data to train", c->output);
     if ((rc = set_up(c, e)) < 0 || (rc = compare_training(c, training, sizeof training, e)) < 0)
         return rc;
     if (c->dry_run)
@@ -475,6 +510,7 @@ int command_compare(int argc, char **argv)
         .strategies = "mpi,ring,ps,ps:async",
         .ranks = "1,2",
         .evaluate = "after",
+        .tables = "summary",
         .format = "text",
         .rounds = LEAST_ROUNDS,
         .evaluations = 10,

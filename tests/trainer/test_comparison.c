@@ -1,0 +1,206 @@
+/* Rounds of cells, brought together: medians, spread, efficiency, precision at equal steps and time; the tables. */
+#include "trainer/compare/published.h"
+
+#include "tests/check.h"
+
+#include <math.h>
+#include <string.h>
+
+static void assert_near(double found, double wanted, double off)
+{
+    assert_true(fabs(found - wanted) <= off);
+}
+
+static struct evaluation fast[] = { { 0, 0, 0.1 }, { 50, 2, 0.5 }, { 100, 4, 0.8 } };
+static struct evaluation slow[] = { { 0, 0, 0.1 }, { 50, 4, 0.6 }, { 110, 8, 0.9 } };
+
+/* 100 samples a step, 60000 an epoch */
+#define RUN(name, how, n, turn, speed, list) \
+    { \
+        .cell = name, .strategy = how, .workers = n, .round = turn, .ranks = n, .cores = 2, .steps_per_second = speed, \
+        .steady = speed, .samples_per_step = 100.0 * n, .epoch_samples = 60000, .seconds = list[2].seconds, \
+        .weights = "0123456789abcdef", .dropped = -1, .evaluations = list, .evaluation_count = 3 \
+    }
+
+static void make(struct comparison *c, const struct outcome *list, size_t count)
+{
+    struct error e = { 0 };
+
+    assert_int_equal(comparison_make(c, list, count, &e), OK);
+}
+
+static void test_rounds(void **state)
+{
+    struct outcome list[] = {
+        RUN("ring-2", "ring", 2, 1, 15, fast), RUN("ring-1", "ring", 1, 1, 10, slow),
+        RUN("mpi-2", "mpi", 2, 1, 18, slow),   RUN("ring-2", "ring", 2, 2, 20, fast),
+        RUN("ring-1", "ring", 1, 2, 12, slow), RUN("ring-2", "ring", 2, 3, 16, fast),
+        RUN("mpi-2", "mpi", 2, 2, 1, slow),
+    };
+    struct comparison c;
+
+    (void)state;
+    list[6].status = 1;
+    strcpy(list[6].reason, "it was killed");
+    strcpy(list[3].weights, "fedcba9876543210");
+    make(&c, list, 7);
+    assert_int_equal(c.count, 3);
+    assert_int_equal(c.rounds, 3);
+    assert_string_equal(c.rows[0].cell, "ring-1"); /* the first strategy, with rising workers */
+    assert_string_equal(c.rows[1].cell, "ring-2");
+    assert_string_equal(c.rows[2].cell, "mpi-2");
+    assert_near(c.rows[1].steps_per_second.median, 16, 0);
+    assert_near(c.rows[1].steps_per_second.least, 15, 0);
+    assert_near(c.rows[1].steps_per_second.most, 20, 0);
+    assert_near(spread_width(&c.rows[1].steps_per_second), 2.5 / 16, 1e-12);
+    assert_near(c.rows[0].steps_per_second.median, 11, 0); /* of an even number */
+    assert_near(c.rows[1].speed_up, 3200.0 / 1100, 1e-12);
+    assert_near(c.rows[1].efficiency, 1600.0 / 1100, 1e-12);
+    assert_near(c.rows[2].efficiency, 1800.0 / 1100, 1e-12); /* against ring's one worker */
+    assert_string_equal(c.rows[0].weights, "0123456789abcdef");
+    assert_string_equal(c.rows[1].weights, COMPARISON_DIFFER);
+    assert_int_equal(c.rows[2].rounds, 1);
+    assert_int_equal(c.rows[2].failed, 1);
+    assert_string_equal(c.rows[2].reason, "it was killed");
+    assert_int_equal(c.rows[0].dropped.count, 0);
+    /* step 100 is the last that all have passed; the fastest took 4 s in each round */
+    assert_int_equal(c.equal_step, 100);
+    assert_near(c.equal_seconds, 4, 0);
+    assert_near(c.rows[0].at_equal_steps.median, 0.6, 0);
+    assert_near(c.rows[0].at_equal_time.median, 0.6, 0);
+    assert_near(c.rows[1].at_equal_steps.median, 0.8, 0);
+    assert_near(c.rows[0].at_end.median, 0.9, 0);
+    comparison_release(&c);
+}
+
+/* A run that failed, and went well the next time. */
+static void test_superseded(void **state)
+{
+    struct outcome list[] = { RUN("mpi-1", "mpi", 1, 1, 10, fast), RUN("mpi-1", "mpi", 1, 1, 14, fast) };
+    struct comparison c;
+
+    (void)state;
+    list[0].status = 1;
+    make(&c, list, 2);
+    assert_int_equal(c.rows[0].rounds, 1);
+    assert_int_equal(c.rows[0].failed, 0);
+    assert_near(c.rows[0].steps_per_second.median, 14, 0);
+    comparison_release(&c);
+}
+
+static void test_nothing(void **state)
+{
+    struct buffer out = BUFFER_EMPTY;
+    struct comparison c;
+
+    (void)state;
+    make(&c, NULL, 0);
+    comparison_text(&c, &(struct text_style){ 80, 1 }, &out);
+    assert_int_equal(c.count, 0);
+    assert_true(buffer_ok(&out));
+    buffer_release(&out);
+    comparison_release(&c);
+}
+
+/* The text has this line, or part of one, with single blanks; no line is wider than the page. */
+static void has_line(const struct buffer *out, const char *wanted)
+{
+    struct buffer squeezed = BUFFER_EMPTY;
+
+    for (const char *line = buffer_text(out); *line; line += strcspn(line, "\n") + 1)
+        assert_true(strcspn(line, "\n") <= 80);
+    for (const char *at = buffer_text(out); *at; at++)
+        if (at[0] != ' ' || at[1] != ' ')
+            buffer_append_byte(&squeezed, *at);
+    if (!strstr(buffer_text(&squeezed), wanted))
+        fail_msg("no '%s' in:\n%s", wanted, buffer_text(out));
+    buffer_release(&squeezed);
+}
+
+static void test_text(void **state)
+{
+    struct outcome list[] = { RUN("ring-1", "ring", 1, 1, 10, slow), RUN("ring-4", "ring", 4, 1, 8, fast),
+                              RUN("ps-async-staleness-2-4", "ps:async:staleness=2", 4, 1, 8, fast) };
+    struct buffer out = BUFFER_EMPTY;
+    struct comparison c;
+
+    (void)state;
+    list[1].sent = 4096;
+    strcpy(list[1].busiest, "worker 3");
+    list[1].busiest_sent = 2048;
+    list[2].staleness_mean = 3.25;
+    list[2].staleness_max = 9;
+    list[2].dropped = 17;
+    make(&c, list, 3);
+    comparison_text(&c, &(struct text_style){ 80, 1 }, &out);
+    has_line(&out, "\nring 1 10.0 - 1000 100 % 0.0 % 01234567\n");
+    has_line(&out, "\nring 4* 8.00 - 3200 80 % 0.0 % 01234567\n");
+    has_line(&out, "\nring 4* 4.00 KiB worker 3 2.00 KiB - - -\n");
+    has_line(&out, "ss=2 4* - - - 3.25 9 17\n");
+    has_line(&out, "strategy workers at step 100 +- after 4.0 s at its end after\n");
+    has_line(&out, "\nring 1 0.6000 - 0.6000 0.9000 8.0 s\n");
+    has_line(&out, "*: more ranks than cores");
+    buffer_release(&out);
+    comparison_text(&c, &(struct text_style){ 0, 1 }, &out);
+    assert_non_null(strstr(buffer_text(&out), "4.00 KiB  worker 3"));
+    buffer_release(&out);
+    comparison_csv(&c, &out);
+    assert_non_null(
+        strstr(buffer_text(&out), "\nring-4,ring,4,4,2,1,0,0123456789abcdef,worker 3,3.2,0.8,8.0,8.0,8.0,"));
+    buffer_release(&out);
+    comparison_json(&c, "--model x", &out);
+    assert_non_null(strstr(buffer_text(&out), "\"cell\":\"ring-4\",\"strategy\":\"ring\",\"workers\":4,\"ranks\":4"));
+    assert_non_null(strstr(buffer_text(&out), "\"staleness_mean\":{\"median\":3.25,\"least\":3.25,\"most\":3.25}"));
+    buffer_release(&out);
+    comparison_release(&c);
+}
+
+static void has(published_table *table, const struct comparison *c, const char *line)
+{
+    struct buffer out = BUFFER_EMPTY;
+
+    table(c, &(struct text_style){ 80, 1 }, &out);
+    has_line(&out, line);
+    buffer_release(&out);
+}
+
+/* Figures by hand: published 2600/3500, 0.150986/0.157594, 1.98/1.06, 7.348/3.877 and 7.234/3.902. */
+static void test_published(void **state)
+{
+    struct outcome list[] = {
+        RUN("mpi-3", "mpi", 3, 1, 10, fast),
+        RUN("ps-3", "ps", 3, 1, 8, fast),
+        RUN("mpi-2", "mpi", 2, 1, 9, fast),
+        RUN("ps-2", "ps", 2, 1, 10, fast),
+        RUN("ring-2", "ring", 2, 1, 9, fast),
+        RUN("ring-1", "ring", 1, 1, 10, fast),
+        RUN("m-2", "mirrored:weights=shared", 2, 1, 9, fast),
+        RUN("m-1", "mirrored:weights=shared", 1, 1, 10, fast),
+        RUN("a-2", "ps:async", 2, 1, 9, fast),
+    };
+    struct comparison c;
+
+    (void)state;
+    list[8].staleness_mean = 1;
+    list[8].samples_per_step = 100;
+    make(&c, list, sizeof list / sizeof *list);
+    has(published_ps_against_mpi, &c, "\nps 3* 8.00 0.800 1.077 0.800\n");
+    has(published_ps_against_mpi, &c, "\npublished ps 3 - 0.743 - 0.774\n");
+    has(published_steps_101_200, &c, "\nmpi 2 9.00 - 0.900 0.958 0.939\n");
+    has(published_steps_101_200, &c, "\npublished TensorFlow 2 0.157594 - 1.000 - -\n");
+    has(published_per_worker, &c, "\nps:async 2 0.8000 4.50 450\n");
+    has(published_ratios, &c, "\nring 2 1800 1.800 1.868 0.964\n");
+    has(published_epoch_seconds, &c, "\nring 2 33.3 1.800 3.88 1.895 0.950\n");
+    has(published_epoch_seconds, &c, "shared 2 33.3 1.800 3.90 1.854 0.971\n");
+    comparison_release(&c);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_rounds), cmocka_unit_test(test_superseded), cmocka_unit_test(test_nothing),
+        cmocka_unit_test(test_text),   cmocka_unit_test(test_published),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
