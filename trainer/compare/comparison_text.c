@@ -190,7 +190,8 @@ static void add_notes(const struct comparison *c, const struct text_style *style
 {
     int crowded = 0;
 
-    buffer_append_byte(out, '\n');
+    if (c->rounds > 0)
+        buffer_append_byte(out, '\n');
     if (c->rounds > 1)
         comparison_text_note(
             out, style, "Medians of up to %zu rounds; +-: half the distance from the least to the most.", c->rounds);
@@ -206,7 +207,8 @@ static void add_notes(const struct comparison *c, const struct text_style *style
 
 void comparison_text(const struct comparison *c, const struct text_style *style, struct buffer *out)
 {
-    add_speeds(c, style, out);
+    if (c->rounds > 0)
+        add_speeds(c, style, out);
     if (anything_sent(c))
         add_sent(c, style, out);
     if (c->equal_step > 0)

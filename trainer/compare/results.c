@@ -98,6 +98,14 @@ static int append(const char *path, const struct buffer *text, struct error *e)
     return rc;
 }
 
+int results_begin(const struct results *r, const char *directory, struct error *e)
+{
+    const struct buffer nothing = BUFFER_EMPTY;
+    const int rc = file_make_directories(directory, e);
+
+    return rc < 0 ? rc : append(r->path, &nothing, e);
+}
+
 int results_add(struct results *r, struct outcome *o, struct error *e)
 {
     struct buffer text = BUFFER_EMPTY;

@@ -24,6 +24,9 @@ struct results {
 int results_open(struct results *r, const char *directory, struct error *e);
 void results_release(struct results *r);
 
+/* Makes the directory and the file, if they are not there: from then on it is the directory of a comparison. */
+int results_begin(const struct results *r, const char *directory, struct error *e);
+
 /* Appends a run, down to the disk, and takes what o holds. */
 int results_add(struct results *r, struct outcome *o, struct error *e);
 

@@ -496,7 +496,7 @@ static int work(struct compare *c, struct error *e)
         return error_set(e, ERR_ARG, "%s has a comparison with other options: %.200s; use another --output", c->output,
                          c->results.training);
     memcpy(c->results.training, training, sizeof training);
-    if ((rc = file_make_directories(c->output, e)) < 0)
+    if ((rc = results_begin(&c->results, c->output, e)) < 0)
         return rc;
     say_beginning(c);
     if ((rc = run_rounds(c, e)) < 0)

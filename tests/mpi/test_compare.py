@@ -1,0 +1,124 @@
+"""trainer compare: cells in rounds, what is written, going on after Ctrl-C and after a failure, wrong usage."""
+import csv
+import json
+import os
+import signal
+import subprocess
+
+import pytest
+
+import ranks
+import waiting
+
+TRAINING = ["--model", "lenet", "--data", "fashion-mnist", "--max-steps", 6, "--log-every", 1, "--reproducible", "--global-batch", 16,
+            "--micro-shards", 2]
+FASHION = "/usr/share/datasets/fashion-mnist"
+FEW = ["--evaluations", 2, "--num-examples", 50]
+ENVIRONMENT = {**ranks.ENVIRONMENT, "COLUMNS": "80", "LC_ALL": "C.UTF-8"}
+
+
+def compare(*words, status=0):
+    run = subprocess.run([ranks.TRAINER, "compare", *map(str, words)], capture_output=True, text=True, env=ENVIRONMENT,
+                         timeout=waiting.DEADLINE)
+    assert run.returncode == status, run.stdout + run.stderr
+    return run
+
+
+def joined(run):
+    """The tables without line breaks."""
+    return " ".join(run.stdout.split())
+
+
+def results(directory):
+    return [json.loads(line) for line in (directory / "results.jsonl").read_text().splitlines()]
+
+
+def test_two_strategies_on_one_and_two_ranks(tmp_path):
+    """One hash; tables as text, CSV and JSON; curves of all cells; nothing is run twice."""
+    words = ["--strategies", "mpi,ps", "--ranks", "1,2", "--rounds", 1, "--output", tmp_path / "cmp", *TRAINING, *FEW]
+    run = compare(*words)
+    assert "with less than 3 rounds the spread is not known" in run.stderr and "(4 of 4)" in run.stderr
+    assert max(map(len, run.stdout.splitlines())) <= 80
+    lines = results(tmp_path / "cmp")
+    assert [line["cell"] for line in lines] == ["mpi-1", "mpi-2", "ps-1", "ps-2"]
+    assert len({line["weights"] for line in lines}) == 1 and lines[0]["weights"][:8] in run.stdout
+    for line in lines:
+        assert line["steps"] == 6 and line["steps_per_second"] > 0 and line["samples_per_step"] == pytest.approx(16)
+        assert [e["step"] for e in line["evaluations"]] == [0, 3, 6] and line["epoch_samples"] == 60000
+        assert [e["precision"] for e in line["evaluations"]] == [e["precision"] for e in lines[0]["evaluations"]]
+        assert line["ranks"] == line["workers"] + line["strategy"].startswith("ps")
+    found = subprocess.run([ranks.BUILD / "bin/eventlog", "tags", "--format", "csv", tmp_path / "cmp/round-1"], check=True,
+                           capture_output=True, text=True)
+    curves = {(row["run"], row["tag"]) for row in csv.DictReader(found.stdout.splitlines())}
+    for line in lines:
+        assert {(f"{line['cell']}/train", "loss"), (f"{line['cell']}/eval", "precision")} <= curves
+    again = compare(*words)
+    assert again.stdout == run.stdout and "round 1" not in again.stderr and len(results(tmp_path / "cmp")) == 4
+
+    document = json.loads(compare("--output", tmp_path / "cmp", "--format", "json").stdout)
+    assert document["equal_step"] == 6 and [cell["cell"] for cell in document["cells"]] == ["mpi-1", "mpi-2", "ps-1", "ps-2"]
+    rows = list(csv.DictReader(compare("--output", tmp_path / "cmp", "--format", "csv").stdout.splitlines()))
+    assert rows[1]["weights"] == lines[0]["weights"] and float(rows[1]["sent_per_step"]) == lines[1]["sent"] > 0
+    assert compare("--output", tmp_path / "cmp", "--table", "ratios").stdout.count("1.000") >= 4
+    # other options are another comparison; another cell of the same is not
+    refused = compare(*words, "--seed", 7, status=2)
+    assert "has a comparison with other options" in refused.stderr and len(results(tmp_path / "cmp")) == 4
+
+
+def test_ctrl_c_and_a_failure(tmp_path):
+    """The running training ends in order; a failed cell is named, and run again the next time, without what it left."""
+    data, output = tmp_path / "data", tmp_path / "cmp"
+    words = ["--strategies", "single,mirrored", "--ranks", 2, "--rounds", 1, "--output", output, "--model", "lenet", "--data",
+             "fashion-mnist", "--data-dir", data, "--batch-size", 4, "--evaluate", "never", "--max-steps"]
+    data.symlink_to(FASHION)
+    process = subprocess.Popen([str(word) for word in [ranks.TRAINER, "compare", *words, 10**9]], text=True,
+                               stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=ENVIRONMENT)
+    try:
+        state = output / "round-1/mirrored-2/ckpt/training.json"
+        ranks.wait_for(process, lambda: state.exists() and json.loads(state.read_text())["global_step"] > 0, "a step")
+        process.send_signal(signal.SIGINT)
+        said = process.communicate(timeout=waiting.DEADLINE)
+    finally:
+        process.kill()
+    assert process.returncode == 128 + signal.SIGINT, said
+    assert "left out, because it is impossible: single with 2 workers" in said[1]
+    assert json.loads(state.read_text())["state"] == "stopped" and results(output) == []
+
+    data.unlink()
+    words[1] = "mirrored"
+    failed = compare(*words, 3, status=1)
+    assert f"round 1, mirrored-2: failed: {data}" in failed.stderr and f"mirrored-2 failed in 1 round: {data}" in joined(failed)
+    assert not state.exists() and [line["status"] for line in results(output)] == [2]
+    assert "mirrored-2 failed in 1 round" in joined(compare("--output", output, status=1))
+    data.symlink_to(FASHION)
+    whole = compare(*words, 3)
+    assert [line["status"] for line in results(output)] == [2, 0] and "failed" not in whole.stdout
+
+
+@pytest.mark.parametrize("words, wanted", [
+    (["--model", "lenet"], "--output is missing"),
+    (["--output", "cmp"], "cmp has no results to print; give --model and --data to train"),
+    (["--output", "cmp", "--model", "lenet"], "mpi-1: --data is missing"),
+    (["--output", "cmp", "--model", "lenet", "--data", "mnist", "--strategies", "ps-async"], "did you mean 'ps:async'?"),
+    (["--output", "cmp", "--model", "lenet", "--data", "mnist", "--strategies", "ps:asynk"], "did you mean --async?"),
+    (["--output", "cmp", "--model", "lenet", "--data", "mnist", "--run-option", "ps"], "leave it out, and use --strategies"),
+    (["--output", "cmp", "--model", "lenet", "--data", "mnist", "--resume", "never"], "--resume: each cell has its own; leave it out"),
+    (["--output", "cmp", "--model", "lenet", "--data", "mnist", "--rank", "2"], "did you mean --ranks?"),
+    (["--output", ".", "--model", "lenet", "--data", "mnist"], ". has files, but no results.jsonl of a comparison"),
+])
+def test_wrong_usage(tmp_path, monkeypatch, words, wanted):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "a file").write_text("")
+    said = compare(*words, status=2).stderr
+    assert wanted in said and said.count("\n") == 1 and os.listdir() == ["a file"]
+
+
+def test_lines(tmp_path):
+    """--dry-run: one a cell; steps from samples, of all workers together or of each."""
+    words = ["--strategies", "single,mpi,ps:async:servers=2,mirrored:weights=shared", "--ranks", 2, "--samples", 1000, "--batch-size", 10,
+             "--model", "lenet", "--data", "mnist", "--evaluations", 5, "--output", tmp_path / "cmp", "--dry-run"]
+    lines = [line.split() for line in compare(*words).stdout.splitlines()]
+    assert [line[line.index("--max-steps") + 1] for line in lines] == ["50", "100", "50"]
+    assert [line[line.index("--save-checkpoint-steps") + 1] for line in lines] == ["10", "20", "10"]
+    assert lines[0][0] == "mpirun" and lines[0][lines[0].index("-n") + 1] == "2" and lines[1][lines[1].index("-n") + 1] == "4"
+    assert lines[2][lines[2].index("--threads") + 1] == "2" and not (tmp_path / "cmp").exists()
