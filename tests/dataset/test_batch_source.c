@@ -364,6 +364,50 @@ static void test_wait(void **state)
     batch_source_free(s);
 }
 
+/* Words are copied, not transformed; windows of a text overlap, and its labels have four bytes. */
+static void test_words(void **state)
+{
+    enum { WORDS = 50, CONTEXT = 5 };
+    int32_t text[WORDS];
+    const struct dataset words = { .name = "text",
+                                   .count = WORDS - CONTEXT,
+                                   .height = 1,
+                                   .width = CONTEXT,
+                                   .channels = 1,
+                                   .classes = 10000,
+                                   .element = ELEMENT_INT32,
+                                   .input = text,
+                                   .stride = 1,
+                                   .labels = { text + CONTEXT, ELEMENT_INT32, 1, { WORDS - CONTEXT } } };
+    struct batch_source_options o = options(1, 0, 9, 0);
+    struct batch_source *s;
+    struct error e;
+
+    (void)state;
+    for (int i = 0; i < WORDS; i++)
+        text[i] = 9000 + i;
+    assert_int_equal(batch_source_new(&s, &words, &o, &e), ERR_ARG);
+    assert_string_equal(e.message, "text has words, and the model reads images; choose other data or another model");
+    o.transform = NULL;
+    assert_int_equal(batch_source_new(&s, &data, &o, &e), ERR_ARG);
+    assert_string_equal(e.message, "mnist has images, and the model reads words; choose other data or another model");
+    assert_int_equal(batch_source_new(&s, &words, &o, &e), OK);
+    for (int t = 0; t < 8; t++) {
+        const struct batch *b = next(s);
+        const struct field *in = &b->fields[FIELD_INPUT];
+
+        assert_true(in->element == ELEMENT_INT32 && in->rank == 4 && in->shape[0] == 9 && in->shape[2] == CONTEXT);
+        for (size_t i = 0; i < 9; i++) {
+            const int64_t label = field_integer(&b->fields[FIELD_LABELS], i);
+
+            assert_in_range(label, 9000 + CONTEXT, 9000 + WORDS - 1);
+            for (size_t k = 0; k < CONTEXT; k++)
+                assert_int_equal(field_integer(in, i * CONTEXT + k), label - CONTEXT + (int64_t)k);
+        }
+    }
+    batch_source_free(s);
+}
+
 static void test_errors(void **state)
 {
     static const struct {
@@ -441,6 +485,7 @@ int main(void)
         cmocka_unit_test(test_free_any_time),
         cmocka_unit_test(test_borrowed),
         cmocka_unit_test(test_wait),
+        cmocka_unit_test(test_words),
         cmocka_unit_test(test_errors),
         cmocka_unit_test(test_errors_of_workers_together),
     };

@@ -264,7 +264,8 @@ static void test_names(void **state)
     assert_string_equal(names[0], "mnist");
     assert_string_equal(names[1], "fashion-mnist");
     assert_string_equal(names[2], "cifar10");
-    assert_null(names[3]);
+    assert_string_equal(names[3], "text");
+    assert_null(names[4]);
 }
 
 int main(void)

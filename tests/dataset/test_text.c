@@ -158,7 +158,7 @@ static void test_shards_of_files(void **state)
 {
     const struct shard shards[] = { { SHARD_FILES, 2, 0 }, { SHARD_FILES, 2, 1 }, { SHARD_FILES, 4, 3 } };
     struct error e = { 0 };
-    struct dataset *d[2];
+    struct dataset *d[2], *none;
 
     (void)state;
     put("1.train", "a a a a b b");
@@ -169,9 +169,10 @@ static void test_shards_of_files(void **state)
     for (int i = 0; i < 2; i++)
         d[i] = open_text(DATASET_TRAIN, &shards[i]);
     assert_true(d[0]->vocabulary == d[1]->vocabulary);
-    assert_int_equal(dataset_open(&d[0], "text", directory, DATASET_TRAIN, &shards[2], &e), ERR_ARG);
+    assert_int_equal(dataset_open(&none, "text", directory, DATASET_TRAIN, &shards[2], &e), ERR_ARG);
     assert_non_null(strstr(e.message, "worker 3 of 4 has no file"));
-    dataset_free(d[1]);
+    for (int i = 0; i < 2; i++)
+        dataset_free(d[i]);
 }
 
 static void test_errors(void **state)
