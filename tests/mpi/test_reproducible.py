@@ -2,6 +2,7 @@
 import os
 import platform
 import re
+import shutil
 import signal
 import subprocess
 
@@ -73,6 +74,32 @@ def test_stopped_and_resumed_otherwise(alone, tmp_path):
     assert "resuming from" in said and "global batch" not in said.split("continuing with")[1].splitlines()[0]
     summary, said = ranks.train(2, *options, "--run-option", "mpi", "--max-steps", step + 7)
     assert summary["weights"] == wanted
+
+
+@pytest.fixture(scope="module")
+def killed(tmp_path_factory):
+    """The checkpoint of step 37 of five ranks that were killed later; and the hash of 50 steps without that."""
+    directory = tmp_path_factory.mktemp("killed")
+    process = ranks.start(5, *LENET, "--run-option", "mpi", "--checkpoint-dir", directory, "--max-steps", 10**9,
+                          "--save-checkpoint-steps", 37)
+    ranks.wait_for(process, (directory / "model.ckpt-37.index").exists, "a checkpoint")
+    for pid in list(ranks.rank_processes(process).values()):
+        os.kill(pid, signal.SIGKILL)
+    process.communicate()
+    return directory, ranks.train(0, *LENET, "--max-steps", 50)[0]["weights"]
+
+
+@pytest.mark.parametrize("count,options", [
+    (5, ["ps", "--servers", 2, "--placement", "round-robin", "--bucket-bytes", 1024]),
+    (8, ["ring"]),
+    (0, ["mirrored", "--threads", 3, "--weights", "shared"]),
+    (2, ["mpi"])], ids=["ps", "ring", "mirrored", "mpi"])
+def test_killed_and_resumed_otherwise(killed, count, options, tmp_path):
+    directory, wanted = killed
+    shutil.copytree(directory, tmp_path / "ckpt")
+    summary, _ = ranks.train(count, *LENET, "--run-option", *options, "--checkpoint-dir", tmp_path / "ckpt", "--resume", 37,
+                             "--max-steps", 50)
+    assert summary["steps"] == 13 and summary["weights"] == wanted
 
 
 def test_changes_are_named(tmp_path):

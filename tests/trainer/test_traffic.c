@@ -103,7 +103,7 @@ static void test_all_reduce(void **state)
 /* ---- parameter servers ------------------------------------------------------------------------------------------- */
 
 struct pushes {
-    int servers;
+    int servers, in_turn;
     size_t bucket_bytes;
 };
 
@@ -132,7 +132,9 @@ static struct strategy_options options_of(const struct pushes *scene)
                                   .batch_size = BATCH,
                                   .max_steps = STEPS,
                                   .bucket_bytes = scene->bucket_bytes };
-    const struct kind_setting settings[] = { { .name = "servers", .number = scene->servers }, { .name = NULL } };
+    const struct kind_setting settings[] = { { .name = "servers", .number = scene->servers },
+                                             { .name = "placement", .text = scene->in_turn ? "round-robin" : "greedy" },
+                                             { .name = NULL } };
 
     kind_set(&o, settings);
     return o;
@@ -171,9 +173,9 @@ static void push_and_pull(struct player *p)
 }
 
 /* A worker: D each way. Server j: n D_j each way. And the weight to each server, the flags back; a tally, a verdict. */
-static void check_pushes(int workers, int servers, size_t bucket_bytes)
+static void check_pushes(int workers, int servers, int in_turn, size_t bucket_bytes)
 {
-    const struct pushes scene = { servers, bucket_bytes };
+    const struct pushes scene = { servers, in_turn, bucket_bytes };
     struct player players[PLAYERS_MAX];
     struct placement placement;
     struct network *network;
@@ -181,7 +183,7 @@ static void check_pushes(int workers, int servers, size_t bucket_bytes)
 
     players_play(players, workers + servers, push_and_pull, &scene);
     assert_int_equal(network_new(&network, model_find("lenet"), 0, NULL), OK);
-    assert_int_equal(placement_of(&placement, network, servers, NULL), OK);
+    assert_int_equal(placement_of(&placement, network, servers, in_turn, NULL), OK);
     for (int j = 0; j < servers; j++) {
         const struct traffic_link link = traffic_of_rank(&players[0].traffic, workers + j);
         const int64_t held = (int64_t)(placement.held[j] * sizeof(real));
@@ -207,9 +209,10 @@ static void check_pushes(int workers, int servers, size_t bucket_bytes)
 static void test_servers(void **state)
 {
     (void)state;
-    check_pushes(2, 1, 1 << 20);
-    check_pushes(3, 2, 4096);
-    check_pushes(4, 3, 16384);
+    check_pushes(2, 1, 0, 1 << 20);
+    check_pushes(3, 2, 0, 4096);
+    check_pushes(4, 3, 0, 16384);
+    check_pushes(3, 3, 1, 16384);
 }
 
 /* ---- links ------------------------------------------------------------------------------------------------------- */

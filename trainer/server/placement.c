@@ -55,36 +55,32 @@ static size_t cut(const struct extent *variables, size_t count, size_t most, str
     return made;
 }
 
-int placement_make(struct placement *out, const struct extent *variables, size_t count, int servers, struct error *e)
+/* From the largest to the smallest, each on the server that has least. */
+static void place_largest_first(struct placement *out, struct part *parts, size_t n)
 {
-    size_t total = 0, most, n;
-    struct part *parts;
-
-    memset(out, 0, sizeof *out);
-    for (size_t i = 0; i < count; i++)
-        total += length_of(variables[i]);
-    most = (total + (size_t)servers - 1) / (size_t)servers;
-    n = cut(variables, count, most ? most : 1, NULL);
-    parts = calloc(n + 1, sizeof *parts);
-    out->items = calloc(n + 1, sizeof *out->items);
-    out->held = calloc((size_t)servers, sizeof *out->held);
-    out->servers = servers;
-    if (!parts || !out->items || !out->held) {
-        free(parts);
-        placement_release(out);
-        return error_memory(e, NULL, "to place %zu variables on %d servers", count, servers);
-    }
-    cut(variables, count, most ? most : 1, parts);
     qsort(parts, n, sizeof *parts, larger_first);
     for (size_t i = 0; i < n; i++) {
         int least = 0;
 
-        for (int s = 1; s < servers; s++)
+        for (int s = 1; s < out->servers; s++)
             if (out->held[s] < out->held[least])
                 least = s;
         parts[i].server = least;
         out->held[least] += length_of(parts[i].extent);
     }
+}
+
+static void place_in_turn(struct placement *out, struct part *parts, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        parts[i].server = (int)(i % (size_t)out->servers);
+        out->held[parts[i].server] += length_of(parts[i].extent);
+    }
+}
+
+/* Neighbours on one server become one item. */
+static void join_parts(struct placement *out, struct part *parts, size_t n)
+{
     qsort(parts, n, sizeof *parts, lower_first);
     for (size_t i = 0; i < n; i++) {
         struct placed *last = out->count ? &out->items[out->count - 1] : NULL;
@@ -94,11 +90,47 @@ int placement_make(struct placement *out, const struct extent *variables, size_t
         else
             out->items[out->count++] = (struct placed){ parts[i].extent, parts[i].server };
     }
+}
+
+/* most: elements of a part. */
+static int place(struct placement *out, const struct extent *variables, size_t count, int servers, size_t most,
+                 void (*assign)(struct placement *out, struct part *parts, size_t n), struct error *e)
+{
+    const size_t n = cut(variables, count, most, NULL);
+    struct part *parts = calloc(n + 1, sizeof *parts);
+
+    memset(out, 0, sizeof *out);
+    out->items = calloc(n + 1, sizeof *out->items);
+    out->held = calloc((size_t)servers, sizeof *out->held);
+    out->servers = servers;
+    if (!parts || !out->items || !out->held) {
+        free(parts);
+        placement_release(out);
+        return error_memory(e, NULL, "to place %zu variables on %d servers", count, servers);
+    }
+    cut(variables, count, most, parts);
+    assign(out, parts, n);
+    join_parts(out, parts, n);
     free(parts);
     return OK;
 }
 
-int placement_of(struct placement *out, const struct network *n, int servers, struct error *e)
+int placement_make(struct placement *out, const struct extent *variables, size_t count, int servers, struct error *e)
+{
+    size_t total = 0, most;
+
+    for (size_t i = 0; i < count; i++)
+        total += length_of(variables[i]);
+    most = (total + (size_t)servers - 1) / (size_t)servers;
+    return place(out, variables, count, servers, most ? most : 1, place_largest_first, e);
+}
+
+int placement_in_turn(struct placement *out, const struct extent *variables, size_t count, int servers, struct error *e)
+{
+    return place(out, variables, count, servers, SIZE_MAX, place_in_turn, e);
+}
+
+int placement_of(struct placement *out, const struct network *n, int servers, int in_turn, struct error *e)
 {
     size_t count;
     const struct variable *v = network_variables(n, &count);
@@ -111,7 +143,7 @@ int placement_of(struct placement *out, const struct network *n, int servers, st
         extents[i].from = network_exchange_place(n, &v[i]);
         extents[i].to = extents[i].from + v[i].count;
     }
-    rc = placement_make(out, extents, count, servers, e);
+    rc = (in_turn ? placement_in_turn : placement_make)(out, extents, count, servers, e);
     out->shared = (struct extent){ network_exchange_count(n) - 1, network_exchange_count(n) };
     free(extents);
     return rc;

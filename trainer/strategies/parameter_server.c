@@ -20,6 +20,7 @@ struct parameter_server_options {
     struct strategy_servers servers;
     int64_t staleness, aggregate; /* aggregate 0: the number of workers */
     int sync, async, tokens;
+    const char *placement;
 };
 
 _Static_assert(sizeof(struct parameter_server_options) <= STRATEGY_OWN_SIZE, "they have room");
@@ -172,7 +173,8 @@ static int place(struct parameter_server *ps, struct error *e)
 
     if (!(ps->packings = calloc((size_t)ps->servers, sizeof *ps->packings)))
         return error_memory(e, NULL, "for %d servers", ps->servers);
-    rc = placement_of(&ps->placement, s->network, ps->servers, e);
+    rc = placement_of(&ps->placement, s->network, ps->servers,
+                      !strcmp(own_options(&s->options)->placement, "round-robin"), e);
     for (int j = 0; j < ps->servers && rc == OK; j++) {
         const size_t held = ps->placement.held[j] + ps->placement.shared.to - ps->placement.shared.from;
         const size_t limit = exchange_packet(held, s->options.bucket_bytes);
@@ -303,6 +305,11 @@ static size_t parameter_server_rows(struct option *rows, void *own)
           .maximum = 1000,
           .help = "Use the last N ranks on each host as parameter servers instead, with --run-option ps, however the "
                   "launcher places the ranks." },
+        { OPTION_CHOICE, .name = "placement", .value = &o->placement, .argument = "HOW",
+          .choices = "greedy|round-robin",
+          .help = "Place the variables on several servers, with --run-option ps, so that each has about as many bytes, "
+                  "cutting large variables (greedy, the default), or as TensorFlow does, each on the next server "
+                  "(round-robin). The results are the same, bit for bit." },
         { OPTION_FLAG, .name = "sync", .value = &o->sync,
           .help = "Make one update per step from the gradients of all workers, with --run-option ps (default)." },
         { OPTION_FLAG, .name = "async", .value = &o->async,
@@ -323,7 +330,9 @@ static size_t parameter_server_rows(struct option *rows, void *own)
     };
 
     _Static_assert(sizeof table / sizeof *table <= STRATEGY_ROWS, "the rows have room");
-    *o = (struct parameter_server_options){ .servers = { .total = 1 }, .sync = 1, .staleness = ARBITER_UNBOUNDED };
+    *o = (struct parameter_server_options){
+        .servers = { .total = 1 }, .sync = 1, .staleness = ARBITER_UNBOUNDED, .placement = "greedy"
+    };
     memcpy(rows, table, sizeof table);
     return sizeof table / sizeof *table;
 }
