@@ -64,5 +64,9 @@ def test_several_hosts(tmp_path):
     run("several-hosts.md", tmp_path)
 
 
+def test_strategies(tmp_path):
+    run("strategies.md", tmp_path)
+
+
 def test_comparison(tmp_path):
     run("comparison.md", tmp_path, LOGS)

@@ -20,11 +20,22 @@ static double number_of(const json_t *object, const char *name)
     return json_number_value(json_object_get(object, name));
 }
 
+/* Copies a text of JSON, and so UTF-8; one that is too long ends after a whole character. */
+static void copy_text(char *out, size_t size, const char *text)
+{
+    size_t n = text ? strlen(text) : 0;
+
+    if (n >= size)
+        for (n = size - 1; n > 0 && ((unsigned char)text[n] & 0xc0) == 0x80;)
+            n--;
+    if (n > 0)
+        memcpy(out, text, n);
+    out[n] = '\0';
+}
+
 static void text_of(const json_t *object, const char *name, char *out, size_t size)
 {
-    const char *text = json_string_value(json_object_get(object, name));
-
-    snprintf(out, size, "%s", text ? text : "");
+    copy_text(out, size, json_string_value(json_object_get(object, name)));
 }
 
 /* ---- what programs wrote ----------------------------------------------------------------------------------------- */
@@ -225,7 +236,7 @@ static int take(struct outcome *o, const struct member *m, const json_t *value)
     char *at = (char *)o + m->place;
 
     if (m->kind == TEXT)
-        snprintf(at, m->size, "%s", json_is_string(value) ? json_string_value(value) : "");
+        copy_text(at, m->size, json_string_value(value));
     else if (m->kind == INTEGER)
         *(int64_t *)(void *)at = json_integer_value(value);
     else
