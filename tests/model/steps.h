@@ -1,6 +1,6 @@
 /*
  * steps.h - one training step of each model on fixed noise, and what the double build makes of it. The float build, by
- * whichever convolution code, is held to the same figures: test_network.c, and test_gradient_steps.c for double.
+ * whichever convolution code, is held to the same figures: test_steps.c, and test_gradient_steps.c for double.
  */
 #ifndef TESTS_MODEL_STEPS_H
 #define TESTS_MODEL_STEPS_H

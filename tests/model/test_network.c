@@ -4,7 +4,6 @@
 #include "model/network_builder.h"
 #include "tests/check.h"
 #include "tests/model/images_batch.h"
-#include "tests/model/steps.h"
 
 #include <dirent.h>
 #include <limits.h>
@@ -91,25 +90,6 @@ static double difference(const real *a, const real *b, size_t n)
         norm += (double)b[i] * (double)b[i];
     }
     return sqrt(square / norm);
-}
-
-/* float, with oneDNN or OpenBLAS, against what double computes. */
-static void same_as_double(void **state)
-{
-    (void)state;
-    for (size_t i = 0; i < sizeof step_cases / sizeof *step_cases; i++) {
-        struct error e = { 0 };
-        const struct step_figures f = step_figures(step_cases[i].model, &e), *want = &step_cases[i].want;
-        const double got[] = { f.loss,           f.gradient_norm,  f.gradient_sum,
-                               f.statistics_sum, f.inference_loss, f.first_logit };
-        const double wanted[] = { want->loss,           want->gradient_norm,  want->gradient_sum,
-                                  want->statistics_sum, want->inference_loss, want->first_logit };
-
-        for (size_t k = 0; k < sizeof got / sizeof *got; k++)
-            if (!(fabs(got[k] - wanted[k]) <= 2e-5 * (fabs(wanted[k]) + 0.1)))
-                fail_msg("%s, figure %zu: %.9g instead of %.9g %s", step_cases[i].model, k, got[k], wanted[k],
-                         e.message);
-    }
 }
 
 static void inference_in_any_parts(void **state)
@@ -589,7 +569,6 @@ static void starts_no_threads(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(same_as_double),
         cmocka_unit_test(inference_in_any_parts),
         cmocka_unit_test(scores),
         cmocka_unit_test(same_bits),
