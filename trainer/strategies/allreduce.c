@@ -6,9 +6,9 @@
  */
 #include "trainer/strategies/allreduce.h"
 
-#include "trainer/collective/places.h"
-#include "trainer/collective/transports/lanes.h"
 #include "trainer/collective/transports/transport.h"
+#include "trainer/collective/transports/transport_choice.h"
+#include "trainer/strategies/shared_rows.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,9 +19,6 @@ struct allreduce {
     struct transport *transport;
     struct tally_part *parts; /* (workers) */
     size_t total, bucket;
-    int *host; /* (workers) number of each rank's host */
-    enum { TRANSPORT_MESSAGES, TRANSPORT_SHARED, TRANSPORT_TWO_LEVEL } how;
-    int chosen;            /* 1: by the user */
     transport_maker *make; /* NULL: as the options say */
 };
 
@@ -115,7 +112,6 @@ static void allreduce_release(struct strategy *s)
     if (a->transport)
         a->transport->operations->free(a->transport);
     free(a->parts);
-    free(a->host);
     free(a);
 }
 
@@ -129,53 +125,25 @@ static const struct strategy_operations operations = {
     .free = allreduce_release,
 };
 
-/* Sets how, by the option, or by where the ranks are. */
-static int choose_transport(struct allreduce *a, struct error *e)
-{
-    const struct strategy *s = &a->base;
-    const struct allreduce_options *o = (const void *)s->options.own.bytes;
-    const int hosts = places_hosts(world_places(s->world), s->workers, a->host);
-    const int keeps = lanes_keep_order(a->host, &s->reduction);
-
-    a->chosen = strcmp(o->transport, "auto") != 0;
-    if (!strcmp(o->transport, "shared") && hosts > 1)
-        return error_set(e, ERR_ARG, "--transport shared: the ranks are not all on one host");
-    if (!strcmp(o->transport, "two-level") && !keeps)
-        return error_set(
-            e, ERR_ARG,
-            "--transport two-level: with --micro-shards the ranks of each host must be a whole part of the "
-            "tree, such as 2 or 4 with neighbouring numbers (mpirun --map-by slot); use --transport mpi");
-    if (!strcmp(o->transport, "shared") || (!a->chosen && hosts == 1))
-        a->how = TRANSPORT_SHARED;
-    else if (!strcmp(o->transport, "two-level") || (!a->chosen && hosts < s->workers && keeps))
-        a->how = TRANSPORT_TWO_LEVEL;
-    return OK;
-}
-
 static int open_transport(struct allreduce *a, struct error *e)
 {
     const struct strategy *s = &a->base;
-    struct transport_plan plan = {
-        s->world,   s->network, a->total,      a->bucket,       bucket_count(a->total, a->bucket),
-        s->workers, s->worker,  &s->reduction, s->options.clock
+    const struct allreduce_options *o = (const void *)s->options.own.bytes;
+    const struct transport_plan plan = {
+        .world = s->world,
+        .network = s->network,
+        .total = a->total,
+        .bucket = a->bucket,
+        .buckets = bucket_count(a->total, a->bucket),
+        .ranks = s->workers,
+        .rank = s->worker,
+        .reduction = &s->reduction,
+        .clock = s->options.clock,
     };
-    int rc;
 
     if (s->workers == 1) /* also of strategies without these options */
         return transport_alone_new(&a->transport, &plan, network_exchange(s->network), e);
-    if (a->make)
-        return a->make(&a->transport, &plan, e);
-    if ((rc = choose_transport(a, e)) < 0)
-        return rc;
-    rc = ERR_ARG;
-    if (a->how == TRANSPORT_SHARED)
-        rc = shared_window_new(&a->transport, &plan, e);
-    if (a->how == TRANSPORT_TWO_LEVEL)
-        rc = two_level_new(&a->transport, &plan, a->host, e);
-    /* A host may have no shared memory (a container's /dev/shm): all ranks agreed on that, so all continue. */
-    if (a->how == TRANSPORT_MESSAGES || (rc < 0 && !a->chosen))
-        rc = message_exchange_new(&a->transport, &plan, e);
-    return rc;
+    return a->make ? a->make(&a->transport, &plan, e) : transport_choose(&a->transport, &plan, o->transport, e);
 }
 
 int allreduce_start(struct strategy **out, const struct strategy *common, struct error *e)
@@ -193,11 +161,10 @@ int allreduce_start_with(struct strategy **out, const struct strategy *common, t
         a->base.operations = &operations;
         a->make = make;
         a->parts = calloc((size_t)common->workers, sizeof *a->parts);
-        a->host = calloc((size_t)common->workers, sizeof *a->host);
         a->total = network_exchange_count(common->network);
         a->bucket = exchange_bucket(a->total, common->options.bucket_bytes, common->workers);
     }
-    if (!a || !a->parts || !a->host)
+    if (!a || !a->parts)
         rc = error_memory(e, NULL, "to start the all-reduce");
     if ((rc = world_agree(common->world, "make room for the all-reduce", rc, e)) == OK)
         rc = open_transport(a, e);
@@ -214,20 +181,7 @@ int allreduce_start_with(struct strategy **out, const struct strategy *common, t
 
 static size_t allreduce_rows(struct option *rows, void *own)
 {
-    struct allreduce_options *o = own;
-
-    o->transport = "auto";
-    rows[0] = (struct option){
-        OPTION_CHOICE,
-        .name = "transport",
-        .value = &o->transport,
-        .argument = "HOW",
-        .choices = "auto|shared|two-level|mpi",
-        .help = "Send gradients, with --run-option mpi, through shared memory (shared), in MPI messages (mpi), or "
-                "through shared memory on each host and in messages between hosts (two-level). Default: auto, which is "
-                "shared if all ranks are on one host, and two-level if some share one."
-    };
-    return 1;
+    return shared_rows_transport(rows, &((struct allreduce_options *)own)->transport);
 }
 
 static int allreduce_workers(const struct strategy_options *o, int ranks, struct error *e)

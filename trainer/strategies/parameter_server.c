@@ -10,6 +10,7 @@
 #include "trainer/server/placement.h"
 #include "trainer/server/server_loop.h"
 #include "trainer/server/worker_side.h"
+#include "trainer/strategies/shared_rows.h"
 
 #include <limits.h>
 #include <stdio.h>
@@ -299,12 +300,6 @@ static size_t parameter_server_rows(struct option *rows, void *own)
 {
     struct parameter_server_options *o = own;
     const struct option table[] = {
-        { OPTION_INT, .name = "servers", .value = &o->servers.total, .argument = "K", .minimum = 1, .maximum = 1000,
-          .help = "Use the last K ranks as parameter servers, with --run-option ps. Default: 1." },
-        { OPTION_INT, .name = "servers-per-host", .value = &o->servers.per_host, .argument = "N", .minimum = 1,
-          .maximum = 1000,
-          .help = "Use the last N ranks on each host as parameter servers instead, with --run-option ps, however the "
-                  "launcher places the ranks." },
         { OPTION_CHOICE, .name = "placement", .value = &o->placement, .argument = "HOW",
           .choices = "greedy|round-robin",
           .help = "Place the variables on several servers, with --run-option ps, so that each has about as many bytes, "
@@ -329,12 +324,13 @@ static size_t parameter_server_rows(struct option *rows, void *own)
                   "SyncReplicasOptimizer does by default, with --run-option ps, and count those lost by it." },
     };
 
-    _Static_assert(sizeof table / sizeof *table <= STRATEGY_ROWS, "the rows have room");
-    *o = (struct parameter_server_options){
-        .servers = { .total = 1 }, .sync = 1, .staleness = ARBITER_UNBOUNDED, .placement = "greedy"
-    };
-    memcpy(rows, table, sizeof table);
-    return sizeof table / sizeof *table;
+    size_t count;
+
+    _Static_assert(sizeof table / sizeof *table + 2 <= STRATEGY_ROWS, "the rows have room");
+    *o = (struct parameter_server_options){ .sync = 1, .staleness = ARBITER_UNBOUNDED, .placement = "greedy" };
+    count = shared_rows_servers(rows, &o->servers);
+    memcpy(rows + count, table, sizeof table);
+    return count + sizeof table / sizeof *table;
 }
 
 static void parameter_server_resolve(struct strategy_options *options)
@@ -356,24 +352,21 @@ static struct strategy_servers *parameter_server_servers(struct strategy_options
 static int parameter_server_workers(const struct strategy_options *options, int ranks, struct error *e)
 {
     const struct parameter_server_options *o = own_options(options);
-    const int servers = (int)o->servers.total;
+    int workers;
 
     if (o->staleness != ARBITER_UNBOUNDED && options->synchronous)
         return error_set(e, ERR_ARG, "--staleness needs --async");
     if (!options->synchronous && (o->aggregate || o->tokens))
         return error_set(e, ERR_ARG, "--%s: with --async each gradient makes an update; train without --async",
                          o->aggregate ? "replicas-to-aggregate" : "first-step-tokens");
-    if (ranks <= servers)
-        return error_set(
-            e, ERR_ARG,
-            "%d rank%s with --servers %d leaves zero ranks as workers; start at least %d ranks (mpirun -n %d)", ranks,
-            ranks == 1 ? "" : "s", servers, servers + 1, servers + 1);
-    if (options->chosen && o->aggregate > ranks - servers)
+    if ((workers = shared_rows_workers(&o->servers, ranks, e)) < 0)
+        return workers;
+    if (options->chosen && o->aggregate > workers)
         return error_set(e, ERR_ARG,
                          "--replicas-to-aggregate %d: %d worker%s make every update together, whoever is first; leave "
                          "out --first-step-tokens",
-                         (int)o->aggregate, ranks - servers, ranks - servers == 1 ? "" : "s");
-    return ranks - servers;
+                         (int)o->aggregate, workers, workers == 1 ? "" : "s");
+    return workers;
 }
 
 static void parameter_server_describe(const struct strategy_options *options, int ranks, char *text, size_t size)

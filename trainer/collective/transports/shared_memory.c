@@ -158,6 +158,19 @@ int shared_memory_open(struct shared_memory *m, struct world *w, const int *host
     return rc;
 }
 
+int shared_memory_attend(struct world *w, struct error *e)
+{
+    const char name[NAME_SIZE] = "";
+    char(*names)[NAME_SIZE] = calloc((size_t)world_size(w), sizeof *names);
+    int rc = names ? OK : error_memory(e, NULL, "for the names of shared memory");
+
+    if ((rc = world_agree(w, "make shared memory", rc, e)) == OK &&
+        (rc = world_gather(w, name, sizeof name, names, "send the name of the shared memory", e)) == OK)
+        rc = world_agree(w, "open shared memory", OK, e);
+    free(names);
+    return rc;
+}
+
 void shared_memory_close(struct shared_memory *m)
 {
     if (m->bytes)

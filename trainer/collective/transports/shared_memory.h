@@ -39,6 +39,8 @@ size_t shared_memory_rounded(size_t n);
  * the same on all ranks of one host. The memory has no name any more on return. All ranks return the same error, or OK:
  * then shared_memory_close() it. */
 int shared_memory_open(struct shared_memory *m, struct world *w, const int *host, size_t size, struct error *e);
+/* For ranks that take no part in it, while the others call shared_memory_open(). */
+int shared_memory_attend(struct world *w, struct error *e);
 void shared_memory_close(struct shared_memory *m); /* zeroed is fine */
 
 #endif

@@ -16,11 +16,14 @@ int transport_late_sentence(const struct transport *t, size_t bucket, const char
 {
     const struct transport_plan *p = &t->plan;
     struct buffer ranks = BUFFER_EMPTY;
+    struct extent x = bucket_extent(p->total, p->bucket, bucket);
     char names[200];
     int rc;
 
+    if (p->part)
+        x = dense_part_extent(p->part, x);
     places_text(&ranks, world_places(p->world), late, p->ranks, 1);
-    extent_names(p->network, bucket_extent(p->total, p->bucket, bucket), names, sizeof names);
+    extent_names(p->network, x, names, sizeof names);
     rc = patience_over(patience, e, "at step %lld for %s, for tensors %s", (long long)t->step, buffer_text(&ranks),
                        names);
     buffer_release(&ranks);

@@ -13,6 +13,7 @@
 
 #include "base/error.h"
 #include "model/network.h"
+#include "trainer/collective/dense_part.h"
 #include "trainer/collective/exchange.h"
 #include "trainer/collective/reduction.h"
 #include "trainer/collective/tally.h"
@@ -27,6 +28,7 @@ struct transport_plan {
     int ranks, rank;
     const struct reduction *reduction; /* which vectors each rank has, and how they are added; borrowed */
     struct phase_clock *clock;         /* borrowed; may be NULL */
+    const struct dense_part *part;     /* the elements of the exchange vector that it is of; borrowed; NULL: all */
 };
 
 struct transport;

@@ -1,0 +1,21 @@
+/* shared_rows.h - options that several strategies have, which must be the same in all. */
+#ifndef TRAINER_STRATEGIES_SHARED_ROWS_H
+#define TRAINER_STRATEGIES_SHARED_ROWS_H
+
+#include "base/program/options.h"
+#include "trainer/strategies/strategy.h"
+
+#include <stddef.h>
+
+/* --servers and --servers-per-host, 1 server by default; --transport, auto. Each returns how many rows it filled. */
+size_t shared_rows_servers(struct option *rows, struct strategy_servers *servers);
+size_t shared_rows_transport(struct option *rows, const char **transport);
+
+/* Fills `own` with the defaults of this kind, which has a --transport. Returns where its value is. */
+const char **shared_rows_transport_of(const struct strategy_kind *kind, struct strategy_own *own);
+
+/* For strategy_kind.workers and .describe: all ranks but the servers. */
+int shared_rows_workers(const struct strategy_servers *servers, int ranks, struct error *e);
+void shared_rows_describe(const struct strategy_servers *servers, int ranks, char *text, size_t size);
+
+#endif
