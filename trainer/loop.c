@@ -301,6 +301,8 @@ static int train_step(struct loop *l, struct tally *tally, struct error *e)
     phase_clock_enter(s->options.clock, PHASE_REDUCING);
     if ((rc = s->operations->step_begin(s, batch ? batch->step : s->global_step, e)) < 0)
         return rc;
+    if (batch && s->operations->fetch && (rc = s->operations->fetch(s, batch, e)) < 0)
+        return rc;
     if (batch && s->operations->train)
         whole = s->operations->train(s, l->shards, batch, l->position.seed, &score);
     else if (batch)
@@ -363,15 +365,27 @@ static void look_at_loss(struct loop *l, const struct tally *tally)
             flat_loss_text(&l->flat, tally->global_step, momentum && o->optimizer.momentum > 0, text, sizeof text));
 }
 
+/* Makes rank 0's weights whole. */
+static int fetch_all(struct loop *l, struct error *e)
+{
+    struct strategy *s = l->strategy;
+
+    return l->lead && s->operations->fetch_all ? s->operations->fetch_all(s, e) : OK;
+}
+
 /* Synchronous: all workers have the same weights after a step; those of the next comparison prove it. */
-static void log_hash(struct loop *l, int more)
+static int log_hash(struct loop *l, int more, struct error *e)
 {
     const int64_t every = l->options->hash_every, step = l->position.global_step;
+    int rc;
 
+    if (!l->lead || !every || (step % every && more))
+        return OK;
     if (!more && others_go_on(l)) /* its own are old: see loop_run() */
-        return;
-    if (l->lead && every && (step % every == 0 || !more))
+        return OK;
+    if ((rc = fetch_all(l, e)) == OK)
         progress_hash(&l->progress, step, exchange_replica_hash(l->strategy->network));
+    return rc;
 }
 
 static int steps(struct loop *l, struct error *e)
@@ -413,8 +427,7 @@ static int steps(struct loop *l, struct error *e)
         look_at_loss(l, &tally);
         if (wanted && (progress_due(&l->progress, tally.global_step, o->max_steps) || !more))
             log_point(l, &tally, decay, before);
-        log_hash(l, more);
-        if ((rc = time_watch_step(&l->time, tally.global_step, e)) < 0)
+        if ((rc = log_hash(l, more, e)) < 0 || (rc = time_watch_step(&l->time, tally.global_step, e)) < 0)
             return rc;
         if (more && (saving_due(&l->saving, tally.global_step) || (tally.flags & TALLY_SAVE)) &&
             (rc = save_now(l, 0, e)) < 0)
@@ -430,6 +443,8 @@ int loop_run(struct loop *l, struct error *e)
 
     if (rc == OK && !l->bad)
         rc = save_now(l, 1, e);
+    if (rc == OK && !l->bad)
+        rc = fetch_all(l, e); /* for the summary's hash, too */
     if (rc == OK && l->lead && !l->bad && l->options->hash_every && others_go_on(l))
         progress_hash(&l->progress, l->position.global_step, exchange_replica_hash(l->strategy->network));
     if (rc == OK)

@@ -252,8 +252,9 @@ static int start(struct run *r, struct error *e)
     if (rc < 0)
         return rc;
     if (r->worker >= 0) {
-        micro_shards_set_vectors(r->shards, r->strategy->vectors);
-        rc = batch_source_new(&r->source, r->dataset, &batches, e);
+        rc = strategy_attach(r->strategy, r->shards, e);
+        if (rc == OK)
+            rc = batch_source_new(&r->source, r->dataset, &batches, e);
     }
     return world_agree(r->world, "read its data", rc, e);
 }
@@ -422,6 +423,15 @@ static void say_what_begins(struct run *r)
              human_number(images / (double)step, epoch), o->max_steps, optimizer_kind_names[o->optimizer.kind], rate);
 }
 
+static void say_what_is_instead(struct run *r)
+{
+    const struct strategy_options *o = &r->options.strategy;
+
+    if (o->instead && !r->options.quiet)
+        log_line(&r->log, "%s has no tables, so --run-option %s is the same as %s, and all ranks are workers",
+                 r->options.model->name, o->instead, o->kind->name);
+}
+
 static void warn_of_stale_momentum(struct run *r)
 {
     const struct optimizer_options *o = &r->options.optimizer;
@@ -487,6 +497,7 @@ static int train(struct run *r)
         rc = trace_exchange_open(&r->trace, r->world, r->options.trace, &e);
     if (rc == OK) {
         if (r->worker == 0) {
+            say_what_is_instead(r);
             say_what_begins(r);
             say_where(r);
             say_what_was_copied(r);

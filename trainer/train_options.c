@@ -357,6 +357,8 @@ static int translate(struct command *c, const struct options *given, struct trai
     o->recipe = recipe_find(c->model);
     if (strategy_choice_resolve(&c->strategies, given, &o->strategy, e) < 0)
         return ERR_ARG;
+    if (!o->model->integers && o->strategy.kind->without_tables) /* only tables read integers */
+        o->strategy.kind->without_tables(&o->strategy);
     o->shard = (enum shard_kind)index_of(c->shard, shards, sizeof shards / sizeof *shards);
     if (o->shard == SHARD_FILES && o->strategy.kind->threads)
         return error_set(e, ERR_ARG, "--shard files: the threads of --run-option %s read one data set; use records",

@@ -233,7 +233,7 @@ def test_bash(described, tmp_path, tmp_path_factory):
         "eventlog export -o l": {"logs", "lo g", "line.txt"}, "eventlog export --tag l": set(),
         "eventlog export --tag x l": {"logs", "lo g", "line.txt"}, "eventlog verify --st": {"--strict"},
         "checkpoint convert --to ": {"bundle", "safetensors", "npy"}, "checkpoint --v": {"--version"},
-        "trainer --run-option ": {"single", "mirrored", "mpi", "ring", "ps"}, "trainer --checkpoint-dir l": {"logs", "lo g"},
+        "trainer --run-option ": {"single", "mirrored", "mpi", "ring", "ps", "hybrid"}, "trainer --checkpoint-dir l": {"logs", "lo g"},
         "trainer --max-steps ": set(), "trainer l": set(), "evaluator --checkpoint-dir=l": {"logs", "lo g"},
         "trainer --model r": {"resnet32"}, "trainer --data=f": {"fashion-mnist"},
         "evaluator --model ": {"lenet", "cifar10_cnn", "resnet32", "next_word"}, "evaluator --data f": {"fashion-mnist"},

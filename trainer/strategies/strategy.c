@@ -93,6 +93,13 @@ int strategy_start(struct strategy **out, struct world *w, const struct strategy
     return rc;
 }
 
+int strategy_attach(struct strategy *s, struct micro_shards *m, struct error *e)
+{
+    s->shards = m;
+    micro_shards_set_vectors(m, s->vectors);
+    return s->options.kind->rows ? micro_shards_use_rows(m, e) : OK;
+}
+
 struct tally_part strategy_part(const struct strategy *s, const struct tally *t)
 {
     const struct strategy_options *o = &s->options;

@@ -43,6 +43,7 @@ struct strategy_options {
     int synchronous;                 /* 0: each worker's gradients make a separate update */
     int aggregate;                   /* synchronous: gradients that make an update; 0: one of each worker */
     int chosen;                      /* 1: updates without some workers' gradients; these learn of later steps only */
+    const char *instead;             /* the strategy that was asked for, if another one does the same; static */
     char label[STRATEGY_LABEL_SIZE]; /* "mpi", "ps", "ps --async": in files and log lines */
     int64_t batch_size;              /* samples per worker and step */
     int unit;                        /* samples that are computed at once */
@@ -90,6 +91,9 @@ struct strategy_operations {
                  struct score *score);
     /* Call before training on the batch of `step` (the worker's own count). */
     int (*step_begin)(struct strategy *s, int64_t step, struct error *e);
+    /* Call after step_begin with that batch, unless there is none: fetches what of the weights training on it needs.
+     * NULL: they are all there. */
+    int (*fetch)(struct strategy *s, const struct batch *batch, struct error *e);
     /* As gradient_sink.dense: all vectors of this worker are final from `low` on. Never blocks; errors are kept for
      * step_end. */
     void (*ready)(struct strategy *s, size_t low);
@@ -100,6 +104,8 @@ struct strategy_operations {
     /* On rank 0, between steps: collects the whole state, as of *step updates, in rank 0's optimizer for saving.
      * `last`: after the last step: waits until every worker has reached it. */
     int (*collect)(struct strategy *s, int last, int64_t *step, struct error *e);
+    /* On rank 0, between steps: fetches the weights that fetch() left out, as of the last update. NULL: none. */
+    int (*fetch_all)(struct strategy *s, struct error *e);
     /* Runs a server, from start to the end of the run. NULL: no rank is a server. *signal: the signal that asked this
      * rank to end, 0: none yet. */
     int (*serve)(struct strategy *s, const volatile int *signal, struct error *e);
@@ -116,9 +122,10 @@ struct strategy {
     struct optimizer *optimizer;
     struct network *network;
     struct strategy_options options;
-    struct reduction reduction; /* the vectors of the workers */
-    real *const *vectors;       /* (reduction_vectors) this worker's; the last is the network's exchange vector */
-    int workers, worker;        /* of this run; worker: index of this rank, -1: a server */
+    struct reduction reduction;  /* the vectors of the workers */
+    real *const *vectors;        /* (reduction_vectors) this worker's; the last is the network's exchange vector */
+    struct micro_shards *shards; /* computes this worker's gradients; set by strategy_attach() */
+    int workers, worker;         /* of this run; worker: index of this rank, -1: a server */
     int64_t global_step;
     int more; /* 1: there is a first step to train */
 };
@@ -133,11 +140,15 @@ struct strategy_servers {
 struct strategy_kind {
     const char *name; /* for --run-option, and in files */
     const char *help; /* ends the sentence "Train ..." */
+    int rows;         /* 1: takes the gradients of tables as rows, from strategy.shards */
     int clips;        /* 1: has the whole gradient in one place, and calls optimizer_measure(), for --clip-norm */
     /* Sets `own` to its defaults and `rows` (at most STRATEGY_ROWS) to the strategy's own options, whose values are in
      * `own`. Returns how many. NULL: none. An option that other strategies have, too, is the same in all: kind, bounds,
      * help. Given with a strategy that does not have it, it is refused (strategy_choice.h). */
     size_t (*options)(struct option *rows, void *own);
+    /* For a model without tables: changes o to the strategy that does the same then, and sets o->instead. NULL: tables
+     * change nothing. */
+    void (*without_tables)(struct strategy_options *o);
     /* Call after the command line was read: sets o->synchronous and o->label from o->own. NULL: they stay 1 and the
      * name. */
     void (*resolve)(struct strategy_options *o);
@@ -159,7 +170,8 @@ struct strategy_kind {
     ROW(mirrored) \
     ROW(allreduce) \
     ROW(ring) \
-    ROW(parameter_server)
+    ROW(parameter_server) \
+    ROW(hybrid)
 
 #define STRATEGY_DECLARATION(name) extern const struct strategy_kind strategy_##name;
 STRATEGIES(STRATEGY_DECLARATION)
@@ -186,6 +198,10 @@ int strategy_seat(struct strategy_options *o, struct world *w, struct error *e);
 int strategy_start(struct strategy **out, struct world *w, const struct strategy_options *options, struct optimizer *o,
                    uint64_t fingerprint, struct error *e);
 void strategy_free(struct strategy *s); /* NULL is fine */
+
+/* Call on workers, whose batches m trains on, before the first step: m then uses the strategy's vectors, and hands out
+ * the gradients of tables as rows if the strategy takes them. Borrowed until free. ERR_NOMEM. */
+int strategy_attach(struct strategy *s, struct micro_shards *m, struct error *e);
 
 /* How many ranks are workers: fewer than s->workers if these are threads of one rank. */
 int strategy_worker_ranks(const struct strategy *s);

@@ -1,0 +1,135 @@
+/* A model with tables over threads: hybrid has the bits of one rank that sees every table whole. */
+#include "tests/trainer/words.h"
+#include "trainer/collective/exchange.h"
+
+static const struct words_scene usual = {
+    .model = &words_model,
+    .strategy = "hybrid",
+    .reduce = "mean",
+    .optimizer = OPTIMIZER_MOMENTUM,
+    .workers = 3,
+    .servers = 1,
+    .micro_shards = 8,
+    .steps = 6,
+    .leave_at = WORDS_NEVER,
+    .save_at = WORDS_NEVER,
+    .bucket_bytes = 61440,
+};
+
+/* Of all arrays of rank 0's optimizer. */
+static uint64_t state_after(const struct words_scene *s)
+{
+    struct words_actor actors[WORDS_RANKS_MAX];
+    uint64_t hash = EXCHANGE_HASH_SEED;
+
+    words_play(s, actors);
+    for (int k = 0; k < ARRAY_KINDS; k++) {
+        const struct optimizer_array a = optimizer_array(actors[0].optimizer, (enum optimizer_array_kind)k);
+
+        hash = exchange_hash(a.values, a.count * sizeof *a.values, hash);
+    }
+    words_leave(s, actors);
+    return hash;
+}
+
+static uint64_t state_alone(const struct words_scene *like)
+{
+    struct words_scene s = *like;
+
+    s.strategy = "single";
+    s.workers = 1;
+    s.servers = 0;
+    return state_after(&s);
+}
+
+static void test_one_hash(void **state)
+{
+    static const size_t buckets[] = { 64, 1024, 65536 };
+    static const int workers[] = { 1, 2, 3, 4, 5, 8 }, partitions[] = { 0, 1, 2, 5 };
+
+    (void)state;
+    for (int kind = 0; kind < OPTIMIZER_KINDS; kind++) {
+        struct words_scene s = usual;
+        uint64_t wanted;
+
+        s.optimizer = (enum optimizer_kind)kind;
+        wanted = state_alone(&s);
+        for (size_t w = 0; w < sizeof workers / sizeof *workers; w++)
+            for (s.servers = 1; s.servers <= 3; s.servers++)
+                for (size_t p = 0; p < sizeof partitions / sizeof *partitions; p++) {
+                    s.workers = workers[w];
+                    s.partitions = partitions[p];
+                    s.bucket_bytes = buckets[(w + p) % 3];
+                    s.alone = (int)p % 2;
+                    if (state_after(&s) != wanted)
+                        fail_msg("optimizer %d, %d workers, %d servers, %d parts", kind, s.workers, s.servers,
+                                 s.partitions);
+                }
+    }
+}
+
+/* A step that a worker leaves is not applied to tables either, also after a checkpoint in between. */
+static void test_left(void **state)
+{
+    (void)state;
+    for (int servers = 1; servers <= 2; servers++)
+        for (int save = 0; save < 2; save++) {
+            struct words_scene s = usual, until = usual;
+
+            s.servers = servers;
+            s.leave_at = 3;
+            s.save_at = save ? 2 : WORDS_NEVER;
+            until.steps = 3;
+            assert_true(state_after(&s) == state_alone(&until));
+        }
+}
+
+/* Without micro-shards sums are added in the order of workers, as with any other strategy. */
+static void test_order_of_workers(void **state)
+{
+    (void)state;
+    for (int workers = 2; workers <= 4; workers++) {
+        struct words_scene s = usual, dense = usual;
+
+        s.micro_shards = dense.micro_shards = 0;
+        s.workers = dense.workers = workers;
+        s.servers = 2;
+        dense.strategy = "mpi";
+        dense.servers = 0;
+        s.alone = 1;
+        assert_true(state_after(&s) == state_after(&dense));
+    }
+}
+
+/* Every rule trains, each in its own way; with one worker all are the same. */
+static void test_rules(void **state)
+{
+    static const char *const rules[] = { "mean", "sum", "mean-touching" };
+    uint64_t hashes[3];
+
+    (void)state;
+    for (int workers = 1; workers <= 2; workers++) {
+        struct words_scene s = usual;
+
+        s.workers = workers;
+        for (size_t i = 0; i < 3; i++) {
+            s.reduce = rules[i];
+            hashes[i] = state_after(&s);
+        }
+        assert_int_equal(hashes[0] == hashes[1], workers == 1);
+        assert_int_equal(hashes[0] == hashes[2], workers == 1);
+        assert_int_equal(hashes[1] == hashes[2], workers == 1);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_one_hash),
+        cmocka_unit_test(test_left),
+        cmocka_unit_test(test_order_of_workers),
+        cmocka_unit_test(test_rules),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

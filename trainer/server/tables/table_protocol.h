@@ -1,0 +1,44 @@
+/*
+ * table_protocol.h - the protocol between workers and the servers of tables: only the rows that a batch uses travel.
+ * Workers are ranks 0 .. n-1, server j is rank n + j. table_parts.h says which rows a server holds, row_packet.h what
+ * messages look like.
+ *
+ *   worker -> server    NAMES    before the worker trains on a batch: the rows that it uses, as of `step` updates
+ *   server -> worker    VALUES   these rows, once the updates before are made
+ *   pusher -> server    SUMS     the sums of the gradients of these rows, once it has trained
+ *   worker -> pusher    MERGE    the same to the first worker of its host, which adds those of all of them, and sends
+ *                                one message to each server. Without local aggregation every worker is a pusher
+ *   worker -> server    TABLE_CONTROL  int64: kind, then its argument
+ *   server -> worker 0  STATE    for each of the server's parts and each array that the optimizer has, the rows
+ *   server -> server    MOVE     the same, of rows whose server changes
+ *
+ * Every worker sends NAMES and, if it pushes, SUMS to every server in every step, also if they name no row, so that a
+ * server knows when a step's sums are complete. It makes the update when it is asked for anything as of the next step:
+ * that says that no worker has abandoned the step. An abandoned step is the last one, and is never asked for.
+ */
+#ifndef TRAINER_SERVER_TABLES_TABLE_PROTOCOL_H
+#define TRAINER_SERVER_TABLES_TABLE_PROTOCOL_H
+
+#include "trainer/collective/world.h"
+
+#include <stdint.h>
+
+/* Below those that are not part of a step, and above those of parameter_protocol.h. */
+enum {
+    TAG_NAMES = 29000,
+    TAG_VALUES,
+    TAG_SUMS,
+    TAG_MERGE,
+    TAG_TABLE_CONTROL = WORLD_TAG_ASIDE + 100,
+    TAG_STATE,
+    TAG_WHOLE,
+    TAG_MOVE,
+};
+
+enum table_control {
+    TABLE_COLLECT, /* int64: step: send the state as of so many updates */
+    TABLE_WHOLE,   /* likewise, the values alone */
+    TABLE_DONE,    /* int64: this worker is, and has sent the sums of so many steps */
+};
+
+#endif

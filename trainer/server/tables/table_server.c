@@ -1,0 +1,420 @@
+#include "trainer/server/tables/table_server.h"
+
+#include "trainer/server/tables/row_packet.h"
+#include "trainer/server/tables/table_protocol.h"
+
+#include <inttypes.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* one worker, as a server sees it */
+struct asking {
+    struct message in, out;
+    char *names, *values;
+    int here; /* names have come, and are not answered */
+    int done;
+    int64_t step; /* of the newest names */
+};
+
+/* one pusher */
+struct pushing {
+    struct message in;
+    char *sums;
+    int here;
+    int64_t taken, said;        /* messages; said: by the pusher, once it is done */
+    size_t room, most, vectors; /* most: rows */
+    struct row_gradient *gradients;
+    real *weights;
+};
+
+struct table_server {
+    struct table_setup setup;
+    int server;
+    struct table_parts parts;
+    struct table_update *update;
+    size_t most; /* rows that a worker names */
+    struct asking *asking;
+    struct pushing *pushing;
+    struct row_gradient *gradients; /* (vectors of all pushers, tables) */
+    real *weights;                  /* (vectors) */
+    int64_t step;                   /* updates made */
+    int64_t words[2];
+    struct message control;
+    int64_t collect; /* worker 0 wants the state as of so many updates; -1: it does not */
+    enum table_control what;
+    struct message *state; /* (parts, arrays) */
+    int dones;
+};
+
+static const enum optimizer_array_kind table_arrays[] = { ARRAY_WEIGHTS, ARRAY_SLOT_1, ARRAY_SLOT_2, ARRAY_AVERAGES };
+enum { TABLE_ARRAYS = sizeof table_arrays / sizeof *table_arrays };
+
+/* ---- messages ---------------------------------------------------------------------------------------------------- */
+
+static int post_names(struct table_server *s, int worker, struct error *e)
+{
+    struct asking *a = &s->asking[worker];
+
+    return world_receive(s->setup.world, worker, TAG_NAMES, a->names, row_packet_names_size(s->most), &a->in, e);
+}
+
+static int post_sums(struct table_server *s, int k, struct error *e)
+{
+    struct pushing *p = &s->pushing[k];
+
+    return world_receive(s->setup.world, s->setup.pushers->rank[k], TAG_SUMS, p->sums, p->room, &p->in, e);
+}
+
+static int post_control(struct table_server *s, struct error *e)
+{
+    return world_receive(s->setup.world, WORLD_ANY_RANK, TAG_TABLE_CONTROL, s->words, sizeof s->words, &s->control, e);
+}
+
+int table_server_begin(struct table_server *s, struct error *e)
+{
+    int rc = post_control(s, e);
+
+    for (int w = 0; w < s->setup.workers && rc == OK; w++)
+        rc = post_names(s, w, e);
+    for (int k = 0; k < s->setup.pushers->count && rc == OK; k++)
+        rc = post_sums(s, k, e);
+    return rc;
+}
+
+/* Waits until a send is done, which its receiver has begun to take. */
+static int settle(struct table_server *s, struct message *m, int rank, const char *what, struct error *e)
+{
+    char name[WORLD_NAME_MAX];
+    struct patience p;
+    int rc;
+
+    patience_init(&p, s->setup.world, world_deadline(s->setup.world));
+    while ((rc = message_done(s->setup.world, m, e)) == 0)
+        if (!patience_pause(&p)) {
+            world_name(s->setup.world, rank, name, sizeof name);
+            return patience_over(&p, e, "at step %" PRId64 ", as server %d, for %s to take %s", s->step, s->server,
+                                 name, what);
+        }
+    return rc < 0 ? rc : OK;
+}
+
+/* ---- updates ----------------------------------------------------------------------------------------------------- */
+
+static int all_pushed(const struct table_server *s)
+{
+    for (int k = 0; k < s->setup.pushers->count; k++)
+        if (!s->pushing[k].here)
+            return 0;
+    return 1;
+}
+
+/* Makes the update if somebody has asked for a later state and all sums are here. 1: made. */
+static int update_if_due(struct table_server *s, struct error *e)
+{
+    const struct reduction *r = &s->setup.pushers->reduction;
+    int due = s->collect > s->step, rc = OK;
+    enum phase before;
+
+    for (int w = 0; w < s->setup.workers; w++)
+        due |= s->asking[w].here && s->asking[w].step > s->step;
+    if (!due || !all_pushed(s))
+        return 0;
+    before = phase_clock_enter(s->setup.clock, PHASE_UPDATING);
+    for (int k = 0; k < r->workers; k++) {
+        const struct pushing *p = &s->pushing[k];
+        const size_t first = (size_t)r->first[k], tables = s->parts.table_count;
+
+        memcpy(s->gradients + first * tables, p->gradients, p->vectors * tables * sizeof *p->gradients);
+        memcpy(s->weights + first, p->weights, p->vectors * sizeof *p->weights);
+    }
+    table_update_together(s->update, s->step, s->gradients, s->weights);
+    s->step++;
+    for (int k = 0; k < r->workers && rc == OK; k++) {
+        s->pushing[k].here = 0;
+        rc = post_sums(s, k, e);
+    }
+    phase_clock_enter(s->setup.clock, before);
+    return rc < 0 ? rc : 1;
+}
+
+/* ---- answers ----------------------------------------------------------------------------------------------------- */
+
+static int answer(struct table_server *s, int worker, uint32_t flags, struct error *e)
+{
+    struct asking *a = &s->asking[worker];
+    struct row_packet_head head;
+    const int32_t *ids;
+    size_t reals;
+    int rc = settle(s, &a->out, worker, "rows", e);
+
+    if (rc == OK)
+        rc = row_packet_get_names(a->names, row_packet_names_size(s->most), &s->parts, s->server, &head, &ids, e);
+    if (rc < 0)
+        return rc;
+    reals = row_packet_take_values(&s->parts, ids, (size_t)head.count,
+                                   network_parameters(optimizer_network(s->setup.optimizer)),
+                                   (real *)(void *)(a->values + sizeof head));
+    head.flags = flags;
+    head.partitions = 0;
+    memcpy(a->values, &head, sizeof head);
+    a->here = 0;
+    rc = world_send(s->setup.world, worker, TAG_VALUES, a->values, sizeof head + reals * sizeof(real), &a->out, e);
+    return rc < 0 ? rc : post_names(s, worker, e);
+}
+
+/* Sends worker 0 the rows of this server's parts, from where they are. */
+static int send_state(struct table_server *s, struct error *e)
+{
+    const int arrays = s->what == TABLE_WHOLE ? 1 : TABLE_ARRAYS, tag = s->what == TABLE_WHOLE ? TAG_WHOLE : TAG_STATE;
+    int rc = OK;
+
+    for (size_t i = 0; i < s->parts.count && rc == OK; i++) {
+        const struct table_part *part = &s->parts.parts[i];
+        const struct table *t = &s->parts.tables[part->table];
+        const size_t at = t->offset + (size_t)(part->first - t->first) * t->width;
+
+        for (int k = 0; k < arrays && part->server == s->server && rc == OK; k++) {
+            const struct optimizer_array a = optimizer_array(s->setup.optimizer, table_arrays[k]);
+
+            if (a.count)
+                rc = world_send(s->setup.world, 0, tag, a.values + at, (size_t)part->rows * t->width * sizeof *a.values,
+                                &s->state[i * TABLE_ARRAYS + (size_t)k], e);
+        }
+    }
+    for (size_t i = 0; i < s->parts.count * TABLE_ARRAYS && rc == OK; i++)
+        rc = settle(s, &s->state[i], 0, "the state of a table", e);
+    s->collect = -1;
+    return rc;
+}
+
+/* ---- what has come ----------------------------------------------------------------------------------------------- */
+
+/* Each of these returns 1: something came; 0: nothing. */
+
+static int look_for_names(struct table_server *s, int worker, struct error *e)
+{
+    struct asking *a = &s->asking[worker];
+    struct row_packet_head head;
+    const int32_t *ids;
+    int rc;
+
+    if (a->here || !a->in.active || (rc = message_done(s->setup.world, &a->in, e)) == 0)
+        return 0;
+    if (rc < 0 ||
+        (rc = row_packet_get_names(a->names, row_packet_names_size(s->most), &s->parts, s->server, &head, &ids, e)) < 0)
+        return rc;
+    if (head.step < s->step || head.step > s->step + 1)
+        return error_set(e, ERR_CORRUPT, "worker %d asks for rows as of step %" PRId64 " at step %" PRId64, worker,
+                         head.step, s->step);
+    a->here = 1;
+    a->step = head.step;
+    return 1;
+}
+
+static int look_for_sums(struct table_server *s, int k, struct error *e)
+{
+    struct pushing *p = &s->pushing[k];
+    struct row_packet_head head;
+    int rc;
+
+    if (p->here || !p->in.active || (rc = message_done(s->setup.world, &p->in, e)) == 0)
+        return 0;
+    if (rc < 0 || (rc = row_packet_get_sums(p->sums, p->room, &s->parts, s->server, p->vectors, p->most, &head,
+                                            p->gradients, p->weights, e)) < 0)
+        return rc;
+    if (head.step != s->step)
+        return error_set(e, ERR_CORRUPT, "rank %d sends the sums of step %" PRId64 " at step %" PRId64,
+                         s->setup.pushers->rank[k], head.step, s->step);
+    p->here = 1;
+    p->taken++;
+    return 1;
+}
+
+static void worker_done(struct table_server *s, int w, int64_t pushes)
+{
+    if (w < 0 || w >= s->setup.workers || s->asking[w].done)
+        return;
+    s->asking[w].done = 1;
+    s->dones++;
+    for (int k = 0; k < s->setup.pushers->count; k++)
+        if (s->setup.pushers->rank[k] == w)
+            s->pushing[k].said = pushes;
+}
+
+static int look_for_control(struct table_server *s, struct error *e)
+{
+    int rc = message_done(s->setup.world, &s->control, e);
+
+    if (rc <= 0)
+        return rc;
+    if (s->words[0] == TABLE_DONE) {
+        worker_done(s, s->control.source, s->words[1]);
+    } else {
+        s->what = s->words[0] == TABLE_WHOLE ? TABLE_WHOLE : TABLE_COLLECT;
+        s->collect = s->words[1];
+    }
+    return (rc = post_control(s, e)) < 0 ? rc : 1;
+}
+
+int table_server_look(struct table_server *s, uint32_t flags, struct error *e)
+{
+    int moved = look_for_control(s, e), rc = moved;
+
+    for (int w = 0; w < s->setup.workers && rc >= 0; w++)
+        moved |= (rc = look_for_names(s, w, e)) > 0;
+    for (int k = 0; k < s->setup.pushers->count && rc >= 0; k++)
+        moved |= (rc = look_for_sums(s, k, e)) > 0;
+    if (rc >= 0)
+        moved |= (rc = update_if_due(s, e)) > 0;
+    for (int w = 0; w < s->setup.workers && rc >= 0; w++)
+        if (s->asking[w].here && s->asking[w].step == s->step) {
+            rc = answer(s, w, flags, e);
+            moved = 1;
+        }
+    if (rc >= 0 && s->collect >= 0 && s->collect == s->step) {
+        rc = send_state(s, e);
+        moved = 1;
+    }
+    return rc < 0 ? rc : moved > 0;
+}
+
+int table_server_ended(const struct table_server *s)
+{
+    for (int k = 0; k < s->setup.pushers->count; k++) /* those of an abandoned step are taken, and not used */
+        if (s->pushing[k].taken < s->pushing[k].said)
+            return 0;
+    return s->dones == s->setup.workers;
+}
+
+int table_server_end(struct table_server *s, struct error *e)
+{
+    int rc = OK;
+
+    message_cancel(s->setup.world, &s->control);
+    for (int k = 0; k < s->setup.pushers->count; k++)
+        message_cancel(s->setup.world, &s->pushing[k].in);
+    for (int w = 0; w < s->setup.workers && rc == OK; w++) {
+        message_cancel(s->setup.world, &s->asking[w].in);
+        rc = settle(s, &s->asking[w].out, w, "rows", e);
+    }
+    return rc;
+}
+
+int64_t table_server_waits_for(const struct table_server *s, char *late)
+{
+    const int workers = s->setup.workers;
+    int some = 0;
+
+    memset(late, 0, (size_t)workers);
+    for (int w = 0; w < workers; w++) /* who has not asked while others have */
+        some |= late[w] = (char)(!s->asking[w].here && !s->asking[w].done);
+    for (int k = 0; k < s->setup.pushers->count && !some; k++)
+        late[s->setup.pushers->rank[k]] = (char)!s->pushing[k].here;
+    return s->step;
+}
+
+void table_server_names(const struct table_server *s, char *text, size_t size)
+{
+    size_t count, used = 0;
+    const struct variable *v = network_variables(optimizer_network(s->setup.optimizer), &count);
+
+    *text = '\0';
+    for (size_t t = 0; t < s->parts.table_count && used < size; t++)
+        used += (size_t)snprintf(text + used, size - used, "%s%s", t ? ", " : "", v[s->parts.tables[t].variable].name);
+}
+
+/* ---- making ------------------------------------------------------------------------------------------------------ */
+
+static int pushing_new(struct table_server *s, int k)
+{
+    const struct pushers *all = s->setup.pushers;
+    struct pushing *p = &s->pushing[k];
+
+    p->vectors = (size_t)reduction_vectors(&all->reduction, k);
+    p->most = s->most * (size_t)all->members[k] * p->vectors;
+    p->most = p->most < (size_t)s->parts.rows * p->vectors ? p->most : (size_t)s->parts.rows * p->vectors;
+    p->room = row_packet_sums_room(&s->parts, p->most, p->vectors);
+    p->sums = malloc(p->room);
+    p->gradients = calloc(p->vectors * s->parts.table_count, sizeof *p->gradients);
+    p->weights = calloc(p->vectors, sizeof *p->weights);
+    return p->sums && p->gradients && p->weights;
+}
+
+static int messages_new(struct table_server *s, struct error *e)
+{
+    const struct reduction *r = &s->setup.pushers->reduction;
+    const size_t workers = (size_t)s->setup.workers, tables = s->parts.table_count;
+    int good;
+
+    s->asking = calloc(workers, sizeof *s->asking);
+    s->pushing = calloc((size_t)r->workers, sizeof *s->pushing);
+    s->gradients = calloc((size_t)r->count * tables, sizeof *s->gradients);
+    s->weights = calloc((size_t)r->count, sizeof *s->weights);
+    s->state = calloc(s->parts.count * TABLE_ARRAYS, sizeof *s->state);
+    good = s->asking && s->pushing && s->gradients && s->weights && s->state;
+    for (size_t w = 0; w < workers && good; w++) {
+        s->asking[w].names = malloc(row_packet_names_size(s->most));
+        s->asking[w].values = malloc(row_packet_values_room(&s->parts, s->most));
+        s->asking[w].step = s->setup.first_step;
+        good = s->asking[w].names && s->asking[w].values;
+    }
+    for (int k = 0; k < r->workers && good; k++) {
+        good = pushing_new(s, k);
+        if (good && s->pushing[k].room > INT_MAX)
+            return error_set(e, ERR_ARG, "a step's rows take up to %zu bytes in one message; use a smaller batch",
+                             s->pushing[k].room);
+    }
+    return good ? OK : error_memory(e, NULL, "for the rows of %zu workers", workers);
+}
+
+int table_server_new(struct table_server **out, const struct table_setup *setup, int server, struct error *e)
+{
+    const struct network *n = optimizer_network(setup->optimizer);
+    struct table_server *s = calloc(1, sizeof *s);
+    int rc;
+
+    if (!s)
+        return error_memory(e, NULL, "for a server of tables");
+    s->setup = *setup;
+    s->server = server;
+    s->step = setup->first_step;
+    s->collect = -1;
+    if ((rc = table_parts_make(&s->parts, n, setup->servers, setup->partitions, e)) == OK) {
+        s->most = table_parts_rows_most(&s->parts, n, setup->samples);
+        rc = messages_new(s, e);
+    }
+    if (rc == OK)
+        rc = table_update_new(&s->update, setup->optimizer, &s->parts, &setup->pushers->reduction, setup->workers,
+                              setup->rule, s->most * (size_t)setup->workers, e);
+    if (rc < 0) {
+        table_server_free(s);
+        return rc;
+    }
+    *out = s;
+    return OK;
+}
+
+void table_server_free(struct table_server *s)
+{
+    if (!s)
+        return;
+    for (int w = 0; s->asking && w < s->setup.workers; w++) {
+        free(s->asking[w].names);
+        free(s->asking[w].values);
+    }
+    for (int k = 0; s->pushing && k < s->setup.pushers->count; k++) {
+        free(s->pushing[k].sums);
+        free(s->pushing[k].gradients);
+        free(s->pushing[k].weights);
+    }
+    free(s->asking);
+    free(s->pushing);
+    free(s->gradients);
+    free(s->weights);
+    free(s->state);
+    table_update_free(s->update);
+    table_parts_release(&s->parts);
+    free(s);
+}

@@ -1,0 +1,51 @@
+/*
+ * table_server.h - a server's side of table_protocol.h: holds some rows of the tables in its optimizer's arrays, hands
+ * out those that workers name, and updates them with the sums that pushers send. One thread; never blocks: call
+ * table_server_look() until it ends. ERR_CORRUPT: a message is not sound.
+ */
+#ifndef TRAINER_SERVER_TABLES_TABLE_SERVER_H
+#define TRAINER_SERVER_TABLES_TABLE_SERVER_H
+
+#include "base/error.h"
+#include "trainer/collective/world.h"
+#include "trainer/optimizer.h"
+#include "trainer/server/tables/pushers.h"
+#include "trainer/server/tables/table_parts.h"
+#include "trainer/server/tables/table_update.h"
+#include "trainer/timing/phase_clock.h"
+
+#include <stdint.h>
+
+struct table_setup {
+    struct world *world;         /* workers are its first ranks, server j is rank workers + j */
+    struct optimizer *optimizer; /* its state at the start; holds the tables */
+    const struct pushers *pushers;
+    int workers, servers;
+    enum sparse_reduce rule;
+    int partitions; /* of each table, at the start */
+    size_t samples; /* the most samples of a worker's batch */
+    int64_t first_step;
+    struct phase_clock *clock; /* may be NULL */
+};
+
+struct table_server;
+
+/* setup is copied; its pointers are borrowed. ERR_NOMEM, ERR_ARG. On OK *out is yours, table_server_free() it. */
+int table_server_new(struct table_server **out, const struct table_setup *setup, int server, struct error *e);
+void table_server_free(struct table_server *s); /* NULL is fine */
+
+/* Starts receiving. */
+int table_server_begin(struct table_server *s, struct error *e);
+/* Takes what has come, and answers. 1: something has; 0: nothing. flags: of this server's signal, for all workers. */
+int table_server_look(struct table_server *s, uint32_t flags, struct error *e);
+/* 1: all workers are done. */
+int table_server_ended(const struct table_server *s);
+/* Cancels what it still receives, and waits for what it sends. */
+int table_server_end(struct table_server *s, struct error *e);
+
+/* Marks in late (workers) whom it waits for: those that are behind others, or all. Returns the step. */
+int64_t table_server_waits_for(const struct table_server *s, char *late);
+/* The tables' names, for messages. */
+void table_server_names(const struct table_server *s, char *text, size_t size);
+
+#endif

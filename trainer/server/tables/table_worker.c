@@ -1,0 +1,308 @@
+#include "trainer/server/tables/table_worker.h"
+
+#include "trainer/collective/places.h"
+#include "trainer/collective/row_sum.h"
+#include "trainer/server/tables/row_packet.h"
+#include "trainer/server/tables/table_protocol.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* with one server */
+struct serving {
+    struct message names_out, values_in, sums_out, control;
+    char *names, *values, *sums; /* values: as they come */
+    int32_t *ids;                /* (count) those that were asked for */
+    size_t count;
+    int64_t words[2];
+};
+
+struct table_worker {
+    struct table_setup setup;
+    int worker;
+    const struct reduction *reduction;
+    struct table_parts parts;
+    size_t most, room; /* rows of a batch; bytes of a message of sums */
+    struct serving *servers;
+    int32_t *tokens, *ids;          /* (tokens of a batch), (most) */
+    struct row_gradient *gradients; /* (own vectors, tables) */
+    real *weights;                  /* (own vectors) */
+    uint32_t flags;
+    int64_t step, pushes;
+};
+
+static const enum optimizer_array_kind table_arrays[] = { ARRAY_WEIGHTS, ARRAY_SLOT_1, ARRAY_SLOT_2, ARRAY_AVERAGES };
+enum { TABLE_ARRAYS = sizeof table_arrays / sizeof *table_arrays };
+
+static int rank_of(const struct table_worker *w, int server)
+{
+    return w->setup.workers + server;
+}
+
+static size_t vectors_of(const struct table_worker *w)
+{
+    return (size_t)reduction_vectors(w->reduction, w->worker);
+}
+
+/* ---- waiting ----------------------------------------------------------------------------------------------------- */
+
+static int late_sentence(const struct table_worker *w, const struct patience *p, int server, const char *what,
+                         struct error *e)
+{
+    size_t count;
+    const struct variable *v = network_variables(optimizer_network(w->setup.optimizer), &count);
+    char name[WORLD_NAME_MAX];
+
+    world_name(w->setup.world, rank_of(w, server), name, sizeof name);
+    return patience_over(p, e, "at step %" PRId64 " for %s (server %d), to %s rows of %s%s", w->step, name, server,
+                         what, v[w->parts.tables[0].variable].name,
+                         w->parts.table_count > 1 ? " and other tables" : "");
+}
+
+/* Waits for a message with this server. Of the workers the first reports. */
+static int wait_for(struct table_worker *w, struct message *m, int server, const char *what, struct error *e)
+{
+    const enum phase before = phase_clock_enter(w->setup.clock, PHASE_WAITING);
+    const double deadline = world_deadline(w->setup.world);
+    struct patience p;
+    int rc;
+
+    patience_init(&p, w->setup.world, deadline + places_precedence(deadline, w->worker > 0));
+    while ((rc = message_done(w->setup.world, m, e)) == 0)
+        if (!patience_pause(&p) && (rc = late_sentence(w, &p, server, what, e)) < 0)
+            return rc;
+    phase_clock_enter(w->setup.clock, before);
+    return rc < 0 ? rc : OK;
+}
+
+/* ---- fetching ---------------------------------------------------------------------------------------------------- */
+
+static int compare_tokens(const void *a, const void *b)
+{
+    const int32_t x = *(const int32_t *)a, y = *(const int32_t *)b;
+
+    return (x > y) - (x < y);
+}
+
+/* The ids of the rows that a batch uses, ascending: every table is looked up by the same tokens. */
+static size_t rows_of(struct table_worker *w, const struct batch *batch)
+{
+    const struct model *model = network_model(optimizer_network(w->setup.optimizer));
+    const size_t count = (size_t)batch->count * (size_t)model->height * (size_t)model->width;
+    size_t named = 0, distinct = 0, ids = 0;
+
+    for (size_t i = 0; i < count; i++) {
+        const int64_t token = field_integer(&batch->fields[FIELD_INPUT], i);
+
+        if (token >= 0 && token < w->parts.rows)
+            w->tokens[named++] = (int32_t)token;
+    }
+    qsort(w->tokens, named, sizeof *w->tokens, compare_tokens);
+    for (size_t i = 0; i < named; i++)
+        if (i == 0 || w->tokens[i] != w->tokens[i - 1])
+            w->tokens[distinct++] = w->tokens[i];
+    for (size_t t = 0; t < w->parts.table_count; t++)
+        for (size_t i = 0; i < distinct && w->tokens[i] < w->parts.tables[t].rows; i++)
+            w->ids[ids++] = w->parts.tables[t].first + w->tokens[i];
+    return ids;
+}
+
+static int ask(struct table_worker *w, int server, int64_t step, size_t rows, struct error *e)
+{
+    struct serving *s = &w->servers[server];
+    struct row_packet_head head = { .step = step };
+    int rc;
+
+    if ((rc = wait_for(w, &s->names_out, server, "send", e)) < 0)
+        return rc;
+    s->count = 0;
+    for (size_t i = 0; i < rows; i++)
+        if (table_parts_find(&w->parts, w->ids[i])->server == server)
+            s->ids[s->count++] = w->ids[i];
+    head.count = (int32_t)s->count;
+    rc = world_receive(w->setup.world, rank_of(w, server), TAG_VALUES, s->values,
+                       row_packet_values_size(&w->parts, s->ids, s->count), &s->values_in, e);
+    if (rc == OK)
+        rc = world_send(w->setup.world, rank_of(w, server), TAG_NAMES, s->names,
+                        row_packet_put_names(s->names, &head, s->ids), &s->names_out, e);
+    return rc;
+}
+
+int table_worker_fetch(struct table_worker *w, int64_t step, const struct batch *batch, struct error *e)
+{
+    const size_t rows = rows_of(w, batch);
+    int rc = OK;
+
+    w->step = step;
+    for (int j = 0; j < w->setup.servers && rc == OK; j++)
+        rc = ask(w, j, step, rows, e);
+    for (int j = 0; j < w->setup.servers && rc == OK; j++) {
+        struct serving *s = &w->servers[j];
+        struct row_packet_head head;
+
+        if ((rc = wait_for(w, &s->values_in, j, "fetch", e)) < 0)
+            return rc;
+        memcpy(&head, s->values, sizeof head);
+        row_packet_give_values(&w->parts, s->ids, s->count, network_parameters(optimizer_network(w->setup.optimizer)),
+                               (const real *)(const void *)(s->values + sizeof head));
+        w->flags |= head.flags;
+    }
+    return rc;
+}
+
+uint32_t table_worker_flags(struct table_worker *w)
+{
+    const uint32_t flags = w->flags;
+
+    w->flags = 0;
+    return flags;
+}
+
+/* ---- pushing ----------------------------------------------------------------------------------------------------- */
+
+int table_worker_push(struct table_worker *w, int64_t step, const struct micro_shards *m, real *const *vectors,
+                      struct error *e)
+{
+    const struct row_packet_head head = { .step = step, .count = (int32_t)vectors_of(w) };
+    const size_t last = network_exchange_count(optimizer_network(w->setup.optimizer)) - 1;
+    int rc = OK;
+
+    for (size_t v = 0; v < vectors_of(w); v++) {
+        w->weights[v] = vectors[v][last];
+        for (size_t t = 0; t < w->parts.table_count; t++)
+            w->gradients[v * w->parts.table_count + t] = *micro_shards_rows(m, (int)v, w->parts.tables[t].variable);
+    }
+    for (int j = 0; j < w->setup.servers && rc == OK; j++) {
+        struct serving *s = &w->servers[j];
+
+        if ((rc = wait_for(w, &s->sums_out, j, "send", e)) == OK)
+            rc = world_send(w->setup.world, rank_of(w, j), TAG_SUMS, s->sums,
+                            row_packet_put_sums(s->sums, &head, &w->parts, j, w->gradients, w->weights), &s->sums_out,
+                            e);
+    }
+    w->pushes++;
+    return rc;
+}
+
+/* ---- the whole --------------------------------------------------------------------------------------------------- */
+
+static int control(struct table_worker *w, enum table_control kind, int64_t step, struct error *e)
+{
+    int rc = OK;
+
+    for (int j = 0; j < w->setup.servers && rc == OK; j++) {
+        struct serving *s = &w->servers[j];
+
+        if ((rc = wait_for(w, &s->control, j, "collect", e)) < 0)
+            return rc;
+        s->words[0] = kind;
+        s->words[1] = step;
+        rc = world_send(w->setup.world, rank_of(w, j), TAG_TABLE_CONTROL, s->words, sizeof s->words, &s->control, e);
+    }
+    return rc;
+}
+
+int table_worker_collect(struct table_worker *w, int64_t step, int state, struct error *e)
+{
+    const int arrays = state ? TABLE_ARRAYS : 1;
+    int rc = control(w, state ? TABLE_COLLECT : TABLE_WHOLE, step, e);
+
+    w->step = step;
+    for (size_t i = 0; i < w->parts.count && rc == OK; i++) {
+        const struct table_part *part = &w->parts.parts[i];
+        const struct table *t = &w->parts.tables[part->table];
+        const size_t at = t->offset + (size_t)(part->first - t->first) * t->width;
+
+        for (int k = 0; k < arrays && rc == OK; k++) {
+            const struct optimizer_array a = optimizer_array(w->setup.optimizer, table_arrays[k]);
+            struct message m = { 0, 0, 0 };
+
+            if (a.count)
+                rc = world_receive(w->setup.world, rank_of(w, part->server), state ? TAG_STATE : TAG_WHOLE,
+                                   a.values + at, (size_t)part->rows * t->width * sizeof *a.values, &m, e);
+            if (a.count && rc == OK)
+                rc = wait_for(w, &m, part->server, "collect", e);
+        }
+    }
+    return rc;
+}
+
+int table_worker_finish(struct table_worker *w, struct error *e)
+{
+    int rc = control(w, TABLE_DONE, w->pushes, e);
+
+    for (int j = 0; j < w->setup.servers && rc == OK; j++)
+        if ((rc = wait_for(w, &w->servers[j].control, j, "end", e)) == OK &&
+            (rc = wait_for(w, &w->servers[j].names_out, j, "ask for", e)) == OK)
+            rc = wait_for(w, &w->servers[j].sums_out, j, "send", e);
+    return rc;
+}
+
+/* ---- making ------------------------------------------------------------------------------------------------------ */
+
+static int serving_new(struct table_worker *w, struct serving *s)
+{
+    s->names = malloc(row_packet_names_size(w->most));
+    s->values = malloc(row_packet_values_room(&w->parts, w->most));
+    s->sums = malloc(w->room);
+    s->ids = malloc((w->most + 1) * sizeof *s->ids);
+    return s->names && s->values && s->sums && s->ids;
+}
+
+int table_worker_new(struct table_worker **out, const struct table_setup *setup, int worker,
+                     const struct reduction *reduction, struct error *e)
+{
+    const struct network *n = optimizer_network(setup->optimizer);
+    const struct model *model = network_model(n);
+    const size_t tokens = setup->samples * (size_t)model->height * (size_t)model->width;
+    struct table_worker *w = calloc(1, sizeof *w);
+    int good = w != NULL, rc = OK;
+
+    if (good) {
+        w->setup = *setup;
+        w->worker = worker;
+        w->reduction = reduction;
+        rc = table_parts_make(&w->parts, n, setup->servers, setup->partitions, e);
+    }
+    if (good && rc == OK) {
+        w->most = table_parts_rows_most(&w->parts, n, setup->samples);
+        w->room = row_packet_sums_room(&w->parts, w->most * vectors_of(w), vectors_of(w));
+        w->servers = calloc((size_t)setup->servers, sizeof *w->servers);
+        w->tokens = malloc((tokens + 1) * sizeof *w->tokens);
+        w->ids = malloc((w->most + 1) * sizeof *w->ids);
+        w->gradients = calloc(vectors_of(w) * w->parts.table_count + 1, sizeof *w->gradients);
+        w->weights = calloc(vectors_of(w), sizeof *w->weights);
+        good = w->servers && w->tokens && w->ids && w->gradients && w->weights;
+        for (int j = 0; j < setup->servers && good; j++)
+            good = serving_new(w, &w->servers[j]);
+    }
+    if (!good)
+        rc = error_memory(e, NULL, "for the rows of a worker");
+    if (rc < 0) {
+        table_worker_free(w);
+        return rc;
+    }
+    *out = w;
+    return OK;
+}
+
+void table_worker_free(struct table_worker *w)
+{
+    if (!w)
+        return;
+    for (int j = 0; w->servers && j < w->setup.servers; j++) {
+        free(w->servers[j].names);
+        free(w->servers[j].values);
+        free(w->servers[j].sums);
+        free(w->servers[j].ids);
+    }
+    free(w->servers);
+    free(w->tokens);
+    free(w->ids);
+    free(w->gradients);
+    free(w->weights);
+    table_parts_release(&w->parts);
+    free(w);
+}

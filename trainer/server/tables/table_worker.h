@@ -1,0 +1,38 @@
+/*
+ * table_worker.h - a worker's side of table_protocol.h: before each batch it fetches the rows that the batch uses into
+ * its network, and after it sends the sums of their gradients, perhaps through the pusher of its host. Other rows of
+ * its network are out of date. One thread. Errors: ERR_PEER, with a sentence that names the server waited for.
+ */
+#ifndef TRAINER_SERVER_TABLES_TABLE_WORKER_H
+#define TRAINER_SERVER_TABLES_TABLE_WORKER_H
+
+#include "base/batch.h"
+#include "base/error.h"
+#include "trainer/collective/micro_shards.h"
+#include "trainer/server/tables/table_server.h"
+
+#include <stdint.h>
+
+struct table_worker;
+
+/* As for table_server_new(). reduction: the vectors of this worker; borrowed. */
+int table_worker_new(struct table_worker **out, const struct table_setup *setup, int worker,
+                     const struct reduction *reduction, struct error *e);
+void table_worker_free(struct table_worker *w); /* NULL is fine */
+
+/* Fetches the rows that the batch uses, as of `step` updates. */
+int table_worker_fetch(struct table_worker *w, int64_t step, const struct batch *batch, struct error *e);
+/* Flags (enum tally_flag) of servers' signals since the last call. */
+uint32_t table_worker_flags(struct table_worker *w);
+
+/* Begins to send the sums of the rows that m has computed, with the weights of each of its vectors. */
+int table_worker_push(struct table_worker *w, int64_t step, const struct micro_shards *m, real *const *vectors,
+                      struct error *e);
+
+/* On worker 0, between steps: fetches the whole tables as of `step` updates; with `state` also their slots and
+ * averages, into the optimizer. */
+int table_worker_collect(struct table_worker *w, int64_t step, int state, struct error *e);
+/* After the last step. */
+int table_worker_finish(struct table_worker *w, struct error *e);
+
+#endif

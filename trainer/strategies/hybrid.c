@@ -1,0 +1,474 @@
+/*
+ * hybrid.c - Parallax's hybrid: gradients of dense variables are all-reduced over the workers, as with mpi, and each
+ * applies the same update; tables are on servers, as with ps, and only the rows that a batch uses travel
+ * (trainer/server/tables/). Source: strategies, section 6.
+ *
+ * A model without tables is trained as with mpi, on all ranks. Of one that has nothing else, only the batches' weight
+ * is all-reduced.
+ */
+#include "trainer/strategies/strategy.h"
+
+#include "trainer/collective/dense_part.h"
+#include "trainer/collective/exchange.h"
+#include "trainer/collective/places.h"
+#include "trainer/collective/transports/lanes.h"
+#include "trainer/collective/transports/transport.h"
+#include "trainer/collective/transports/transport_choice.h"
+#include "trainer/server/tables/table_server.h"
+#include "trainer/server/tables/table_worker.h"
+#include "trainer/strategies/shared_rows.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct hybrid_options {
+    struct strategy_servers servers;
+    const char *transport; /* TRANSPORT_CHOICES */
+    const char *reduce;    /* SPARSE_REDUCES */
+    int64_t partitions;
+};
+
+_Static_assert(sizeof(struct hybrid_options) <= STRATEGY_OWN_SIZE, "they have room");
+
+static const struct hybrid_options *hybrid_options_of(const struct strategy_options *o)
+{
+    return (const void *)o->own.bytes;
+}
+
+struct hybrid {
+    struct strategy base;
+    int servers;
+    struct dense_part part;
+    struct pushers pushers;
+    real **vectors; /* (own) whole exchange vectors, of which the transport's have the dense part */
+    real *alone;    /* of one worker: the packed dense part */
+    struct transport *transport;
+    size_t bucket, gathered;     /* gathered: packed elements from here on are in the transport's vectors */
+    struct tally_part *parts;    /* (workers) */
+    struct table_worker *worker; /* NULL on a server */
+    struct table_server *server; /* NULL on a worker */
+    uint64_t *hashes;            /* (ranks) */
+    char *late;                  /* (workers) */
+};
+
+static struct hybrid *hybrid_of(struct strategy *s)
+{
+    return (struct hybrid *)s;
+}
+
+/* ---- a step ------------------------------------------------------------------------------------------------------ */
+
+static int hybrid_step_begin(struct strategy *s, int64_t step, struct error *e)
+{
+    struct hybrid *h = hybrid_of(s);
+
+    (void)e;
+    h->gathered = h->part.total;
+    h->transport->operations->begin(h->transport, step);
+    return OK;
+}
+
+static int hybrid_fetch(struct strategy *s, const struct batch *batch, struct error *e)
+{
+    struct hybrid *h = hybrid_of(s);
+
+    return table_worker_fetch(h->worker, s->global_step, batch, e);
+}
+
+/* Packs the dense elements that have become final. */
+static void gather(struct hybrid *h, size_t low)
+{
+    const size_t packed = dense_part_below(&h->part, low);
+
+    for (int v = 0; v < reduction_vectors(&h->base.reduction, h->base.worker) && packed < h->gathered; v++)
+        dense_part_gather(&h->part, packed, h->gathered, h->vectors[v], h->transport->vectors[v]);
+    h->gathered = packed < h->gathered ? packed : h->gathered;
+}
+
+static void hybrid_ready(struct strategy *s, size_t low)
+{
+    struct hybrid *h = hybrid_of(s);
+    const enum phase before = phase_clock_enter(s->options.clock, PHASE_REDUCING);
+
+    gather(h, low);
+    /* Never the last bucket, which is for complete(): dense elements may all be above a table. */
+    if (h->gathered > 0)
+        h->transport->operations->advance(h->transport, buckets_ready(h->part.total, h->bucket, h->gathered));
+    phase_clock_enter(s->options.clock, before);
+}
+
+static uint64_t dense_hash(const struct hybrid *h)
+{
+    const size_t parameters = network_parameter_count(h->base.network);
+    uint64_t hash = EXCHANGE_HASH_SEED;
+
+    for (size_t i = 0; i + 1 < h->part.count; i++) {
+        const struct extent x = h->part.extents[i];
+        const real *values = x.from < parameters ? network_parameters(h->base.network) + x.from
+                                                 : network_statistics(h->base.network) + (x.from - parameters);
+
+        hash = exchange_hash(values, (x.to - x.from) * sizeof *values, hash);
+    }
+    return hash;
+}
+
+static int say_different(const char *ranks, int64_t step, struct error *e)
+{
+    return error_set(e, ERR_CORRUPT,
+                     "replicas differ before step %" PRId64 ": the weights of rank %s are not those of "
+                     "rank 0",
+                     step, ranks);
+}
+
+static int compare_parts(const struct hybrid *h, struct error *e)
+{
+    char ranks[120] = "";
+    size_t used = 0;
+
+    for (int r = tally_differs(h->parts, h->base.workers, 1); r > 0 && used + 12 < sizeof ranks;
+         r = tally_differs(h->parts, h->base.workers, r + 1))
+        used += (size_t)snprintf(ranks + used, sizeof ranks - used, "%s%d", used ? ", " : "", r);
+    return used ? say_different(ranks, h->base.global_step, e) : OK;
+}
+
+/* The optimizer's own arrays at element x.from of the exchange vector. */
+static struct optimizer_state state_of(struct optimizer *o, struct extent x)
+{
+    static const enum optimizer_array_kind weights[] = { ARRAY_WEIGHTS, ARRAY_SLOT_1, ARRAY_SLOT_2, ARRAY_AVERAGES };
+    static const enum optimizer_array_kind statistics[] = { ARRAY_STATISTICS, ARRAY_BIASED, ARRAY_KINDS, ARRAY_KINDS };
+    const int is_weight = x.from < optimizer_array(o, ARRAY_WEIGHTS).count;
+    real *at[4] = { NULL };
+
+    for (int i = 0; i < 4; i++) {
+        const struct optimizer_array a = optimizer_array(o, (is_weight ? weights : statistics)[i]);
+
+        at[i] = a.count ? a.values + (x.from - a.base) : NULL;
+    }
+    return (struct optimizer_state){ at[0], at[1], at[2], at[3] };
+}
+
+static void update_dense(struct hybrid *h)
+{
+    const real *sum = h->transport->result;
+    size_t at = 0;
+
+    for (size_t i = 0; i + 1 < h->part.count; i++) { /* the last one is the weight */
+        const struct extent x = h->part.extents[i];
+        const struct optimizer_state state = state_of(h->base.optimizer, x);
+
+        optimizer_apply_to(h->base.optimizer, h->base.global_step, sum + at, sum[h->part.total - 1], x.from, x.to,
+                           &state);
+        at += x.to - x.from;
+    }
+}
+
+static int hybrid_step_end(struct strategy *s, struct tally *tally, struct error *e)
+{
+    struct hybrid *h = hybrid_of(s);
+    const int64_t every = s->options.check_every;
+    struct tally_part mine = { .score = tally->score, .flags = tally->flags | table_worker_flags(h->worker) };
+    int rc = OK;
+
+    if (s->workers > 1 && every > 0 && s->global_step % every == 0) {
+        mine.hashed = 1;
+        mine.hash = dense_hash(h);
+    }
+    if (!(tally->flags & TALLY_LEFT))
+        rc = table_worker_push(h->worker, s->global_step, s->shards, h->vectors, e);
+    gather(h, 0);
+    if (rc < 0 || (rc = h->transport->operations->complete(h->transport, &mine, h->parts, e)) < 0)
+        return rc;
+    if (mine.hashed && (rc = compare_parts(h, e)) < 0)
+        return rc;
+    *tally = tally_sum(h->parts, s->workers, s->global_step, s->options.max_steps);
+    if (tally->flags & TALLY_LEFT)
+        return OK;
+    phase_clock_enter(s->options.clock, PHASE_UPDATING);
+    update_dense(h);
+    s->global_step = tally->global_step;
+    return OK;
+}
+
+static int hybrid_collect(struct strategy *s, int last, int64_t *step, struct error *e)
+{
+    (void)last;
+    *step = s->global_step;
+    return table_worker_collect(hybrid_of(s)->worker, s->global_step, 1, e);
+}
+
+static int hybrid_fetch_all(struct strategy *s, struct error *e)
+{
+    return table_worker_collect(hybrid_of(s)->worker, s->global_step, 0, e);
+}
+
+/* ---- the end ----------------------------------------------------------------------------------------------------- */
+
+/* All ranks compare the workers' dense weights. */
+static int compare_at_end(struct hybrid *h, struct error *e)
+{
+    const struct strategy *s = &h->base;
+    const uint64_t mine = s->worker < 0 ? 0 : dense_hash(h);
+    int rc = world_gather(s->world, &mine, sizeof mine, h->hashes, "end its last step", e);
+
+    for (int w = 1; w < s->workers && rc == OK; w++)
+        if (h->hashes[w] != h->hashes[0])
+            rc = error_set(e, ERR_CORRUPT,
+                           "replicas differ after the last step: the weights of rank %d are not those of rank 0", w);
+    return rc;
+}
+
+static int hybrid_finish(struct strategy *s, struct error *e)
+{
+    const enum phase before = phase_clock_enter(s->options.clock, PHASE_WAITING);
+    int rc = table_worker_finish(hybrid_of(s)->worker, e);
+
+    if (rc == OK)
+        rc = compare_at_end(hybrid_of(s), e);
+    phase_clock_enter(s->options.clock, before);
+    return rc;
+}
+
+static int hybrid_late(struct hybrid *h, const struct patience *p, int server, struct error *e)
+{
+    struct buffer workers = BUFFER_EMPTY;
+    const int64_t step = table_server_waits_for(h->server, h->late);
+    char names[200];
+    int rc;
+
+    table_server_names(h->server, names, sizeof names);
+    places_text(&workers, world_places(h->base.world), h->late, h->base.workers, 1);
+    rc = patience_over(p, e, "at step %" PRId64 ", as server %d, for %s, for rows of %s", step, server,
+                       buffer_text(&workers), names);
+    buffer_release(&workers);
+    return rc;
+}
+
+static int hybrid_serve(struct strategy *s, const volatile int *signal, struct error *e)
+{
+    struct hybrid *h = hybrid_of(s);
+    const int server = world_rank(s->world) - s->workers;
+    const double deadline = world_deadline(s->world);
+    struct patience p;
+    int rc = table_server_begin(h->server, e);
+
+    /* Workers know more: they wait for each other, and name the one that is late. */
+    patience_init(&p, s->world, deadline + places_precedence(deadline, 3 + (server > 0)));
+    while (rc >= 0 && !table_server_ended(h->server)) {
+        if ((rc = table_server_look(h->server, tally_signal(*signal), e)) > 0)
+            patience_calm(&p);
+        else if (rc == 0 && !patience_pause(&p))
+            rc = hybrid_late(h, &p, server, e);
+    }
+    if (rc < 0 || (rc = table_server_end(h->server, e)) < 0)
+        return rc;
+    return compare_at_end(h, e);
+}
+
+static void hybrid_report(const struct strategy *s, struct strategy_report *r)
+{
+    const struct hybrid *h = (const struct hybrid *)s;
+    const struct world_sent *sent = world_sent(s->world);
+    const int64_t steps = s->global_step - s->options.first_step;
+    int64_t bytes = 0;
+
+    *r = (struct strategy_report){ .transport = h->transport ? h->transport->operations->name : "messages" };
+    for (int w = 0; sent && w < world_size(s->world); w++)
+        bytes += sent[w].steps + sent[w].memory;
+    r->bytes_step = steps > 0 ? (double)bytes / (double)steps : 0;
+}
+
+static void hybrid_release(struct strategy *s)
+{
+    struct hybrid *h = hybrid_of(s);
+
+    if (h->transport)
+        h->transport->operations->free(h->transport);
+    table_worker_free(h->worker);
+    table_server_free(h->server);
+    for (int v = 0; h->vectors && v < reduction_vectors(&s->reduction, s->worker) - 1; v++)
+        free(h->vectors[v]);
+    free(h->vectors);
+    free(h->alone);
+    free(h->parts);
+    free(h->hashes);
+    free(h->late);
+    pushers_release(&h->pushers);
+    dense_part_release(&h->part);
+    free(h);
+}
+
+static const struct strategy_operations operations = {
+    .step_begin = hybrid_step_begin,
+    .fetch = hybrid_fetch,
+    .ready = hybrid_ready,
+    .step_end = hybrid_step_end,
+    .collect = hybrid_collect,
+    .fetch_all = hybrid_fetch_all,
+    .serve = hybrid_serve,
+    .finish = hybrid_finish,
+    .report = hybrid_report,
+    .free = hybrid_release,
+};
+
+/* ---- the start --------------------------------------------------------------------------------------------------- */
+
+static enum sparse_reduce rule_of(const char *name)
+{
+    return !strcmp(name, "sum") ? SPARSE_SUM : !strcmp(name, "mean-touching") ? SPARSE_MEAN_TOUCHING : SPARSE_MEAN;
+}
+
+static int vectors_new(struct hybrid *h)
+{
+    const int count = reduction_vectors(&h->base.reduction, h->base.worker);
+
+    h->vectors = calloc((size_t)count, sizeof *h->vectors);
+    for (int v = 0; h->vectors && v < count; v++)
+        if (!(h->vectors[v] = v < count - 1 ? reals_new(network_exchange_count(h->base.network))
+                                            : network_exchange(h->base.network)))
+            return 0;
+    h->alone = h->base.workers == 1 ? reals_new(h->part.total) : NULL;
+    return h->vectors && (h->alone || h->base.workers > 1);
+}
+
+static int make_room(struct hybrid *h, struct error *e)
+{
+    const struct strategy *s = &h->base;
+    const struct hybrid_options *o = hybrid_options_of(&s->options);
+    const struct table_setup setup = {
+        .world = s->world,
+        .optimizer = s->optimizer,
+        .pushers = &h->pushers,
+        .workers = s->workers,
+        .servers = h->servers,
+        .rule = rule_of(o->reduce),
+        .partitions = (int)(o->partitions ? o->partitions : h->servers),
+        .samples = (size_t)s->options.batch_size,
+        .first_step = s->options.first_step,
+        .clock = s->options.clock,
+    };
+    int rc;
+
+    h->parts = calloc((size_t)s->workers, sizeof *h->parts);
+    h->hashes = calloc((size_t)world_size(s->world), sizeof *h->hashes);
+    h->late = calloc((size_t)s->workers, 1);
+    if ((rc = dense_part_init(&h->part, s->network, e)) < 0 ||
+        (rc = pushers_init(&h->pushers, &s->reduction, NULL, e)) < 0)
+        return rc;
+    h->bucket = exchange_bucket(h->part.total, s->options.bucket_bytes, s->workers);
+    if (!h->parts || !h->hashes || !h->late || (s->worker >= 0 && !vectors_new(h)))
+        return error_memory(e, NULL, "to start");
+    if (s->worker < 0)
+        return table_server_new(&h->server, &setup, world_rank(s->world) - s->workers, e);
+    return table_worker_new(&h->worker, &setup, s->worker, &s->reduction, e);
+}
+
+static int hybrid_transport(struct hybrid *h, struct error *e)
+{
+    const struct strategy *s = &h->base;
+    const struct transport_plan plan = {
+        .world = s->world,
+        .network = s->network,
+        .total = h->part.total,
+        .bucket = h->bucket,
+        .buckets = bucket_count(h->part.total, h->bucket),
+        .ranks = s->workers,
+        .rank = s->worker,
+        .reduction = &s->reduction,
+        .clock = s->options.clock,
+        .part = &h->part,
+    };
+
+    if (s->workers > 1)
+        return transport_choose(&h->transport, &plan, hybrid_options_of(&s->options)->transport, e);
+    return s->worker < 0 ? OK : transport_alone_new(&h->transport, &plan, h->alone, e);
+}
+
+static int hybrid_start(struct strategy **out, const struct strategy *common, struct error *e)
+{
+    struct hybrid *h = calloc(1, sizeof *h);
+    int rc = h ? OK : error_memory(e, NULL, "to start");
+
+    if (h) {
+        h->base = *common;
+        h->base.operations = &operations;
+        h->servers = (int)hybrid_options_of(&common->options)->servers.total;
+        rc = make_room(h, e);
+    }
+    if ((rc = world_agree(common->world, "place the tables", rc, e)) == OK)
+        rc = hybrid_transport(h, e);
+    if (rc < 0) {
+        if (h)
+            hybrid_release(&h->base);
+        return rc;
+    }
+    h->base.vectors = h->vectors;
+    *out = &h->base;
+    return OK;
+}
+
+/* ---- the row of the table ---------------------------------------------------------------------------------------- */
+
+static size_t hybrid_rows(struct option *rows, void *own)
+{
+    struct hybrid_options *o = own;
+    const struct option table[] = {
+        { OPTION_CHOICE, .name = "sparse-reduce", .value = &o->reduce, .argument = "RULE", .choices = SPARSE_REDUCES,
+          .help = "Make of the workers' gradients of a row, with --run-option hybrid, their mean over all workers, as "
+                  "of any other variable (mean, the default), their sum (sum), or their mean over the workers whose "
+                  "batches use the row (mean-touching)." },
+        { OPTION_INT, .name = "partitions", .value = &o->partitions, .argument = "P", .minimum = 1, .maximum = 100000,
+          .help = "Cut the rows of each table into P parts, and share these among the servers, with --run-option "
+                  "hybrid. The weights do not depend on it. Default: one part per server." },
+    };
+
+    size_t count;
+
+    _Static_assert(sizeof table / sizeof *table + 3 <= STRATEGY_ROWS, "the rows have room");
+    *o = (struct hybrid_options){ .reduce = "mean" };
+    count = shared_rows_servers(rows, &o->servers);
+    count += shared_rows_transport(rows + count, &o->transport);
+    memcpy(rows + count, table, sizeof table);
+    return count + sizeof table / sizeof *table;
+}
+
+static void hybrid_without_tables(struct strategy_options *o)
+{
+    const char *const transport = hybrid_options_of(o)->transport;
+    struct strategy_own own;
+    const char **its = shared_rows_transport_of(&strategy_allreduce, &own);
+
+    *its = transport;
+    o->instead = o->kind->name;
+    o->kind = &strategy_allreduce;
+    o->own = own;
+    snprintf(o->label, sizeof o->label, "%s", o->kind->name);
+}
+
+static struct strategy_servers *hybrid_servers(struct strategy_options *options)
+{
+    return &((struct hybrid_options *)(void *)options->own.bytes)->servers;
+}
+
+static int hybrid_workers(const struct strategy_options *options, int ranks, struct error *e)
+{
+    return shared_rows_workers(&hybrid_options_of(options)->servers, ranks, e);
+}
+
+static void hybrid_describe(const struct strategy_options *options, int ranks, char *text, size_t size)
+{
+    shared_rows_describe(&hybrid_options_of(options)->servers, ranks, text, size);
+}
+
+const struct strategy_kind strategy_hybrid = {
+    .name = "hybrid",
+    .help = "on workers that all-reduce gradients, except those of tables, which are on the last ranks as servers",
+    .rows = 1,
+    .options = hybrid_rows,
+    .without_tables = hybrid_without_tables,
+    .servers = hybrid_servers,
+    .workers = hybrid_workers,
+    .describe = hybrid_describe,
+    .start = hybrid_start,
+};
