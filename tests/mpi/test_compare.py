@@ -2,6 +2,8 @@
 import csv
 import json
 import os
+import pathlib
+import re
 import signal
 import subprocess
 
@@ -57,6 +59,9 @@ def test_two_strategies_on_one_and_two_ranks(tmp_path):
 
     document = json.loads(compare("--output", tmp_path / "cmp", "--format", "json").stdout)
     assert document["equal_step"] == 6 and [cell["cell"] for cell in document["cells"]] == ["mpi-1", "mpi-2", "ps-1", "ps-2"]
+    page = pathlib.Path(__file__).resolve().parents[2] / "docs/man/trainer-compare.txt"
+    known = set(re.findall(r"`(\w+)`", page.read_text()))
+    assert not {key for part in (document, document["cells"][0], document["cells"][0]["seconds"]) for key in part} - known - {"type", "version"}
     rows = list(csv.DictReader(compare("--output", tmp_path / "cmp", "--format", "csv").stdout.splitlines()))
     assert rows[1]["weights"] == lines[0]["weights"] and float(rows[1]["sent_per_step"]) == lines[1]["sent"] > 0
     assert compare("--output", tmp_path / "cmp", "--table", "ratios").stdout.count("1.000") >= 4
