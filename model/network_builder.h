@@ -35,6 +35,11 @@ int network_builder_convolution(struct network_builder *b, int in, const char *n
 /* in times variable `name` (height width channels of in, outputs), flattened in (height, width, channel) order. */
 int network_builder_dense(struct network_builder *b, int in, const char *name, int outputs,
                           const struct kernel_options *options);
+/* A long short-term memory that reads in row by row (height steps of width channels values each): variables
+ * scope/kernel (width channels + units, 4 units) and scope/bias (4 units), gates in the order i, j, f, o; forget is
+ * added to f. Gives what the last step gives: (1, 1, units). */
+int network_builder_lstm(struct network_builder *b, int in, const char *scope, int units, double forget,
+                         const struct kernel_options *options);
 /* Adds variable `name` (channels), and ReLU if wanted. In place. */
 int network_builder_bias(struct network_builder *b, int in, const char *name, double initial, enum relu relu);
 /* Variables scope/beta, scope/gamma, statistics scope/moving_mean, scope/moving_variance, followed by leaky ReLU with

@@ -61,6 +61,9 @@ BUILD(average_pool, x = network_builder_average_pool(b, x, window_same(3, 2)))
 BUILD(average_pool_valid, x = network_builder_average_pool(b, x, window_valid(2, 2)))
 BUILD(average_pool_uneven, x = network_builder_average_pool(b, x, uneven_window))
 BUILD(widen, x = network_builder_widen(b, x, 7))
+BUILD(lstm, x = network_builder_lstm(b, x, "lstm", 5, 1.0, &wide))
+BUILD(lstm_one_step, x = network_builder_dense(b, x, "middle", 6, &wide);
+      x = network_builder_lstm(b, x, "lstm", 3, 0, &wide))
 BUILD(lrn, x = network_builder_lrn(b, x, 1, 1.0, 0.3, 0.75))
 BUILD(lrn_power, x = network_builder_lrn(b, x, 2, 2.0, 0.2, 0.6))
 BUILD(dropout, x = network_builder_dropout(b, x, 0.5))
@@ -274,6 +277,8 @@ static void layers(void **state)
         CASE(average_pool_valid),
         CASE(average_pool_uneven),
         CASE(widen),
+        CASE(lstm),
+        CASE(lstm_one_step),
         CASE(lrn),
         CASE(lrn_power),
         CASE(dropout),

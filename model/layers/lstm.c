@@ -1,0 +1,225 @@
+/*
+ * The long short-term memory of TensorFlow's LSTMCell over the rows of an image, from the first to the last; its output
+ * is the last one's. Source: specification of the seed models, sections 4 and 8. For B images of T rows of I values and
+ * U units, with c and h 0 at first:
+ *   [i j f o] = [x_t, h] kernel + bias          kernel (I + U, 4 U), bias (4 U)
+ *   c = sigmoid(f + forget) c + sigmoid(i) tanh(j);   h = sigmoid(o) tanh(c)
+ * All images of a batch at once, step by step.
+ */
+#include "model/network_internal.h"
+
+#include "model/kernels/blas.h"
+#include "model/kernels/channels.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct lstm {
+    size_t kernel, bias; /* places */
+    size_t steps, inputs, units;
+    double forget;
+    real *memory;
+    real *flat;                                        /* (B, T, I) of an input in another layout */
+    real *read;                                        /* (T, B, I + U) what each step reads: x and h */
+    real *gates;                                       /* (T, B, 4 U) i, j, f, o after their functions */
+    real *cells;                                       /* (T + 1, B, U) c before each step, and after the last */
+    real *bent;                                        /* (T, B, U) tanh(c) after each step */
+    real *gradient_gates, *gradient_read, *gradient_c; /* (B, 4 U), (B, I + U), (B, U) of one step */
+    double *sums;                                      /* (4 U) of the bias */
+};
+
+static int lstm_make(struct layer *l, int slice, int batch, struct error *e)
+{
+    struct lstm *own = l->state;
+    const size_t b = (size_t)batch, t = own->steps, i = own->inputs, u = own->units;
+    const size_t sizes[] = { b * t * i, t * b * (i + u), t * b * 4 * u, (t + 1) * b * u,
+                             t * b * u, b * 4 * u,       b * (i + u),   b * u };
+    real **const arrays[] = { &own->flat, &own->read,           &own->gates,         &own->cells,
+                              &own->bent, &own->gradient_gates, &own->gradient_read, &own->gradient_c };
+    size_t total = 0;
+
+    (void)slice;
+    for (size_t k = 0; k < sizeof sizes / sizeof *sizes; k++)
+        total += sizes[k];
+    own->sums = calloc(4 * u, sizeof *own->sums);
+    if (!(own->memory = reals_new(total)) || !own->sums)
+        return error_memory(e, NULL, "for %zu steps of %zu units", t, u);
+    total = 0;
+    for (size_t k = 0; k < sizeof sizes / sizeof *sizes; k++) {
+        *arrays[k] = own->memory + total;
+        total += sizes[k];
+    }
+    return OK;
+}
+
+static void lstm_release(struct layer *l)
+{
+    struct lstm *own = l->state;
+
+    free(own->memory);
+    free(own->sums);
+}
+
+static real sigmoid(real x, double shift)
+{
+    return (real)(1 / (1 + exp(-((double)x + shift))));
+}
+
+/* 1: the layout is not (pixels, channels) yet. */
+static int lstm_needs_flat(const struct layer *l)
+{
+    return shape_planes(&l->in_shape) > 1 && shape_pixels(&l->in_shape) > 1;
+}
+
+/* Puts the input of all steps where they read it. */
+static void take_input(const struct layer *l, const struct slice *s)
+{
+    const struct lstm *own = l->state;
+    const struct shape *x = &l->in_shape;
+    const size_t size = shape_size(x), b = (size_t)s->count, width = own->inputs + own->units;
+    const real *from = s->in;
+
+    if (lstm_needs_flat(l)) {
+        for (size_t n = 0; n < b; n++)
+            channels_copy(shape_pixels(x), (size_t)x->channels, s->in + n * size, (size_t)x->block, 0,
+                          own->flat + n * size, (size_t)x->channels, 0);
+        from = own->flat;
+    }
+    for (size_t t = 0; t < own->steps; t++)
+        for (size_t n = 0; n < b; n++)
+            memcpy(own->read + (t * b + n) * width, from + n * size + t * own->inputs, own->inputs * sizeof *from);
+}
+
+/* One image at one step: gates (4 U) before their functions, which they have afterwards; h (U) of the step. */
+static void compute_cell(const struct lstm *own, const real *bias, real *gates, const real *c, real *next, real *bent,
+                         real *h)
+{
+    const size_t u = own->units;
+
+    for (size_t k = 0; k < u; k++) {
+        gates[k] = sigmoid(gates[k] + bias[k], 0);
+        gates[u + k] = (real)tanh((double)(gates[u + k] + bias[u + k]));
+        gates[2 * u + k] = sigmoid(gates[2 * u + k] + bias[2 * u + k], own->forget);
+        gates[3 * u + k] = sigmoid(gates[3 * u + k] + bias[3 * u + k], 0);
+        next[k] = gates[2 * u + k] * c[k] + gates[k] * gates[u + k];
+        bent[k] = (real)tanh((double)next[k]);
+        h[k] = gates[3 * u + k] * bent[k];
+    }
+}
+
+static void lstm_forward(struct layer *l, const struct run *r, const struct slice *s)
+{
+    const struct lstm *own = l->state;
+    const size_t b = (size_t)s->count, u = own->units, width = own->inputs + u;
+
+    take_input(l, s);
+    memset(own->cells, 0, b * u * sizeof *own->cells);
+    for (size_t n = 0; n < b; n++)
+        memset(own->read + n * width + own->inputs, 0, u * sizeof *own->read);
+    for (size_t t = 0; t < own->steps; t++) {
+        real *gates = own->gates + t * b * 4 * u;
+
+        blas_product(0, 0, s->count, (int)(4 * u), (int)width, own->read + t * b * width, r->parameters + own->kernel,
+                     0, gates);
+        for (size_t n = 0; n < b; n++)
+            compute_cell(own, r->parameters + own->bias, gates + n * 4 * u, own->cells + (t * b + n) * u,
+                         own->cells + ((t + 1) * b + n) * u, own->bent + (t * b + n) * u,
+                         t + 1 < own->steps ? own->read + ((t + 1) * b + n) * width + own->inputs : s->out + n * u);
+    }
+}
+
+/* One image at one step. h: the gradient of its h; c: on entry of its c, on return of c before it; out: of the gates
+ * before their functions. */
+static void gradient_of_cell(const struct lstm *own, const real *gates, const real *before, const real *bent,
+                             const real *h, real *c, real *out)
+{
+    const size_t u = own->units;
+
+    for (size_t k = 0; k < u; k++) {
+        const real i = gates[k], j = gates[u + k], f = gates[2 * u + k], o = gates[3 * u + k];
+
+        c[k] += h[k] * o * (1 - bent[k] * bent[k]);
+        out[k] = c[k] * j * i * (1 - i);
+        out[u + k] = c[k] * i * (1 - j * j);
+        out[2 * u + k] = c[k] * before[k] * f * (1 - f);
+        out[3 * u + k] = h[k] * bent[k] * o * (1 - o);
+        c[k] *= f;
+    }
+}
+
+/* The gradient of step t's input goes to where the input came from. */
+static void give_gradient(const struct layer *l, const struct slice *s, size_t t)
+{
+    const struct lstm *own = l->state;
+    const size_t size = shape_size(&l->in_shape), width = own->inputs + own->units;
+    real *to = lstm_needs_flat(l) ? own->flat : s->gradient_in;
+
+    for (size_t n = 0; n < (size_t)s->count; n++)
+        memcpy(to + n * size + t * own->inputs, own->gradient_read + n * width, own->inputs * sizeof *to);
+}
+
+static void lstm_backward(struct layer *l, const struct run *r, const struct slice *s)
+{
+    const struct lstm *own = l->state;
+    const struct shape *x = &l->in_shape;
+    const size_t b = (size_t)s->count, u = own->units, width = own->inputs + u, size = shape_size(x);
+
+    memset(own->gradient_c, 0, b * u * sizeof *own->gradient_c);
+    memset(own->sums, 0, 4 * u * sizeof *own->sums);
+    for (size_t t = own->steps; t-- > 0;) {
+        for (size_t n = 0; n < b; n++)
+            gradient_of_cell(
+                own, own->gates + (t * b + n) * 4 * u, own->cells + (t * b + n) * u, own->bent + (t * b + n) * u,
+                t + 1 < own->steps ? own->gradient_read + n * width + own->inputs : s->gradient_out + n * u,
+                own->gradient_c + n * u, own->gradient_gates + n * 4 * u);
+        for (size_t n = 0; n < b; n++)
+            for (size_t k = 0; k < 4 * u; k++)
+                own->sums[k] += (double)own->gradient_gates[n * 4 * u + k];
+        blas_product(1, 0, (int)width, (int)(4 * u), s->count, own->read + t * b * width, own->gradient_gates, 1,
+                     r->exchange + own->kernel);
+        blas_product(0, 1, s->count, (int)width, (int)(4 * u), own->gradient_gates, r->parameters + own->kernel, 0,
+                     own->gradient_read);
+        if (s->gradient_in)
+            give_gradient(l, s, t);
+    }
+    for (size_t k = 0; k < 4 * u; k++)
+        r->exchange[own->bias + k] = (real)own->sums[k];
+    for (size_t n = 0; s->gradient_in && lstm_needs_flat(l) && n < b; n++)
+        channels_copy(shape_pixels(x), (size_t)x->channels, own->flat + n * size, (size_t)x->channels, 0,
+                      s->gradient_in + n * size, (size_t)x->block, 0);
+}
+
+static const struct layer_kind layer_lstm = {
+    .name = "lstm",
+    .make = lstm_make,
+    .release = lstm_release,
+    .forward = lstm_forward,
+    .backward = lstm_backward,
+};
+
+int network_builder_lstm(struct network_builder *b, int in, const char *scope, int units, double forget,
+                         const struct kernel_options *options)
+{
+    const struct shape x = network_builder_shape(b, in);
+    const struct shape out = { 1, 1, units, units };
+    const int64_t shape[2] = { (int64_t)x.width * x.channels + units, 4 * (int64_t)units };
+    char kernel[sizeof((struct variable *)0)->name];
+    struct lstm *own;
+    struct layer *l;
+
+    if ((size_t)snprintf(kernel, sizeof kernel, "%s/kernel", scope) >= sizeof kernel)
+        return network_builder_refuse(b, layer_lstm.name, "its name is too long");
+    if (!(l = network_builder_layer(b, &layer_lstm, in, out, sizeof *own)))
+        return VALUE_NONE;
+    l->whole = 1;
+    own = l->state;
+    *own = (struct lstm){ .steps = (size_t)x.height,
+                          .inputs = (size_t)x.width * (size_t)x.channels,
+                          .units = (size_t)units,
+                          .forget = forget };
+    own->kernel = l->low = network_builder_kernel(b, kernel, 2, shape, options);
+    own->bias = network_builder_constant(b, scope, "bias", VARIABLE_WEIGHT, 4 * units, 0, "");
+    return l->out;
+}
