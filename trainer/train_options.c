@@ -106,7 +106,8 @@ static size_t add_how_rows(struct option *t, size_t at, struct command *c)
     const struct option rows[] = {
         { OPTION_CHOICE, .name = "shard", .value = &c->shard, .argument = "KIND", .choices = "records|files|none",
           .help = "Give each worker its part of all records in one shuffled order (records, the default), whole "
-                  "files of its own (files), or all records in an order of its own (none)." },
+                  "files of its own (files, as much for each, except with --async), or all records in an order of its "
+                  "own (none)." },
         { OPTION_HEADING, .help = "How to train:" },
         { OPTION_INT, .name = "max-steps", .value = &c->o.max_steps, .argument = "N", .minimum = 1, .maximum = 1e15,
           .help = "Finish the training at global step N. Default: 1000." },
@@ -314,8 +315,21 @@ static int resume_of(const char *text, struct train_options *o, struct error *e)
     return OK;
 }
 
+/* "single, mirrored, mpi, ring" */
+static const char *clipping_kinds(char *text, size_t size)
+{
+    size_t used = 0;
+
+    for (size_t i = 0; strategy_kinds[i] && used < size; i++)
+        if (strategy_kinds[i]->clips)
+            used += (size_t)snprintf(text + used, size - used, "%s%s", used ? ", " : "", strategy_kinds[i]->name);
+    return text;
+}
+
 static int schedule_of(const struct command *c, const struct options *given, struct train_options *o, struct error *e)
 {
+    char kinds[128] = "";
+
     o->optimizer.schedule.recipe = o->recipe->schedule;
     o->scale_learning_rate = !strcmp(c->scale, "linear");
     if (o->scale_learning_rate && !o->strategy.synchronous)
@@ -324,10 +338,8 @@ static int schedule_of(const struct command *c, const struct options *given, str
                          "nothing is averaged; keep the learning rate, or lower it");
     if (o->optimizer.clip_norm > 0 && !o->strategy.kind->clips)
         return error_set(e, ERR_ARG,
-                         "--clip-norm needs every gradient in one place: --run-option single, mirrored, mpi and ring "
-                         "have them, but %s "
-                         "does not",
-                         o->strategy.kind->name);
+                         "--clip-norm needs every gradient in one place, which --run-option %s does not have; use %s",
+                         o->strategy.kind->name, clipping_kinds(kinds, sizeof kinds));
     if (!c->decay_at && options_given(given, "decay-factor"))
         return error_set(e, ERR_ARG, "--decay-factor needs --decay-at");
     if (c->decay_at && schedule_parse_decays(&o->optimizer.schedule, c->decay_at, e) < 0) {
