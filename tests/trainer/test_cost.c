@@ -217,6 +217,35 @@ static void test_async(void **state)
     assert_int_equal(c.limit, PLAN_SERVER);
 }
 
+/* 1000 rows of 16 bytes, of which a worker uses 500: two workers of a host use 750. */
+static void test_hybrid(void **state)
+{
+    struct plan_work w = bare_work();
+    const struct plan_machine m = bare_machine();
+    const double dense = cost_of("mpi", &w, &m, (struct plan_shape){ 4, 2, 0 }).seconds;
+    const struct plan_cost without = cost_of("hybrid", &w, &m, (struct plan_shape){ 4, 2, 0 });
+    struct plan_cost c;
+    double names, values, sums;
+
+    (void)state;
+    near(without.seconds, dense); /* no table: as mpi */
+    w.elements += 4000;
+    w.rows = (struct plan_rows){ 1000, 16, 500 };
+    c = cost_of("hybrid", &w, &m, (struct plan_shape){ 4, 2, 0 });
+    names = 500 * 4, values = 500 * 16, sums = 750 * 20 / 2.0; /* half of the rows are on the other host */
+    near(c.bytes, without.bytes + names + values + sums);
+    near(c.seconds,
+         dense + 3 * LATENCY +
+             (plan_wire_bytes(1, names) + plan_wire_bytes(1, values) + plan_wire_bytes(1, sums)) / BANDWIDTH);
+    c = cost_of("hybrid", &w, &m, (struct plan_shape){ 4, 2, 1 }); /* the link of a host of two workers carries most */
+    near(c.bytes, without.bytes + 2 * 500 * 4 + 750 * 20);
+    assert_false(c.on_server);
+    w.elements = 4001; /* that of the server: four workers' names, two hosts' sums */
+    c = cost_of("hybrid", &w, &m, (struct plan_shape){ 4, 2, 1 });
+    near(c.bytes, 4 * 500 * 4 + 2 * 750 * 20);
+    assert_int_equal(c.limit, PLAN_SERVER);
+}
+
 /* Device 0 alone: n times the bytes of the ring. */
 static void test_devices(void **state)
 {
@@ -263,6 +292,7 @@ int main(void)
         cmocka_unit_test(test_servers_apart),
         cmocka_unit_test(test_servers_beside_workers),
         cmocka_unit_test(test_async),
+        cmocka_unit_test(test_hybrid),
         cmocka_unit_test(test_devices),
         cmocka_unit_test(test_threads),
     };

@@ -59,7 +59,7 @@ double plan_crowding(const struct plan_machine *m, int ranks)
     return m->cores > 0 && ranks > m->cores ? (double)ranks / m->cores : 1;
 }
 
-/* What is left without one of the things that take time. */
+/* Lets one of the things that take time take none. */
 static void without(enum plan_limit what, struct plan_work *w, struct plan_machine *m)
 {
     switch (what) {
@@ -78,7 +78,7 @@ static void without(enum plan_limit what, struct plan_work *w, struct plan_machi
 int plan_cost(const struct plan_strategy *strategy, const struct plan_work *w, const struct plan_machine *m,
               const struct plan_shape *s, struct plan_cost *out, struct error *e)
 {
-    double gained = -1;
+    double longest = -1;
     int rc;
 
     *out = (struct plan_cost){ .limit = PLAN_COMPUTE };
@@ -90,11 +90,13 @@ int plan_cost(const struct plan_strategy *strategy, const struct plan_work *w, c
         struct plan_machine machine = *m;
         struct plan_cost cost = { 0 };
 
-        without((enum plan_limit)l, &work, &machine);
+        for (int other = 0; other < PLAN_SERVER; other++)
+            if (other != l)
+                without((enum plan_limit)other, &work, &machine);
         if ((rc = strategy->cost(&work, &machine, s, &cost, e)) < 0)
             return rc;
-        if (out->seconds - cost.seconds > gained) {
-            gained = out->seconds - cost.seconds;
+        if (cost.seconds > longest) {
+            longest = cost.seconds;
             out->limit = (enum plan_limit)l;
         }
     }

@@ -22,7 +22,7 @@ struct plan_cost {
     double steps;   /* global steps a second; asynchronous: of all workers together */
     double samples; /* a second, of all workers */
     double bytes;   /* a global step, on the busiest link: sent or received, whichever is more, without headers */
-    enum plan_limit limit; /* without which a step would be shortest */
+    enum plan_limit limit; /* what would take longest if all else took no time */
     int on_server;         /* 1: the busiest link is a server's */
 };
 
@@ -30,6 +30,7 @@ struct plan_strategy {
     const char *name, *help;
     int devices;      /* 1: threads of one process: no hosts */
     int servers;      /* 1: has servers */
+    int rows;         /* 1: differs from mpi for models with tables only */
     int asynchronous; /* 1: a global step is one worker's */
     /* Sets *out except samples and limit. */
     int (*cost)(const struct plan_work *w, const struct plan_machine *m, const struct plan_shape *s,
@@ -39,6 +40,7 @@ struct plan_strategy {
 #define PLAN_STRATEGIES(ROW) \
     ROW(allreduce) \
     ROW(ring) \
+    ROW(hybrid) \
     ROW(server) \
     ROW(server_async) \
     ROW(mirrored_copied) \

@@ -32,7 +32,7 @@ struct plan {
     struct log log;
     /* as given */
     const char *model, *strategies, *ranks, *format, *measured, *fit;
-    int64_t parameters, batch_size, global_batch, per_host, servers, cores, bucket_bytes, fit_points;
+    int64_t parameters, batch_size, global_batch, per_host, servers, cores, bucket_bytes, fit_points, rows_used;
     double compute, latency, bandwidth, memory_bandwidth;
     int overlap, devices;
     char models[256], choices[256];
@@ -116,6 +116,24 @@ static int read_results(struct plan *p, struct error *e)
 
 /* ---- the setting ------------------------------------------------------------------------------------------------- */
 
+/* Tables, taken together: their rows, and those that a batch uses at most. */
+static void find_tables(struct plan *p, const struct variable *v, size_t count)
+{
+    const struct model *m = model_find(p->model);
+    const double tokens = (double)m->height * m->width * m->channels; /* of a sample */
+    struct plan_rows *r = &p->planning.work.rows;
+
+    for (size_t i = 0; i < count; i++) {
+        if (!v[i].row_width)
+            continue;
+        r->rows += (double)(v[i].count / v[i].row_width);
+        r->row_bytes = (double)v[i].row_width * sizeof(float);
+        r->used += p->rows_used > 0 ? (double)p->rows_used : (double)p->batch_size * tokens;
+    }
+    if (r->used > r->rows)
+        r->used = r->rows;
+}
+
 static int find_elements(struct plan *p, struct error *e)
 {
     struct plan_work *w = &p->planning.work;
@@ -135,6 +153,7 @@ static int find_elements(struct plan *p, struct error *e)
         p->variables[i].from = network_exchange_place(p->network, &v[i]);
         p->variables[i].to = p->variables[i].from + v[i].count;
     }
+    find_tables(p, v, count);
     w->variables = p->variables;
     w->variable_count = count;
     w->elements = network_exchange_count(p->network);
@@ -270,7 +289,7 @@ static int is_wanted(const struct plan *p, const struct plan_strategy *strategy)
     for (const char *at = p->strategies; at && *at; at += strcspn(at, ","), at += *at == ',')
         if (!strncmp(at, strategy->name, n) && (at[n] == ',' || at[n] == '\0'))
             return 1;
-    return !p->strategies;
+    return !p->strategies && (!strategy->rows || p->planning.work.rows.rows > 0);
 }
 
 static double measured_steps(const struct measured *m, const struct plan_strategy *strategy, int workers)
@@ -388,6 +407,9 @@ static size_t add_what_rows(struct option *t, size_t at, struct plan *p)
           .help = "Plan for a model of N weights instead, with --compute or --fit." },
         { OPTION_INT, .name = "batch-size", .value = &p->batch_size, .argument = "N", .minimum = 1, .maximum = 1 << 20,
           .help = "Give each worker N samples a step. Default: the model's." },
+        { OPTION_INT, .name = "rows-used", .value = &p->rows_used, .argument = "N", .minimum = 1, .maximum = 1e9,
+          .help = "Let the batch of a worker use N different rows of a table, with hybrid. Default: as many as it has "
+                  "tokens, which is the most." },
         { OPTION_INT, .name = "global-batch", .value = &p->global_batch, .argument = "N", .minimum = 1,
           .maximum = 1 << 26,
           .help = "Give all workers together N samples a step: the time of --batch-size samples, measured or given, is "
