@@ -113,7 +113,7 @@ static void add_speeds(const struct comparison *c, const struct text_style *styl
 static int anything_dropped(const struct comparison *c)
 {
     for (size_t i = 0; i < c->count; i++)
-        if (c->rows[i].dropped.count)
+        if (c->rows[i].dropped.most > 0)
             return 1;
     return 0;
 }

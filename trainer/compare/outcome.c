@@ -77,15 +77,12 @@ static void add_links(struct outcome *o, const json_t *root)
         text_of(busiest, "host", o->busiest, sizeof o->busiest);
 }
 
-/* Gradients that made no update, under whichever name the trainer counts them; -1: it does not. */
-static double dropped_of(json_t *root)
+/* Gradients that made no update; -1: not counted. */
+static double dropped_of(const json_t *root)
 {
-    const char *key;
-    json_t *value;
+    const json_t *value = json_object_get(root, "gradients_dropped");
 
-    json_object_foreach(root, key,
-                        value) if (strstr(key, "dropped") && json_is_number(value)) return json_number_value(value);
-    return -1;
+    return json_is_number(value) ? json_number_value(value) : -1;
 }
 
 int outcome_add_summary(struct outcome *o, const char *json, size_t n, struct error *e)
