@@ -58,6 +58,12 @@ def test_other_words(tmp_path):
     assert "another vocabulary than that of the files of --data-dir; resume with the files" in said
 
 
+def test_parameter_servers_and_momentum():
+    """Packets of a server may cut a row, of which momentum moves all or nothing."""
+    _, said = ranks.train(2, *MODEL, "--run-option", "ps", "--optimizer", "momentum", "--max-steps", 1, status=2)
+    assert "--run-option ps cannot train a model with an embedding with --optimizer momentum" in said
+
+
 def test_each_rank_its_files(tmp_path):
     """--shard files: other words for each worker, one vocabulary."""
     (tmp_path / "text").mkdir()

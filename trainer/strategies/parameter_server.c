@@ -247,8 +247,8 @@ static int check_rows(const struct strategy *s, struct error *e)
     if (optimizer_cuts_rows(s->optimizer))
         return OK;
     return error_set(e, ERR_ARG,
-                     "--run-option ps with --optimizer %s cannot yet train a model with an embedding; use --optimizer "
-                     "sgd, adagrad or adam, or another strategy",
+                     "--run-option ps cannot train a model with an embedding with --optimizer %s, whose updates need "
+                     "whole rows; use --run-option hybrid, or --optimizer sgd, adagrad or adam",
                      optimizer_kind_names[optimizer_options_of(s->optimizer)->kind]);
 }
 
