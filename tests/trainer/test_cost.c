@@ -246,6 +246,20 @@ static void test_hybrid(void **state)
     assert_int_equal(c.limit, PLAN_SERVER);
 }
 
+/* The server's rank reads what all workers name and the sums of all of them, and writes what they use. */
+static void test_hybrid_on_one_host(void **state)
+{
+    struct plan_work w = bare_work();
+    const struct plan_machine m = bare_machine();
+    static const struct plan_shape shapes[] = { { 2, 2, 0 }, { 2, 3, 1 } };
+
+    (void)state;
+    w.elements = 4001;
+    w.rows = (struct plan_rows){ 1000, 16, 500 };
+    for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++)
+        near(cost_of("hybrid", &w, &m, shapes[i]).bytes, 2 * 500 * 4 + 750 * 20);
+}
+
 /* Device 0 alone: n times the bytes of the ring. */
 static void test_devices(void **state)
 {
@@ -293,6 +307,7 @@ int main(void)
         cmocka_unit_test(test_servers_beside_workers),
         cmocka_unit_test(test_async),
         cmocka_unit_test(test_hybrid),
+        cmocka_unit_test(test_hybrid_on_one_host),
         cmocka_unit_test(test_devices),
         cmocka_unit_test(test_threads),
     };

@@ -23,16 +23,22 @@ static double distinct_rows(const struct plan_rows *r, double together)
     return r->rows * (1 - pow(1 - r->used / r->rows, together));
 }
 
+static int on_one_host(const struct plan_shape *s)
+{
+    return s->servers ? s->workers + s->servers <= s->per_host : plan_hosts(s) == 1;
+}
+
 static struct row_traffic traffic_of(const struct plan_work *w, const struct plan_shape *s)
 {
     const struct plan_rows *r = &w->rows;
-    const double hosts = plan_hosts(s), workers = s->workers, group = fmin(s->workers, s->per_host);
-    const double of_host = distinct_rows(r, group), servers = s->servers ? s->servers : hosts;
+    const double hosts = plan_hosts(s), workers = s->workers, together = fmin(s->workers, s->per_host);
+    const double group = on_one_host(s) ? 1 : together; /* on one host a rank's reading and writing is a link */
+    const double of_host = distinct_rows(r, together), servers = s->servers ? s->servers : hosts;
     const double away = s->servers ? 1 : (hosts - 1) / hosts; /* share of rows that another host has */
     const double most = fmax(group, workers / servers);       /* a worker's host, or a server's */
     struct row_traffic t;
 
-    if (!s->servers) { /* all hosts are alike: what comes to one is as much as what leaves it */
+    if (!s->servers && !on_one_host(s)) { /* all hosts are alike: what comes to one is as much as what leaves it */
         t.names = group * away * r->used * NAME_BYTES;
         t.values = group * away * r->used * r->row_bytes;
         t.sums = away * of_host * (r->row_bytes + NAME_BYTES);
@@ -56,7 +62,7 @@ static int hybrid_cost(const struct plan_work *w, const struct plan_machine *m, 
                        struct plan_cost *out, struct error *e)
 {
     const struct plan_shape without_servers = { s->workers, s->per_host, 0 };
-    const int messages = plan_hosts(s) > 1 || s->servers;
+    const int messages = !on_one_host(s);
     const struct plan_link *l = messages ? &m->network : &m->memory;
     struct plan_work dense = *w;
     struct row_traffic t;
