@@ -60,7 +60,6 @@ static void test_one_hash(void **state)
                     s.workers = workers[w];
                     s.partitions = partitions[p];
                     s.bucket_bytes = buckets[(w + p) % 3];
-                    s.alone = (int)p % 2;
                     if (state_after(&s) != wanted)
                         fail_msg("optimizer %d, %d workers, %d servers, %d parts", kind, s.workers, s.servers,
                                  s.partitions);
@@ -96,7 +95,6 @@ static void test_order_of_workers(void **state)
         s.servers = 2;
         dense.strategy = "mpi";
         dense.servers = 0;
-        s.alone = 1;
         assert_true(state_after(&s) == state_after(&dense));
     }
 }

@@ -40,8 +40,7 @@ static void stage_open(struct stage *s, enum optimizer_kind kind, enum sparse_re
     assert_int_equal(optimizer_new(&s->optimizer, s->network, &options, NULL), OK);
     assert_int_equal(table_parts_make(&s->parts, s->network, 1, 1, NULL), OK);
     assert_int_equal(reduction_init(&s->reduction, WORKERS, 0, NULL), OK);
-    assert_int_equal(table_update_new(&s->update, s->optimizer, &s->parts, &s->reduction, WORKERS, rule, ROWS, NULL),
-                     OK);
+    assert_int_equal(table_update_new(&s->update, s->optimizer, &s->parts, &s->reduction, rule, ROWS, NULL), OK);
 }
 
 static void stage_close(struct stage *s)
@@ -102,9 +101,8 @@ static void test_several_vectors(void **state)
     reduction_release(&s.reduction);
     assert_int_equal(reduction_init(&s.reduction, WORKERS, 5, NULL), OK);
     assert_int_equal(s.reduction.count, 3); /* leaves 0 and 1; 2 and 3; 4 */
-    assert_int_equal(
-        table_update_new(&s.update, s.optimizer, &s.parts, &s.reduction, WORKERS, SPARSE_MEAN_TOUCHING, ROWS, NULL),
-        OK);
+    assert_int_equal(table_update_new(&s.update, s.optimizer, &s.parts, &s.reduction, SPARSE_MEAN_TOUCHING, ROWS, NULL),
+                     OK);
     for (int v = 0; v < 3; v++)
         vectors[v] = (struct row_gradient){ 0, v > 0, WIDTH, row, some };
     table_update_together(s.update, 0, vectors, each);

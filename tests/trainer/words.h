@@ -49,7 +49,7 @@ struct words_scene {
     const struct model *model;
     const char *strategy, *reduce;
     enum optimizer_kind optimizer;
-    int workers, servers, partitions, micro_shards, alone; /* alone: without local aggregation */
+    int workers, servers, partitions, micro_shards;
     int64_t steps;
     int leave_at, save_at; /* worker 1 leaves this step; worker 0 saves after so many; WORDS_NEVER */
     size_t bucket_bytes;
@@ -76,7 +76,6 @@ static inline struct strategy_options words_options(const struct words_scene *s)
     const struct kind_setting settings[] = {
         { "servers", NULL, s->servers },
         { "partitions", NULL, s->partitions },
-        { "local-aggregation", NULL, !s->alone },
         { "sparse-reduce", s->reduce, 0 },
         { .name = NULL },
     };

@@ -11,7 +11,6 @@
 #include "trainer/collective/dense_part.h"
 #include "trainer/collective/exchange.h"
 #include "trainer/collective/places.h"
-#include "trainer/collective/transports/lanes.h"
 #include "trainer/collective/transports/transport.h"
 #include "trainer/collective/transports/transport_choice.h"
 #include "trainer/server/tables/table_server.h"
@@ -41,7 +40,6 @@ struct hybrid {
     struct strategy base;
     int servers;
     struct dense_part part;
-    struct pushers pushers;
     real **vectors; /* (own) whole exchange vectors, of which the transport's have the dense part */
     real *alone;    /* of one worker: the packed dense part */
     struct transport *transport;
@@ -294,7 +292,6 @@ static void hybrid_release(struct strategy *s)
     free(h->parts);
     free(h->hashes);
     free(h->late);
-    pushers_release(&h->pushers);
     dense_part_release(&h->part);
     free(h);
 }
@@ -339,7 +336,7 @@ static int make_room(struct hybrid *h, struct error *e)
     const struct table_setup setup = {
         .world = s->world,
         .optimizer = s->optimizer,
-        .pushers = &h->pushers,
+        .reduction = &s->reduction,
         .workers = s->workers,
         .servers = h->servers,
         .rule = rule_of(o->reduce),
@@ -353,15 +350,14 @@ static int make_room(struct hybrid *h, struct error *e)
     h->parts = calloc((size_t)s->workers, sizeof *h->parts);
     h->hashes = calloc((size_t)world_size(s->world), sizeof *h->hashes);
     h->late = calloc((size_t)s->workers, 1);
-    if ((rc = dense_part_init(&h->part, s->network, e)) < 0 ||
-        (rc = pushers_init(&h->pushers, &s->reduction, NULL, e)) < 0)
+    if ((rc = dense_part_init(&h->part, s->network, e)) < 0)
         return rc;
     h->bucket = exchange_bucket(h->part.total, s->options.bucket_bytes, s->workers);
     if (!h->parts || !h->hashes || !h->late || (s->worker >= 0 && !vectors_new(h)))
         return error_memory(e, NULL, "to start");
     if (s->worker < 0)
         return table_server_new(&h->server, &setup, world_rank(s->world) - s->workers, e);
-    return table_worker_new(&h->worker, &setup, s->worker, &s->reduction, e);
+    return table_worker_new(&h->worker, &setup, s->worker, e);
 }
 
 static int hybrid_transport(struct hybrid *h, struct error *e)

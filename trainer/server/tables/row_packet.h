@@ -21,10 +21,8 @@
 
 struct row_packet_head {
     int64_t step;
-    int32_t count;      /* names and values: rows; sums: vectors */
-    int32_t partitions; /* from a worker: wanted; from a server: from the next step on; 0: as they are */
-    uint32_t flags;     /* enum tally_flag, of the sender's signal */
-    uint32_t nothing;   /* 0 */
+    int32_t count;  /* names and values: rows; sums: vectors */
+    uint32_t flags; /* enum tally_flag, of the sender's signal */
 };
 
 struct row_packet_part {

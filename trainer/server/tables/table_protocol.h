@@ -5,14 +5,12 @@
  *
  *   worker -> server    NAMES    before the worker trains on a batch: the rows that it uses, as of `step` updates
  *   server -> worker    VALUES   these rows, once the updates before are made
- *   pusher -> server    SUMS     the sums of the gradients of these rows, once it has trained
- *   worker -> pusher    MERGE    the same to the first worker of its host, which adds those of all of them, and sends
- *                                one message to each server. Without local aggregation every worker is a pusher
+ *   worker -> server    SUMS     the sums of the gradients of these rows, once it has trained
  *   worker -> server    TABLE_CONTROL  int64: kind, then its argument
  *   server -> worker 0  STATE    for each of the server's parts and each array that the optimizer has, the rows
- *   server -> server    MOVE     the same, of rows whose server changes
+ *   server -> worker 0  WHOLE    the same of the weights alone
  *
- * Every worker sends NAMES and, if it pushes, SUMS to every server in every step, also if they name no row, so that a
+ * Every worker sends NAMES and SUMS to every server in every step, also if they name no row, so that a
  * server knows when a step's sums are complete. It makes the update when it is asked for anything as of the next step:
  * that says that no worker has abandoned the step. An abandoned step is the last one, and is never asked for.
  */
@@ -28,11 +26,9 @@ enum {
     TAG_NAMES = 29000,
     TAG_VALUES,
     TAG_SUMS,
-    TAG_MERGE,
     TAG_TABLE_CONTROL = WORLD_TAG_ASIDE + 100,
     TAG_STATE,
     TAG_WHOLE,
-    TAG_MOVE,
 };
 
 enum table_control {

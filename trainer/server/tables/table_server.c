@@ -18,12 +18,12 @@ struct asking {
     int64_t step; /* of the newest names */
 };
 
-/* one pusher */
+/* the same worker, as a source of sums */
 struct pushing {
     struct message in;
     char *sums;
     int here;
-    int64_t taken, said;        /* messages; said: by the pusher, once it is done */
+    int64_t taken, said;        /* messages; said: by the worker, once it is done */
     size_t room, most, vectors; /* most: rows */
     struct row_gradient *gradients;
     real *weights;
@@ -37,7 +37,7 @@ struct table_server {
     size_t most; /* rows that a worker names */
     struct asking *asking;
     struct pushing *pushing;
-    struct row_gradient *gradients; /* (vectors of all pushers, tables) */
+    struct row_gradient *gradients; /* (vectors of all workers, tables) */
     real *weights;                  /* (vectors) */
     int64_t step;                   /* updates made */
     int64_t words[2];
@@ -64,7 +64,7 @@ static int post_sums(struct table_server *s, int k, struct error *e)
 {
     struct pushing *p = &s->pushing[k];
 
-    return world_receive(s->setup.world, s->setup.pushers->rank[k], TAG_SUMS, p->sums, p->room, &p->in, e);
+    return world_receive(s->setup.world, k, TAG_SUMS, p->sums, p->room, &p->in, e);
 }
 
 static int post_control(struct table_server *s, struct error *e)
@@ -78,7 +78,7 @@ int table_server_begin(struct table_server *s, struct error *e)
 
     for (int w = 0; w < s->setup.workers && rc == OK; w++)
         rc = post_names(s, w, e);
-    for (int k = 0; k < s->setup.pushers->count && rc == OK; k++)
+    for (int k = 0; k < s->setup.workers && rc == OK; k++)
         rc = post_sums(s, k, e);
     return rc;
 }
@@ -104,7 +104,7 @@ static int settle(struct table_server *s, struct message *m, int rank, const cha
 
 static int all_pushed(const struct table_server *s)
 {
-    for (int k = 0; k < s->setup.pushers->count; k++)
+    for (int k = 0; k < s->setup.workers; k++)
         if (!s->pushing[k].here)
             return 0;
     return 1;
@@ -113,7 +113,7 @@ static int all_pushed(const struct table_server *s)
 /* Makes the update if somebody has asked for a later state and all sums are here. 1: made. */
 static int update_if_due(struct table_server *s, struct error *e)
 {
-    const struct reduction *r = &s->setup.pushers->reduction;
+    const struct reduction *r = s->setup.reduction;
     int due = s->collect > s->step, rc = OK;
     enum phase before;
 
@@ -157,7 +157,6 @@ static int answer(struct table_server *s, int worker, uint32_t flags, struct err
                                    network_parameters(optimizer_network(s->setup.optimizer)),
                                    (real *)(void *)(a->values + sizeof head));
     head.flags = flags;
-    head.partitions = 0;
     memcpy(a->values, &head, sizeof head);
     a->here = 0;
     rc = world_send(s->setup.world, worker, TAG_VALUES, a->values, sizeof head + reals * sizeof(real), &a->out, e);
@@ -225,8 +224,8 @@ static int look_for_sums(struct table_server *s, int k, struct error *e)
                                             p->gradients, p->weights, e)) < 0)
         return rc;
     if (head.step != s->step)
-        return error_set(e, ERR_CORRUPT, "rank %d sends the sums of step %" PRId64 " at step %" PRId64,
-                         s->setup.pushers->rank[k], head.step, s->step);
+        return error_set(e, ERR_CORRUPT, "rank %d sends the sums of step %" PRId64 " at step %" PRId64, k, head.step,
+                         s->step);
     p->here = 1;
     p->taken++;
     return 1;
@@ -238,9 +237,7 @@ static void worker_done(struct table_server *s, int w, int64_t pushes)
         return;
     s->asking[w].done = 1;
     s->dones++;
-    for (int k = 0; k < s->setup.pushers->count; k++)
-        if (s->setup.pushers->rank[k] == w)
-            s->pushing[k].said = pushes;
+    s->pushing[w].said = pushes;
 }
 
 static int look_for_control(struct table_server *s, struct error *e)
@@ -264,7 +261,7 @@ int table_server_look(struct table_server *s, uint32_t flags, struct error *e)
 
     for (int w = 0; w < s->setup.workers && rc >= 0; w++)
         moved |= (rc = look_for_names(s, w, e)) > 0;
-    for (int k = 0; k < s->setup.pushers->count && rc >= 0; k++)
+    for (int k = 0; k < s->setup.workers && rc >= 0; k++)
         moved |= (rc = look_for_sums(s, k, e)) > 0;
     if (rc >= 0)
         moved |= (rc = update_if_due(s, e)) > 0;
@@ -282,7 +279,7 @@ int table_server_look(struct table_server *s, uint32_t flags, struct error *e)
 
 int table_server_ended(const struct table_server *s)
 {
-    for (int k = 0; k < s->setup.pushers->count; k++) /* those of an abandoned step are taken, and not used */
+    for (int k = 0; k < s->setup.workers; k++) /* those of an abandoned step are taken, and not used */
         if (s->pushing[k].taken < s->pushing[k].said)
             return 0;
     return s->dones == s->setup.workers;
@@ -293,7 +290,7 @@ int table_server_end(struct table_server *s, struct error *e)
     int rc = OK;
 
     message_cancel(s->setup.world, &s->control);
-    for (int k = 0; k < s->setup.pushers->count; k++)
+    for (int k = 0; k < s->setup.workers; k++)
         message_cancel(s->setup.world, &s->pushing[k].in);
     for (int w = 0; w < s->setup.workers && rc == OK; w++) {
         message_cancel(s->setup.world, &s->asking[w].in);
@@ -310,8 +307,8 @@ int64_t table_server_waits_for(const struct table_server *s, char *late)
     memset(late, 0, (size_t)workers);
     for (int w = 0; w < workers; w++) /* who has not asked while others have */
         some |= late[w] = (char)(!s->asking[w].here && !s->asking[w].done);
-    for (int k = 0; k < s->setup.pushers->count && !some; k++)
-        late[s->setup.pushers->rank[k]] = (char)!s->pushing[k].here;
+    for (int k = 0; k < s->setup.workers && !some; k++)
+        late[k] = (char)!s->pushing[k].here;
     return s->step;
 }
 
@@ -329,11 +326,10 @@ void table_server_names(const struct table_server *s, char *text, size_t size)
 
 static int pushing_new(struct table_server *s, int k)
 {
-    const struct pushers *all = s->setup.pushers;
     struct pushing *p = &s->pushing[k];
 
-    p->vectors = (size_t)reduction_vectors(&all->reduction, k);
-    p->most = s->most * (size_t)all->members[k] * p->vectors;
+    p->vectors = (size_t)reduction_vectors(s->setup.reduction, k);
+    p->most = s->most * p->vectors;
     p->most = p->most < (size_t)s->parts.rows * p->vectors ? p->most : (size_t)s->parts.rows * p->vectors;
     p->room = row_packet_sums_room(&s->parts, p->most, p->vectors);
     p->sums = malloc(p->room);
@@ -344,7 +340,7 @@ static int pushing_new(struct table_server *s, int k)
 
 static int messages_new(struct table_server *s, struct error *e)
 {
-    const struct reduction *r = &s->setup.pushers->reduction;
+    const struct reduction *r = s->setup.reduction;
     const size_t workers = (size_t)s->setup.workers, tables = s->parts.table_count;
     int good;
 
@@ -386,8 +382,8 @@ int table_server_new(struct table_server **out, const struct table_setup *setup,
         rc = messages_new(s, e);
     }
     if (rc == OK)
-        rc = table_update_new(&s->update, setup->optimizer, &s->parts, &setup->pushers->reduction, setup->workers,
-                              setup->rule, s->most * (size_t)setup->workers, e);
+        rc = table_update_new(&s->update, setup->optimizer, &s->parts, setup->reduction, setup->rule,
+                              s->most * (size_t)setup->workers, e);
     if (rc < 0) {
         table_server_free(s);
         return rc;
@@ -404,7 +400,7 @@ void table_server_free(struct table_server *s)
         free(s->asking[w].names);
         free(s->asking[w].values);
     }
-    for (int k = 0; s->pushing && k < s->setup.pushers->count; k++) {
+    for (int k = 0; s->pushing && k < s->setup.workers; k++) {
         free(s->pushing[k].sums);
         free(s->pushing[k].gradients);
         free(s->pushing[k].weights);

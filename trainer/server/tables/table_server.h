@@ -1,15 +1,15 @@
 /*
  * table_server.h - a server's side of table_protocol.h: holds some rows of the tables in its optimizer's arrays, hands
- * out those that workers name, and updates them with the sums that pushers send. One thread; never blocks: call
+ * out those that workers name, and updates them with the sums that they send. One thread; never blocks: call
  * table_server_look() until it ends. ERR_CORRUPT: a message is not sound.
  */
 #ifndef TRAINER_SERVER_TABLES_TABLE_SERVER_H
 #define TRAINER_SERVER_TABLES_TABLE_SERVER_H
 
 #include "base/error.h"
+#include "trainer/collective/reduction.h"
 #include "trainer/collective/world.h"
 #include "trainer/optimizer.h"
-#include "trainer/server/tables/pushers.h"
 #include "trainer/server/tables/table_parts.h"
 #include "trainer/server/tables/table_update.h"
 #include "trainer/timing/phase_clock.h"
@@ -17,9 +17,9 @@
 #include <stdint.h>
 
 struct table_setup {
-    struct world *world;         /* workers are its first ranks, server j is rank workers + j */
-    struct optimizer *optimizer; /* its state at the start; holds the tables */
-    const struct pushers *pushers;
+    struct world *world;               /* workers are its first ranks, server j is rank workers + j */
+    struct optimizer *optimizer;       /* its state at the start; holds the tables */
+    const struct reduction *reduction; /* the workers' vectors, and how they are added */
     int workers, servers;
     enum sparse_reduce rule;
     int partitions; /* of each table, at the start */

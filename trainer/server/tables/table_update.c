@@ -8,7 +8,6 @@ struct table_update {
     struct optimizer *optimizer;
     const struct table_parts *parts;
     const struct reduction *reduction;
-    int workers;
     enum sparse_reduce rule;
     struct row_sum *sums;        /* (tables) */
     struct row_gradient *column; /* (vectors) of one table */
@@ -16,8 +15,7 @@ struct table_update {
 };
 
 int table_update_new(struct table_update **out, struct optimizer *o, const struct table_parts *parts,
-                     const struct reduction *reduction, int workers, enum sparse_reduce rule, size_t most,
-                     struct error *e)
+                     const struct reduction *reduction, enum sparse_reduce rule, size_t most, struct error *e)
 {
     struct table_update *u = calloc(1, sizeof *u);
     const size_t vectors = (size_t)reduction->count;
@@ -27,7 +25,6 @@ int table_update_new(struct table_update **out, struct optimizer *o, const struc
         *u = (struct table_update){ .optimizer = o,
                                     .parts = parts,
                                     .reduction = reduction,
-                                    .workers = workers,
                                     .rule = rule,
                                     .sums = calloc(parts->table_count + 1, sizeof *u->sums),
                                     .column = calloc(vectors + 1, sizeof *u->column),
@@ -89,7 +86,7 @@ static void scale_rows(const struct table_update *u, struct row_sum *sum)
     for (int v = 0; v < u->reduction->count; v++)
         sum->next[v] = 0;
     for (size_t i = 0; i < sum->sum.count; i++) {
-        const real factor = (real)((double)u->workers / touching(u, sum->next, sum->rows[i]));
+        const real factor = (real)((double)u->reduction->workers / touching(u, sum->next, sum->rows[i]));
 
         for (size_t k = 0; k < sum->sum.width; k++)
             sum->values[i * sum->sum.width + k] *= factor;
@@ -106,7 +103,7 @@ void table_update_together(struct table_update *u, int64_t step, const struct ro
         u->weights[v] = &weights[v];
     reduction_sum(u->reduction, &weight, u->weights, 0, 1);
     if (u->rule == SPARSE_SUM)
-        weight /= (real)u->workers;
+        weight /= (real)u->reduction->workers;
     for (size_t t = 0; t < u->parts->table_count; t++) {
         for (int v = 0; v < vectors; v++)
             u->column[v] = gradients[(size_t)v * u->parts->table_count + t];

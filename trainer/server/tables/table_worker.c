@@ -22,7 +22,6 @@ struct serving {
 struct table_worker {
     struct table_setup setup;
     int worker;
-    const struct reduction *reduction;
     struct table_parts parts;
     size_t most, room; /* rows of a batch; bytes of a message of sums */
     struct serving *servers;
@@ -43,7 +42,7 @@ static int rank_of(const struct table_worker *w, int server)
 
 static size_t vectors_of(const struct table_worker *w)
 {
-    return (size_t)reduction_vectors(w->reduction, w->worker);
+    return (size_t)reduction_vectors(w->setup.reduction, w->worker);
 }
 
 /* ---- waiting ----------------------------------------------------------------------------------------------------- */
@@ -251,8 +250,7 @@ static int serving_new(struct table_worker *w, struct serving *s)
     return s->names && s->values && s->sums && s->ids;
 }
 
-int table_worker_new(struct table_worker **out, const struct table_setup *setup, int worker,
-                     const struct reduction *reduction, struct error *e)
+int table_worker_new(struct table_worker **out, const struct table_setup *setup, int worker, struct error *e)
 {
     const struct network *n = optimizer_network(setup->optimizer);
     const struct model *model = network_model(n);
@@ -263,7 +261,6 @@ int table_worker_new(struct table_worker **out, const struct table_setup *setup,
     if (good) {
         w->setup = *setup;
         w->worker = worker;
-        w->reduction = reduction;
         rc = table_parts_make(&w->parts, n, setup->servers, setup->partitions, e);
     }
     if (good && rc == OK) {

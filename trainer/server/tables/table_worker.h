@@ -1,6 +1,6 @@
 /*
  * table_worker.h - a worker's side of table_protocol.h: before each batch it fetches the rows that the batch uses into
- * its network, and after it sends the sums of their gradients, perhaps through the pusher of its host. Other rows of
+ * its network, and after it sends the sums of their gradients. Other rows of
  * its network are out of date. One thread. Errors: ERR_PEER, with a sentence that names the server waited for.
  */
 #ifndef TRAINER_SERVER_TABLES_TABLE_WORKER_H
@@ -15,9 +15,8 @@
 
 struct table_worker;
 
-/* As for table_server_new(). reduction: the vectors of this worker; borrowed. */
-int table_worker_new(struct table_worker **out, const struct table_setup *setup, int worker,
-                     const struct reduction *reduction, struct error *e);
+/* As for table_server_new(). */
+int table_worker_new(struct table_worker **out, const struct table_setup *setup, int worker, struct error *e);
 void table_worker_free(struct table_worker *w); /* NULL is fine */
 
 /* Fetches the rows that the batch uses, as of `step` updates. */
