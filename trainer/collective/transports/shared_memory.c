@@ -125,7 +125,8 @@ static int open_by_name(struct shared_memory *m, int fd, const char *name, size_
     return rc;
 }
 
-int shared_memory_open(struct shared_memory *m, struct world *w, const int *host, size_t size, struct error *e)
+int shared_memory_open(struct shared_memory *m, struct world *w, const int *host, int count, size_t size,
+                       struct error *e)
 {
     const int rank = world_rank(w);
     char name[NAME_SIZE] = "";
@@ -133,7 +134,7 @@ int shared_memory_open(struct shared_memory *m, struct world *w, const int *host
     int first = 0, ranks = 0, fd = -1, rc = OK;
 
     *m = (struct shared_memory){ 0 };
-    for (int r = 0; r < world_size(w); r++)
+    for (int r = 0; r < count; r++)
         ranks += host[r] == host[rank];
     while (host[first] != host[rank])
         first++;

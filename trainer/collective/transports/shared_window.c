@@ -182,7 +182,8 @@ int shared_window_new(struct transport **out, const struct transport_plan *plan,
     if (!s || !s->all || !s->base.vectors || !s->slices || !s->late || !host)
         rc = error_memory(e, NULL, "for the shared window");
     if ((rc = world_agree(plan->world, "make room for shared memory", rc, e)) == OK)
-        rc = shared_memory_open(&s->memory, plan->world, host, head + vector * ((size_t)plan->reduction->count + 1), e);
+        rc = shared_memory_open(&s->memory, plan->world, host, plan->ranks,
+                                head + vector * ((size_t)plan->reduction->count + 1), e);
     free(host);
     if (rc < 0) {
         if (s)

@@ -519,7 +519,7 @@ static int two_level_map(struct two_level *m, struct error *e)
     const size_t parts = shared_memory_rounded((size_t)p->ranks * sizeof **m->parts);
     const size_t vector = shared_memory_rounded(p->total * sizeof(real));
     const size_t vectors = words + 2 * parts, size = vectors + vector * ((size_t)m->count + 1);
-    const int rc = shared_memory_open(&m->memory, p->world, m->lanes.host_of, size, e);
+    const int rc = shared_memory_open(&m->memory, p->world, m->lanes.host_of, p->ranks, size, e);
     char *bytes = m->memory.bytes;
 
     if (rc < 0)
