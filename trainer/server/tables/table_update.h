@@ -25,8 +25,8 @@ enum sparse_reduce { SPARSE_MEAN, SPARSE_SUM, SPARSE_MEAN_TOUCHING };
 
 struct table_update;
 
-/* reduction: the vectors of the workers, borrowed. most: rows of all pushes of a step. The optimizer, whose arrays hold the tables, and parts are borrowed. ERR_NOMEM.
- * On OK *out is yours, table_update_free() it. */
+/* reduction: the vectors of the workers, borrowed. most: rows of all pushes of a step. The optimizer, whose arrays hold
+ * the tables, and parts are borrowed. ERR_NOMEM. On OK *out is yours, table_update_free() it. */
 int table_update_new(struct table_update **out, struct optimizer *o, const struct table_parts *parts,
                      const struct reduction *reduction, enum sparse_reduce rule, size_t most, struct error *e);
 void table_update_free(struct table_update *u); /* NULL is fine */
