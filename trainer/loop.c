@@ -414,7 +414,7 @@ static int steps(struct loop *l, struct error *e)
         }
         if (tally.flags & TALLY_LEFT)
             return OK;
-        if (more && tally.global_step == before) /* the first step's token: the same weights once more */
+        if (others_go_on(l) && !(tally.score.weight > 0)) /* no update: go on with the same weights, or end */
             continue;
         l->state.stepped = clock_wall();
         progress_step(&l->progress, tally.global_step);

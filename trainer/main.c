@@ -268,12 +268,14 @@ static int averaged(const struct run *r)
 static int plan_batches(struct run *r, struct error *e)
 {
     const struct train_options *o = &r->options;
-    int rc = batch_sizes_aggregate(&r->options.sizes, o->strategy.aggregate, r->workers, e);
+    int rc = OK;
 
-    if (rc == OK && o->reproducible && o->strategy.chosen)
+    if (o->reproducible && o->strategy.chosen)
         rc = error_set(e, ERR_ARG,
                        "--reproducible: an update has the gradients that are first, which depends on time; train "
-                       "without backup workers and tokens");
+                       "without backup workers, tokens and records");
+    if (rc == OK)
+        rc = batch_sizes_aggregate(&r->options.sizes, o->strategy.aggregate, r->workers, e);
     if (rc == OK)
         rc = batch_plan_make(&r->batches, &r->options.sizes, r->workers, r->worker, e);
     if (rc == OK) /* backup workers' images do not count */
@@ -375,8 +377,13 @@ static int work(struct run *r, struct error *e)
                       r->options.trace ? &r->trace.spans : NULL);
     if (r->strategy->worker < 0) {
         world_set_idle(r->world, idle_server, r);
-        if (r->strategy->operations->serve(r->strategy, &asked.stop, e) < 0)
+        if ((rc = r->strategy->operations->serve(r->strategy, &asked.stop, e)) < 0)
             abandon(r, e);
+        if (rc > 0) {
+            world_sign(r->world, world_rank(r->world), e);
+            log_line(&r->log, "trainer: %s", e->message);
+            status = LOOP_FAILED;
+        }
         phase_clock_stop(&r->clock);
         if (loop_count_bytes(&traffic, r->strategy, e) == OK)
             loop_gather_times(&times, r->strategy, e);

@@ -247,6 +247,7 @@ static void gradients_json(struct buffer *b, const struct strategy_gradients *c)
 {
     number(b, "gradients_used", (double)c->used);
     number(b, "gradients_dropped", (double)c->dropped);
+    number(b, "workers_left_out", (double)c->absent);
     number(b, "samples_used", c->samples_used);
     number(b, "samples_dropped", c->samples_dropped);
     number(b, "first_step_lost", (double)c->first_lost);
@@ -391,9 +392,11 @@ static void say_of_gradients(const struct progress *p, const struct strategy_gra
 
     if (!c->used)
         return;
-    log_line(p->log, "used %" PRId64 " gradients of %s images, dropped %" PRId64 " of %s (%.1f %%)", c->used,
-             human_number(c->samples_used, used), c->dropped, human_number(c->samples_dropped, dropped),
-             100 * (double)c->dropped / (double)(c->used + c->dropped));
+    log_line(p->log,
+             "used %" PRId64 " gradients of %s images, dropped %" PRId64 " of %s (%.1f %%); updates left out %" PRId64
+             " times a worker",
+             c->used, human_number(c->samples_used, used), c->dropped, human_number(c->samples_dropped, dropped),
+             100 * (double)c->dropped / (double)(c->used + c->dropped), c->absent);
     if (c->first_lost + c->first_doubled)
         log_line(p->log, "of the first weights: %" PRId64 " gradients dropped, %" PRId64 " used as a worker's second",
                  c->first_lost, c->first_doubled);

@@ -33,7 +33,7 @@ static inline void kind_set(struct strategy_options *options, const struct kind_
         for (size_t i = 0; i < count; i++) {
             if (strcmp(rows[i].name, settings->name) != 0)
                 continue;
-            if (rows[i].kind == OPTION_CHOICE)
+            if (rows[i].kind == OPTION_CHOICE || rows[i].kind == OPTION_TEXT)
                 *(const char **)rows[i].value = settings->text;
             else if (rows[i].kind == OPTION_FLAG)
                 *(int *)rows[i].value = (int)settings->number;

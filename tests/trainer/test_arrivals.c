@@ -1,6 +1,8 @@
 /* The record of pushes: what is written is read; a run that was killed; every other damage is refused. */
 #include "trainer/server/decisions/arrivals.h"
 
+#include "base/bytes.h"
+#include "base/crc32c.h"
 #include "tests/check.h"
 
 #include <string.h>
@@ -19,9 +21,10 @@ static size_t put(uint8_t *bytes, const struct arrivals_header *h, const struct 
 
 static void test_layout(void **state)
 {
-    static const char wanted[] =
-        "arrivals\1\0\0\0\4\0\0\0\2\0\0\0\0\0\0\0\xff\xff\xff\xff\xff\xff\xff\xff\x64\0\0\0\0\0"
-        "\0\0\0\0\0\0\0\0\0\0\2\1\0\0\3\0\0\0\1\1\0\0";
+    static const char wanted[] = "arrivals\1\0\0\0\4\0\0\0\2\0\0\0\0\0\0\0\xff\xff\xff\xff\xff\xff\xff\xff"
+                                 "\x64\0\0\0\0\0\0\0\0\0\0\0"
+                                 "\x44\x12\x6c\x60" /* by another program, bit by bit */
+                                 "\2\1\0\0\3\0\0\0\1\1\0\0";
     uint8_t bytes[ARRIVALS_HEADER_BYTES + ARRIVALS_PUSH_BYTES];
 
     (void)state;
@@ -71,17 +74,18 @@ static void test_damage(void **state)
     } rows[] = {
         { 0, 'b', "f: not a record of --record" },
         { 8, 2, "f: format 2 is of another version of this program" },
-        { 12, 0, "f: damaged header" },
-        { 15, 1, "f: damaged header" },
-        { 16, 5, "f: damaged header" },
-        { 20, 2, "f: damaged header" },
-        { 24, 0xfe, "f: damaged header" },
-        { 39, 0x80, "f: damaged header" },
-        { ARRIVALS_HEADER_BYTES, 1, "f: damaged at push 0" },     /* its step */
-        { ARRIVALS_HEADER_BYTES + 4, 4, "f: damaged at push 0" }, /* its worker */
-        { ARRIVALS_HEADER_BYTES + 8, 1, "f: damaged at push 0" }, /* its version */
+        { 12, 0, "f: damaged at byte 12: its header has impossible numbers" },
+        { 15, 1, "f: damaged at byte 12: its header has impossible numbers" },
+        { 16, 5, "f: damaged at byte 12: its header has impossible numbers" },
+        { 20, 2, "f: damaged at byte 12: its header has impossible numbers" },
+        { 24, 0xfe, "f: damaged at byte 12: its header has impossible numbers" },
+        { 39, 0x80, "f: damaged at byte 12: its header has impossible numbers" },
+        { 47, 1, "f: damaged at byte 0: its header does not have its checksum" },
+        { ARRIVALS_HEADER_BYTES, 1, "f: damaged at byte 48, or before it" },     /* its step */
+        { ARRIVALS_HEADER_BYTES + 4, 4, "f: damaged at byte 48, or before it" }, /* its worker */
+        { ARRIVALS_HEADER_BYTES + 8, 1, "f: damaged at byte 48, or before it" }, /* its version */
         { ARRIVALS_HEADER_BYTES + 3 * ARRIVALS_PUSH_BYTES + 8, 0,
-          "f: damaged at push 3" }, /* dropped after a used one */
+          "f: damaged at byte 84, or before it" }, /* dropped after a used one */
     };
     static const struct arrival steps[] = { { 0, 1, 0 }, { 0, 3, 0 }, { 1, 1, 1 }, { 1, 3, 1 } };
 
@@ -93,6 +97,8 @@ static void test_damage(void **state)
         struct error e;
 
         bytes[rows[i].at] = rows[i].byte;
+        if (rows[i].at >= 12 && rows[i].at < 44)
+            put_le32(bytes + 44, crc32c(bytes, 44));
         assert_int_equal(arrivals_parse(&a, "f", bytes, n, &e), ERR_CORRUPT);
         assert_string_equal(e.message, rows[i].says);
         assert_null(a.items);
@@ -106,12 +112,81 @@ static void test_damage(void **state)
     }
 }
 
+/* A run that ended in order: each of its bits counts, and nothing may follow. */
+static void test_end(void **state)
+{
+    static const struct arrival steps[] = { { 0, 1, 0 }, { 0, 3, 0 }, { 1, 1, 1 }, { 1, 3, 1 } };
+    uint8_t bytes[ARRIVALS_HEADER_BYTES + MOST * ARRIVALS_PUSH_BYTES];
+    size_t n = put(bytes, &backup, steps, 4);
+    struct arrivals a;
+    struct error e;
+
+    (void)state;
+    arrivals_put_end(4, crc32c(bytes, n), bytes + n);
+    n += ARRIVALS_PUSH_BYTES;
+    assert_int_equal(arrivals_parse(&a, "f", bytes, n, NULL), OK);
+    assert_int_equal(a.complete, 1);
+    assert_int_equal(a.count, 4);
+    assert_int_equal(a.steps, 2);
+    arrivals_release(&a);
+    for (size_t bit = 0; bit < 8 * n; bit++) {
+        bytes[bit / 8] ^= (uint8_t)(1 << bit % 8);
+        assert_int_equal(arrivals_parse(&a, "f", bytes, n, NULL), ERR_CORRUPT);
+        bytes[bit / 8] ^= (uint8_t)(1 << bit % 8);
+    }
+    memset(bytes + n, 0, ARRIVALS_PUSH_BYTES);
+    assert_int_equal(arrivals_parse(&a, "f", bytes, n + ARRIVALS_PUSH_BYTES, &e), ERR_CORRUPT);
+    assert_string_equal(e.message, "f: damaged at byte 96, or before it");
+}
+
+static void test_fit(void **state)
+{
+    static const struct {
+        struct arrivals_header now;
+        int64_t max_steps;
+        const char *says;
+    } rows[] = {
+        { { 4, 2, 0, -1, 100 }, 107, NULL },
+        { { 4, 2, 0, -1, 100 }, 103, NULL },
+        { { 4, 2, 0, -1, 100 },
+          108,
+          "f ends at step 107, where its run was killed, before --max-steps 108; train to at most that" },
+        { { 3, 2, 0, -1, 100 }, 107, "f is of a run with 4 workers, and here are 3" },
+        { { 4, 3, 0, -1, 100 },
+          107,
+          "f is of a run with --replicas-to-aggregate 2, and this one has --replicas-to-aggregate 3" },
+        { { 4, 2, 1, -1, 100 },
+          107,
+          "f is of a run with --replicas-to-aggregate 2, and this one has --replicas-to-aggregate 2 "
+          "--first-step-tokens" },
+        { { 4, 0, 0, 3, 100 },
+          107,
+          "f is of a run with --replicas-to-aggregate 2, and this one has --async --staleness 3" },
+        { { 4, 0, 0, -1, 100 }, 107, "f is of a run with --replicas-to-aggregate 2, and this one has --async" },
+        { { 4, 2, 0, -1, 0 },
+          7,
+          "f is of a run that began at step 100, and this one begins at step 0; begin with the same checkpoint, or "
+          "with "
+          "--resume never" },
+    };
+    const struct arrivals a = { .header = backup, .steps = 7 };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct error e = { 0 };
+        const int rc = arrivals_fit(&a, "f", &rows[i].now, rows[i].max_steps, &e);
+
+        assert_int_equal(rc, rows[i].says ? ERR_ARG : OK);
+        if (rows[i].says)
+            assert_string_equal(e.message, rows[i].says);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_layout),
-        cmocka_unit_test(test_read),
-        cmocka_unit_test(test_damage),
+        cmocka_unit_test(test_layout), cmocka_unit_test(test_read), cmocka_unit_test(test_damage),
+        cmocka_unit_test(test_end),    cmocka_unit_test(test_fit),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -195,6 +195,9 @@ static int act_ruling(struct server_loop *l, const struct ruling *r, struct erro
 {
     int rc = r->decides ? send_decision(l, &r->decision, e) : OK;
 
+    if (l->setup.recording)
+        recording_add(l->setup.recording, r->pushes, r->push_count);
+
     for (int w = 0; w < l->setup.workers && rc == OK; w++) {
         const struct verdict *v = server_core_verdict(l->core, w);
 

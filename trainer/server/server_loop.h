@@ -12,6 +12,7 @@
 #include "trainer/collective/world.h"
 #include "trainer/optimizer.h"
 #include "trainer/server/decisions/arbiter.h"
+#include "trainer/server/decisions/recording.h"
 #include "trainer/server/placement.h"
 #include "trainer/timing/phase_clock.h"
 
@@ -28,6 +29,7 @@ struct server_setup {
     struct phase_clock *clock; /* may be NULL; a step is an update of the server's first packet */
     int decided, slots; /* as in struct server_plan; the arbiter's workers, steps and synchronous are set from above */
     struct arbiter_plan arbiter;
+    struct recording *recording; /* decided, on server 0: of the pushes; borrowed; NULL: none */
 };
 
 struct server_loop;

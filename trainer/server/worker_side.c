@@ -31,6 +31,7 @@ struct worker_side {
     int64_t step, steps, bytes;
     int64_t unused;      /* pushes of ours that were dropped */
     int done_said, left; /* left: the last step was abandoned */
+    int newer;           /* decided: 1: the network has collected values, newer than those of the last reply */
     uint32_t flags;      /* of servers' signals, sent to server 0 with the next tally; at the end, our own */
 };
 
@@ -49,10 +50,24 @@ static size_t packet_bytes(const struct packing *p, size_t k, int reply)
     return (p->packets[k].length + (reply && k + 1 == p->packet_count)) * sizeof(real);
 }
 
+/* Gives the network what the servers last sent. */
+static void give_values(struct worker_side *w)
+{
+    for (int j = 0; j < w->setup.servers; j++) {
+        struct connection *c = &w->servers[j];
+
+        for (size_t k = 0; k < c->packing->packet_count; k++)
+            packed_state_give_values(&c->layout, w->setup.optimizer, k, c->pull + c->packing->packets[k].at);
+    }
+    w->newer = 0;
+}
+
 int worker_side_begin(struct worker_side *w, int64_t step, struct error *e)
 {
     int rc = OK;
 
+    if (w->newer)
+        give_values(w);
     w->step = step;
     memset(&w->error, 0, sizeof w->error);
     for (int j = 0; j < w->setup.servers && rc == OK; j++) {
@@ -185,11 +200,10 @@ static int wait_for_message(struct worker_side *w, struct message *m, int j, str
 static void take_replies(struct worker_side *w)
 {
     w->flags = 0;
+    give_values(w);
     for (int j = 0; j < w->setup.servers; j++) {
-        struct connection *c = &w->servers[j];
+        const struct connection *c = &w->servers[j];
 
-        for (size_t k = 0; k < c->packing->packet_count; k++)
-            packed_state_give_values(&c->layout, w->setup.optimizer, k, c->pull + c->packing->packets[k].at);
         if (c->packing->packet_count > 0)
             w->flags |= (uint32_t)c->pull[c->packing->length];
     }
@@ -305,6 +319,10 @@ static int take_snapshots(struct worker_side *w, real *packed, struct error *e)
     for (int j = 0; j < w->setup.servers && rc == OK; j++) {
         const struct packed_state *layout = &w->servers[j].layout;
 
+        /* Server 0 knows which weights this worker has, and may have decided about its push already: it goes on with
+         * these once the collected ones are saved. */
+        packed_state_take(layout, w->setup.optimizer, packed);
+        memcpy(w->servers[j].pull, packed, layout->packing->length * sizeof *packed);
         if ((rc = receive_now(w, j, TAG_SNAPSHOT, packed, layout->length * sizeof *packed, e)) == OK)
             packed_state_give(layout, w->setup.optimizer, packed);
     }
@@ -331,6 +349,7 @@ int worker_side_collect(struct worker_side *w, int last, int64_t *step, struct e
         rc = control(w, last ? CONTROL_FREEZE_LAST : CONTROL_FREEZE, NULL, 0, e);
     if (rc == OK && (rc = agree_on_cut(w, counts, cut, e)) == OK)
         rc = take_snapshots(w, packed, e);
+    w->newer = w->setup.decided;
     if (rc == OK && w->setup.decided) {
         *step = cut[workers];
     } else if (rc == OK) {

@@ -4,6 +4,7 @@
  */
 #include "trainer/strategies/strategy.h"
 
+#include "base/file.h"
 #include "trainer/collective/exchange.h"
 #include "trainer/server/packed_state.h"
 #include "trainer/server/parameter_protocol.h"
@@ -13,6 +14,7 @@
 #include "trainer/strategies/shared_rows.h"
 
 #include <limits.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,6 +24,7 @@ struct parameter_server_options {
     int64_t staleness, aggregate; /* aggregate 0: the number of workers */
     int sync, async, tokens;
     const char *placement;
+    const char *record, *replay; /* files; NULL: none */
 };
 
 _Static_assert(sizeof(struct parameter_server_options) <= STRATEGY_OWN_SIZE, "they have room");
@@ -34,7 +37,9 @@ static const struct parameter_server_options *own_options(const struct strategy_
 /* Server 0 decides which pushes make an update, instead of every server packet by packet. */
 static int is_decided(const struct strategy_options *o)
 {
-    return own_options(o)->staleness != ARBITER_UNBOUNDED || o->chosen;
+    const struct parameter_server_options *own = own_options(o);
+
+    return own->staleness != ARBITER_UNBOUNDED || own->record || own->replay || o->chosen;
 }
 
 /* Pushes that a worker may have sent before the first of them is decided. */
@@ -48,9 +53,11 @@ struct parameter_server {
     struct strategy base;
     int servers;
     struct placement placement;
-    struct packing *packings;   /* (servers) */
-    struct worker_side *worker; /* NULL on a server */
-    struct server_loop *server; /* NULL on a worker */
+    struct packing *packings;    /* (servers) */
+    struct worker_side *worker;  /* NULL on a server */
+    struct server_loop *server;  /* NULL on a worker */
+    struct recording *recording; /* server 0, with --record */
+    struct arrivals replayed;    /* likewise, with --replay */
 };
 
 static struct worker_side *worker_side_of(const struct strategy *s)
@@ -126,6 +133,7 @@ static void parameter_server_report(const struct strategy *s, struct strategy_re
         r->gradients = (struct strategy_gradients){
             .used = w.statistics.used,
             .dropped = w.statistics.used ? w.statistics.dropped : w.dropped,
+            .absent = w.statistics.absent,
             .samples_used = w.statistics.samples,
             .samples_dropped = w.statistics.samples_dropped,
             .first_lost = w.statistics.first_lost,
@@ -137,9 +145,14 @@ static void parameter_server_report(const struct strategy *s, struct strategy_re
 
 static int parameter_server_serve(struct strategy *s, const volatile int *signal, struct error *e)
 {
-    const int rc = server_loop_run(((struct parameter_server *)s)->server, signal, e);
+    struct parameter_server *ps = (struct parameter_server *)s;
+    int rc = server_loop_run(ps->server, signal, e);
 
-    return rc < 0 || !s->options.synchronous ? rc : strategy_compare_replicas(s, 0, e);
+    if (rc == OK && s->options.synchronous)
+        rc = strategy_compare_replicas(s, 0, e);
+    if (rc == OK && ps->recording && recording_close(ps->recording, e) < 0)
+        rc = 1;
+    return rc;
 }
 
 static void parameter_server_release(struct strategy *s)
@@ -148,6 +161,8 @@ static void parameter_server_release(struct strategy *s)
 
     worker_side_free(ps->worker);
     server_loop_free(ps->server);
+    recording_free(ps->recording);
+    arrivals_release(&ps->replayed);
     for (int j = 0; ps->packings && j < ps->servers; j++)
         packing_release(&ps->packings[j]);
     free(ps->packings);
@@ -190,10 +205,48 @@ static int place(struct parameter_server *ps, struct error *e)
     return rc;
 }
 
+static int read_replayed(struct parameter_server *ps, const struct arrivals_header *now, struct error *e)
+{
+    const char *path = own_options(&ps->base.options)->replay;
+    struct buffer bytes = BUFFER_EMPTY;
+    char name[200];
+    int rc = file_read(path, SIZE_MAX / 2, &bytes, e);
+
+    snprintf(name, sizeof name, "--replay %.160s", path);
+    if (rc < 0)
+        error_prefix(e, "--replay");
+    if (rc == OK)
+        rc = arrivals_parse(&ps->replayed, name, (const uint8_t *)bytes.data, bytes.length, e);
+    buffer_release(&bytes);
+    return rc < 0 ? rc : arrivals_fit(&ps->replayed, name, now, ps->base.options.max_steps, e);
+}
+
+/* On server 0: reads the record that is followed, then begins the one that is written. */
+static int open_records(struct parameter_server *ps, struct error *e)
+{
+    const struct strategy_options *o = &ps->base.options;
+    const struct parameter_server_options *own = own_options(o);
+    const struct arrivals_header h = {
+        .workers = ps->base.workers,
+        .aggregate = !o->synchronous ? 0
+                     : o->aggregate  ? o->aggregate
+                                     : ps->base.workers,
+        .tokens = own->tokens,
+        .staleness = own->staleness,
+        .first_step = o->first_step,
+    };
+    int rc = own->replay ? read_replayed(ps, &h, e) : OK;
+
+    if (rc == OK && own->record)
+        rc = recording_open(&ps->recording, NULL, own->record, &h, e);
+    return rc;
+}
+
 static int start_server(struct parameter_server *ps, struct error *e)
 {
     const struct strategy *s = &ps->base;
     const int server = world_rank(s->world) - s->workers;
+    const int rc = server == 0 ? open_records(ps, e) : OK;
     const struct server_setup setup = {
         .world = s->world,
         .optimizer = s->optimizer,
@@ -210,11 +263,13 @@ static int start_server(struct parameter_server *ps, struct error *e)
         .slots = slots_of(&s->options),
         .arbiter = { .staleness = own_options(&s->options)->staleness,
                      .aggregate = s->options.aggregate ? s->options.aggregate : s->workers,
-                     .tokens = own_options(&s->options)->tokens },
+                     .tokens = own_options(&s->options)->tokens,
+                     .replay = own_options(&s->options)->replay ? &ps->replayed : NULL },
+        .recording = ps->recording,
         .clock = s->options.clock,
     };
 
-    return server_loop_new(&ps->server, &setup, e);
+    return rc < 0 ? rc : server_loop_new(&ps->server, &setup, e);
 }
 
 static int start_worker(struct parameter_server *ps, struct error *e)
@@ -264,6 +319,11 @@ static int check_parts(const struct strategy *s, struct error *e)
                      s->options.micro_shards, s->workers);
 }
 
+static int replays(const struct strategy *s)
+{
+    return own_options(&s->options)->replay != NULL;
+}
+
 static int parameter_server_start(struct strategy **out, const struct strategy *common, struct error *e)
 {
     struct parameter_server *ps = calloc(1, sizeof *ps);
@@ -280,9 +340,10 @@ static int parameter_server_start(struct strategy **out, const struct strategy *
         if (rc == OK)
             rc = common->worker < 0 ? start_server(ps, e) : start_worker(ps, e);
         /* Asynchronous workers draw tickets for pushes, so the run ends at max_steps exactly; the first ones are
-         * handed out by number. */
+         * handed out by number; with a record, by that. */
         if (!common->options.synchronous && common->worker >= 0)
-            ps->base.more = common->options.first_step + common->worker < common->options.max_steps;
+            ps->base.more = common->options.first_step + (replays(common) ? 0 : common->worker) <
+                            common->options.max_steps;
     }
     rc = world_agree(common->world, "place the variables", rc, e);
     if (rc < 0) {
@@ -317,11 +378,17 @@ static size_t parameter_server_rows(struct option *rows, void *own)
           .maximum = 1 << 20,
           .help = "Make an update as soon as A workers have pushed their gradients, with --run-option ps, and drop "
                   "those of the others (backup workers). With more than there are workers, each computes several "
-                  "batches per "
-                  "update. Default: the number of workers." },
+                  "batches per update. Default: the number of workers." },
         { OPTION_FLAG, .name = "first-step-tokens", .value = &o->tokens,
           .help = "Let each worker compute a second gradient from the first weights without waiting, as TensorFlow's "
                   "SyncReplicasOptimizer does by default, with --run-option ps, and count those lost by it." },
+        { OPTION_TEXT, .name = "record", .value = &o->record, .argument = "FILE",
+          .help =
+              "Write the order in which gradients were used to FILE, on the host of server 0, with --run-option ps." },
+        { OPTION_TEXT, .name = "replay", .value = &o->replay, .argument = "FILE",
+          .help =
+              "Use gradients in the order of FILE, which --record wrote in a run with the same options: the run ends "
+              "with the same weights, bit for bit, with --async and backup workers, too." },
     };
 
     size_t count;
@@ -339,7 +406,7 @@ static void parameter_server_resolve(struct strategy_options *options)
 
     options->synchronous = o->sync && !o->async;
     options->aggregate = (int)o->aggregate;
-    options->chosen = options->synchronous && o->tokens;
+    options->chosen = options->synchronous && (o->tokens || o->record || o->replay);
     if (!options->synchronous)
         snprintf(options->label, sizeof options->label, "ps --async");
 }
@@ -364,8 +431,11 @@ static int parameter_server_workers(const struct strategy_options *options, int 
     if (options->chosen && o->aggregate > workers)
         return error_set(e, ERR_ARG,
                          "--replicas-to-aggregate %d: %d worker%s make every update together, whoever is first; leave "
-                         "out --first-step-tokens",
-                         (int)o->aggregate, workers, workers == 1 ? "" : "s");
+                         "out --%s",
+                         (int)o->aggregate, workers, workers == 1 ? "" : "s",
+                         o->tokens   ? "first-step-tokens"
+                         : o->record ? "record"
+                                     : "replay");
     return workers;
 }
 

@@ -64,6 +64,7 @@ enum { STRATEGY_RANGES = 48 };
 /* What became of the gradients of a run whose updates leave some out. */
 struct strategy_gradients {
     int64_t used, dropped;
+    int64_t absent; /* workers without a part in an update, over all updates */
     double samples_used, samples_dropped;
     int64_t first_lost, first_doubled; /* made from the first weights: dropped; used as a worker's second */
     int64_t own, own_dropped;          /* of this worker */
@@ -106,8 +107,8 @@ struct strategy_operations {
     int (*collect)(struct strategy *s, int last, int64_t *step, struct error *e);
     /* On rank 0, between steps: fetches the weights that fetch() left out, as of the last update. NULL: none. */
     int (*fetch_all)(struct strategy *s, struct error *e);
-    /* Runs a server, from start to the end of the run. NULL: no rank is a server. *signal: the signal that asked this
-     * rank to end, 0: none yet. */
+    /* Runs a server, from start to the end of the run. 1: it ended in order, but e says what could not be written.
+     * NULL: no rank is a server. *signal: the signal that asked this rank to end, 0: none yet. */
     int (*serve)(struct strategy *s, const volatile int *signal, struct error *e);
     /* On workers, after the last step (and rank 0's last collect): compares replicas, releases servers. */
     int (*finish)(struct strategy *s, struct error *e);

@@ -14,7 +14,7 @@ struct contender {
     int count;        /* of pushes */
     int takes;        /* of these the current decision uses, after */
     int drops;        /* those that it drops */
-    int token;        /* 1: it made, or makes, its second first push */
+    int token;        /* 1: it was decided whether it makes a second first push */
     int waits;        /* for a verdict */
     int over;         /* no more pushes will come */
     int64_t version;  /* of its weights */
@@ -138,7 +138,27 @@ static int drop(struct arbiter *a, const struct candidate *c)
     return 1;
 }
 
-/* Synchronous, after the last update: whoever comes now hears of the end, and its gradients are not used. */
+/* Asynchronous, with a record: the next push that the worker made in this run; NULL: it made no more. */
+static const struct arrival *next_recorded(const struct arbiter *a, int worker)
+{
+    const struct arrivals *r = a->plan.replay;
+
+    for (size_t i = a->replayed; i < r->count && a->plan.first_step + r->items[i].step < a->plan.max_steps; i++)
+        if (r->items[i].worker == (uint32_t)worker)
+            return &r->items[i];
+    return NULL;
+}
+
+/* Whoever comes after the last update; or, asynchronous, with a push that was not recorded, or while the run is ended
+ * by force, when pushes recorded before it may never come. */
+static int is_sent_home(const struct arbiter *a, int worker)
+{
+    if (a->plan.synchronous)
+        return a->ended;
+    return a->workers[worker].count > 0 && a->plan.replay && ((a->sticky & TALLY_ENDS) || !next_recorded(a, worker));
+}
+
+/* They hear of the end, and their gradients are not used. */
 static int send_home(struct arbiter *a)
 {
     int some = 0;
@@ -147,7 +167,7 @@ static int send_home(struct arbiter *a)
         struct contender *w = &a->workers[i];
         struct verdict v = a->last;
 
-        if (!w->waits)
+        if (!w->waits || !is_sent_home(a, i))
             continue;
         for (int k = 0; k < w->count; k++)
             v.dropped += drop(a, &w->pushes[k]);
@@ -161,15 +181,23 @@ static int send_home(struct arbiter *a)
     return some;
 }
 
-/* With a record: whether the first update used a push of this worker. */
-static int used_first(const struct arbiter *a, int worker)
+/* 1: the worker makes a second push from the first weights. With a record: as it did then; whether it also did where
+ * the first one was dropped, and the second is not recorded, does not matter. */
+static int gets_token(const struct arbiter *a, int worker)
 {
     const struct arrivals *r = a->plan.replay;
+    int made = 0;
 
-    for (size_t i = 0; r && i < r->count && r->items[i].step == 0; i++)
-        if (r->items[i].worker == (uint32_t)worker)
-            return 1;
-    return !r;
+    if (!r)
+        return a->step == a->plan.first_step;
+    for (size_t i = 0; i < r->count && made < 2; i++) {
+        if (r->items[i].worker != (uint32_t)worker)
+            continue;
+        if (r->items[i].version > 0)
+            return 0;
+        made += r->items[i].step == 0 ? 2 : 1; /* the first update was made before it came again */
+    }
+    return made >= 2;
 }
 
 /* The first push of each worker is answered at once, without values: the second follows from the same weights. */
@@ -177,13 +205,15 @@ static int give_tokens(struct arbiter *a)
 {
     int some = 0;
 
-    for (int i = 0; i < a->plan.workers && a->step == a->plan.first_step; i++) {
+    for (int i = 0; i < a->plan.workers; i++) {
         struct contender *w = &a->workers[i];
         struct verdict v = { .global_step = a->step, .more = 1, .other = -1 };
 
-        if (!w->waits || w->token || !used_first(a, i))
+        if (!w->waits || w->token)
             continue;
         w->token = 1;
+        if (!gets_token(a, i))
+            continue;
         speak(a, i, &v);
         some = 1;
     }
@@ -242,6 +272,19 @@ static int current_workers(const struct arbiter *a)
     for (int i = 0; i < a->plan.workers; i++)
         count += a->workers[i].version == a->step;
     return count;
+}
+
+/* With a record: 1: its next pushes are those of a late worker that is answered before the next update, since it has a
+ * part in it. */
+static int is_late_recorded(const struct arbiter *a)
+{
+    const struct arrival *items = a->plan.replay->items, *late = &items[a->replayed];
+    const int64_t step = a->step - a->plan.first_step;
+
+    for (size_t i = a->replayed + 1; late->version < step && i < a->plan.replay->count; i++)
+        if (items[i].worker == late->worker && items[i].version > late->version)
+            return items[i].version == step;
+    return 0;
 }
 
 /* Marks all pushes of the late worker that came first, or of the record's next. 1: there is one. */
@@ -395,6 +438,17 @@ static void decide_late(struct arbiter *a)
     }
 }
 
+/* Asynchronous: 1: the worker has its values now. least: pushes of the slowest that continues. With a record it has
+ * them of the step at which it had them then. */
+static int may_go_on(const struct arbiter *a, int worker, int64_t least)
+{
+    const struct arrival *next = a->plan.replay ? next_recorded(a, worker) : NULL;
+
+    if (a->plan.replay)
+        return !next || (a->sticky & TALLY_ENDS) || a->step - a->plan.first_step >= next->version;
+    return a->plan.staleness < 0 || a->workers[worker].finished - a->plan.staleness <= least;
+}
+
 /* Asynchronous: answers those that wait and may go on. */
 static int release_some(struct arbiter *a)
 {
@@ -408,9 +462,10 @@ static int release_some(struct arbiter *a)
         struct contender *w = &a->workers[i];
         struct verdict v = w->verdict;
 
-        if (!w->waits || w->count > 0 || (a->plan.staleness >= 0 && w->finished - a->plan.staleness > least))
+        if (!w->waits || w->count > 0 || !may_go_on(a, i, least))
             continue;
-        v.more = !(a->sticky & TALLY_ENDS) && a->plan.first_step + a->granted < a->plan.max_steps;
+        v.more = !(a->sticky & TALLY_ENDS) &&
+                 (a->plan.replay ? next_recorded(a, i) != NULL : a->plan.first_step + a->granted < a->plan.max_steps);
         a->granted += v.more;
         a->fates[i] |= DECISION_ANSWERED;
         w->version = a->step;
@@ -448,13 +503,13 @@ enum due { DUE_NOTHING, DUE_UPDATE, DUE_ANSWER };
 /* What can be done; its pushes are chosen. */
 static int what_is_due(struct arbiter *a, struct error *e)
 {
-    if (a->plan.synchronous ? a->ended : a->step >= a->plan.max_steps)
+    if (a->plan.synchronous ? a->ended : a->step >= a->plan.max_steps || (a->plan.replay && (a->sticky & TALLY_ENDS)))
         return DUE_NOTHING;
     if (a->plan.replay && a->replayed == a->plan.replay->count)
         return error_set(e, ERR_CORRUPT, "the record of --replay ends at step %lld", (long long)a->step);
     /* With tokens, workers may have pushed twice from the first weights: the next update needs some of them, with new
      * weights. Else the members of the last update have these. */
-    if (a->plan.synchronous && current_workers(a) < a->plan.aggregate)
+    if (a->plan.synchronous && (a->plan.replay ? is_late_recorded(a) : current_workers(a) < a->plan.aggregate))
         return choose_late(a) ? DUE_ANSWER : DUE_NOTHING;
     return a->plan.replay ? choose_recorded(a, e) : choose(a);
 }
@@ -468,7 +523,7 @@ static int rule(struct arbiter *a, struct ruling *out, struct error *e)
     for (int i = 0; i < a->plan.workers; i++)
         a->workers[i].speaks = 0;
     a->push_count = 0;
-    if (a->plan.synchronous && ((a->ended && send_home(a)) || (a->plan.tokens && give_tokens(a))))
+    if (send_home(a) || (a->plan.synchronous && a->plan.tokens && give_tokens(a)))
         return 1;
     if ((due = what_is_due(a, e)) < 0)
         return due;

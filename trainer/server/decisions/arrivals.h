@@ -12,7 +12,8 @@
  *   20      4      tokens: 1: --first-step-tokens
  *   24      8      staleness: the bound of --staleness, -1: none
  *   32      8      first_step: updates before the run
- *   40      8      reserved, 0
+ *   40      4      reserved, 0
+ *   44      4      CRC-32C of the 44 bytes before
  *
  *   offset  bytes  push
  *   0       4      step: updates since first_step before the one that this push was part of, or was dropped at
@@ -22,6 +23,9 @@
  * Steps never decrease. Synchronous: a step has any number of dropped pushes (version < step), then `aggregate` used
  * ones (version == step). Asynchronous: step is the number of the push. A file whose last bytes are less than a whole
  * push, or than a whole step, is that of a run that was killed: they do not count.
+ *
+ * A run that ended in order has 12 bytes more at the end: 0xffffffff, the number of pushes modulo 2^32, and the CRC-32C
+ * of all bytes before these 12.
  */
 #ifndef TRAINER_SERVER_DECISIONS_ARRIVALS_H
 #define TRAINER_SERVER_DECISIONS_ARRIVALS_H
@@ -48,13 +52,21 @@ struct arrivals {
     struct arrival *items;
     size_t count;
     int64_t steps; /* whole updates in it */
+    int complete;  /* 1: of a run that ended in order */
 };
 
-/* Parses the bytes of a file; name: for the error. ERR_CORRUPT, ERR_NOMEM. On OK arrivals_release() it. */
+/* Parses the bytes of a file; name: for the error, which names the byte. ERR_CORRUPT, ERR_NOMEM. On OK
+ * arrivals_release() it. */
 int arrivals_parse(struct arrivals *out, const char *name, const uint8_t *bytes, size_t n, struct error *e);
 void arrivals_release(struct arrivals *a);
 
 void arrivals_put_header(const struct arrivals_header *h, uint8_t bytes[ARRIVALS_HEADER_BYTES]);
 void arrivals_put(const struct arrival *a, uint8_t bytes[ARRIVALS_PUSH_BYTES]);
+/* crc: of all bytes before. */
+void arrivals_put_end(uint32_t pushes, uint32_t crc, uint8_t bytes[ARRIVALS_PUSH_BYTES]);
+
+/* OK: a run like `now`, to step max_steps, can follow the record. ERR_ARG, with a sentence that begins with name. */
+int arrivals_fit(const struct arrivals *a, const char *name, const struct arrivals_header *now, int64_t max_steps,
+                 struct error *e);
 
 #endif
