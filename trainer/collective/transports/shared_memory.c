@@ -81,25 +81,22 @@ static int64_t spin_among(int ranks)
                                                                                                       : SPIN_CROWDED_NS;
 }
 
-/* The first rank of a host makes the memory, under a unique name. Its descriptor, or an error. */
-static int make(char *name, int rank, size_t size, struct error *e)
+/* The first rank of a host makes the memory, which never has a name of its own that a killed rank could leave behind:
+ * others open it by the descriptor. That, or an error. */
+static int make(char *name, size_t size, struct error *e)
 {
-    int fd, error;
+    int fd = memfd_create("evalboard", MFD_CLOEXEC), error;
 
-    snprintf(name, NAME_SIZE, "/evalboard-%ld-%d-%llx", (long)getpid(), rank, (unsigned long long)(clock_wall() * 1e6));
-    fd = shm_open(name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-    if (fd < 0) {
-        error_system(e, "cannot make shared memory %s", name);
-        name[0] = '\0';
-        return ERR_IO;
-    }
-    /* Allocates the memory now: a page that /dev/shm cannot provide would be a SIGBUS in the middle of training. */
+    if (fd < 0)
+        return error_system(e, "cannot make shared memory");
+    /* Allocates the memory now: a page that cannot be had would be a SIGBUS in the middle of training. */
     if ((error = posix_fallocate(fd, 0, (off_t)size)) != 0) {
         errno = error;
         error_system(e, "cannot allocate %zu bytes of shared memory", size);
         close(fd);
         return ERR_IO;
     }
+    snprintf(name, NAME_SIZE, "/proc/%ld/fd/%d", (long)getpid(), fd);
     return fd;
 }
 
@@ -113,12 +110,13 @@ static int map(struct shared_memory *m, int fd, size_t size, struct error *e)
     return OK;
 }
 
-/* The others of the host open it by its name. */
-static int open_by_name(struct shared_memory *m, int fd, const char *name, size_t size, struct error *e)
+/* In the ranks that have not made it. */
+static int map_other(struct shared_memory *m, const char *name, size_t size, struct error *e)
 {
+    const int fd = open(name, O_RDWR | O_CLOEXEC);
     int rc;
 
-    if (fd < 0 && (fd = shm_open(name, O_RDWR | O_CLOEXEC, 0600)) < 0)
+    if (fd < 0)
         return error_system(e, "cannot open shared memory %s", name);
     rc = map(m, fd, size, e);
     close(fd);
@@ -140,19 +138,16 @@ int shared_memory_open(struct shared_memory *m, struct world *w, const int *host
         first++;
     if (!names)
         rc = error_memory(e, NULL, "for shared memory");
-    else if (first == rank && (fd = make(name, rank, size, e)) < 0)
+    else if (first == rank && (fd = make(name, size, e)) < 0)
         rc = fd;
     if ((rc = world_agree(w, "make shared memory", rc, e)) == OK &&
         (rc = world_gather(w, name, sizeof name, names, "send the name of the shared memory", e)) == OK) {
-        rc = open_by_name(m, fd, names[first], size, e);
-        fd = -1;
+        rc = fd < 0 ? map_other(m, names[first], size, e) : map(m, fd, size, e);
         m->spin = spin_among(ranks);
         rc = world_agree(w, "open shared memory", rc, e);
     }
-    if (fd >= 0)
+    if (fd >= 0) /* the others have it open */
         close(fd);
-    if (name[0])
-        shm_unlink(name);
     if (rc < 0)
         shared_memory_close(m);
     free(names);

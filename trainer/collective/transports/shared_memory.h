@@ -36,8 +36,8 @@ struct shared_memory {
 /* n rounded up to whole pages, so that parts of the memory can begin with a page. */
 size_t shared_memory_rounded(size_t n);
 /* Collective. Maps `size` bytes that the first `count` ranks of a host share; host[r], r < count, is the number of rank
- * r's host, and `size` is the same on all ranks of one host. The memory has no name any more on return. All ranks
- * return the same error, or OK: then shared_memory_close() it. */
+ * r's host, and `size` is the same on all ranks of one host. The memory has no name that could be left behind. All
+ * ranks return the same error, or OK: then shared_memory_close() it. */
 int shared_memory_open(struct shared_memory *m, struct world *w, const int *host, int count, size_t size,
                        struct error *e);
 /* For ranks that take no part in it, while the others call shared_memory_open(). */
