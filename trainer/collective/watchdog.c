@@ -17,6 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
+#include <time.h>
 #include <unistd.h>
 
 enum { LOOK_MILLISECONDS = 50, ENVIRONMENT_MAX = 8 << 20, RANKS_MAX = 1 << 20 };
@@ -119,6 +120,16 @@ static int phase_of(const char *pid)
 
 enum { NOT_HERE, HERE, LATE };
 
+/* How many of this host's ranks have ended: mpirun ends the others then, and whoever knew why has said so. */
+static int count_ended(const char *ranks, int count)
+{
+    int ended = number_of(getenv("OMPI_COMM_WORLD_LOCAL_SIZE"));
+
+    for (int r = 0; r < count; r++)
+        ended -= ranks[r] != NOT_HERE;
+    return ended;
+}
+
 /* The state of each rank: NOT_HERE on this host, HERE and as far as we are, or LATE. */
 static void look_around(int phase, char *ranks, int count)
 {
@@ -136,7 +147,8 @@ static void look_around(int phase, char *ranks, int count)
         closedir(processes);
 }
 
-/* Reports and ends this process; returns if another rank of this host will, unless `grace` has passed as well. */
+/* Reports, unless a rank of this host has done so, and ends this process; returns if another one will, unless `grace`
+ * has passed as well. */
 static void give_up(const struct watchdog *d, int phase, int grace)
 {
     const struct process *places = atomic_load(&d->places);
@@ -150,11 +162,18 @@ static void give_up(const struct watchdog *d, int phase, int grace)
     process_self(&self);
     if (ranks) {
         look_around(phase, ranks, count);
+        if (grace) { /* one that has just reported, and is ending, looks like one that has not begun */
+            nanosleep(&(struct timespec){ 1, 0 }, NULL);
+            memset(ranks, NOT_HERE, (size_t)count);
+            look_around(phase, ranks, count);
+        }
         for (int r = 0; !grace && r < rank && r < count; r++)
             if (ranks[r] == HERE) {
                 free(ranks);
                 return;
             }
+        if (count_ended(ranks, count) > 0)
+            _Exit(d->status);
         late = places_text(&whom, places, ranks, count, LATE);
         if (!late)
             places_text(&whom, places, ranks, count, NOT_HERE);

@@ -21,7 +21,8 @@ struct world {
     struct participants *participants; /* NULL: a rank alone */
     int launched, rank, size, one_host, lost;
     double deadline;
-    double ran, looked_at; /* the seconds of world_ran(), and the monotonic time of its last call */
+    double ran, looked_at;  /* the seconds of world_ran(), and the monotonic time of its last call */
+    double stood, ran_then; /* the seconds of the last long pause between two calls; world_ran() after it */
     pid_t parent;
     void (*idle)(void *context);
     void *idle_context;
@@ -42,6 +43,10 @@ double world_ran(struct world *w)
 
     w->looked_at = now;
     w->ran += passed < 0.1 ? passed : 0.1;
+    if (passed >= w->deadline / 2) {
+        w->stood = passed;
+        w->ran_then = w->ran;
+    }
     return w->ran;
 }
 
@@ -80,22 +85,39 @@ int patience_speaks(const struct patience *p, const char *late)
            p->limit + places_precedence(w->deadline, before + 4 * places_scattered(w->places, late, w->size));
 }
 
+/* Says that mpirun ends the ranks, and what this one knows: that others have ended; whom it waits for, unless it is
+ * the others who wait for this one, which was stopped. */
+static void say_last(struct world *w, double waited, const char *text)
+{
+    struct error sentence = { ERR_PEER, 0, "" };
+    struct buffer ended = BUFFER_EMPTY;
+
+    for (int r = 0; r < w->size; r++)
+        w->late[r] = r != w->rank && process_judge(&w->places[r]) == PROCESS_GONE;
+    if (w->stood > 0 && w->ran - w->ran_then < w->deadline)
+        error_set(&sentence, ERR_PEER, "mpirun ends the ranks; this one did not run for %.1f s", w->stood);
+    else if (places_text(&ended, w->places, w->late, w->size, 1) > 0)
+        error_set(&sentence, ERR_PEER, "mpirun ends the ranks, since %s ended; this one waited %.1f s %s",
+                  buffer_text(&ended), waited, text);
+    else
+        error_set(&sentence, ERR_PEER, "mpirun ends the ranks; this one waited %.1f s %s", waited, text);
+    buffer_release(&ended);
+    w->say(w->say_context, &sentence);
+    w->say = NULL;
+}
+
 int patience_over(const struct patience *p, struct error *e, const char *format, ...)
 {
     struct world *w = p->world;
-    struct error sentence = { ERR_PEER, 0, "" };
-    const double waited = w->say ? world_ran(w) - p->begun : w->deadline;
-    char text[sizeof sentence.message];
+    struct error sentence;
     va_list args;
 
     va_start(args, format);
-    vsnprintf(text, sizeof text, format, args);
+    vsnprintf(sentence.message, sizeof sentence.message, format, args);
     va_end(args);
     if (!w->say)
-        return error_set(e, ERR_PEER, "waited %g s %s; ending all ranks", waited, text);
-    error_set(&sentence, ERR_PEER, "mpirun ends the ranks; this one waited %.1f s %s", waited, text);
-    w->say(w->say_context, &sentence);
-    w->say = NULL;
+        return error_set(e, ERR_PEER, "waited %g s %s; ending all ranks", w->deadline, sentence.message);
+    say_last(w, world_ran(w) - p->begun, sentence.message);
     return 0;
 }
 

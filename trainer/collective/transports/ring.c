@@ -9,8 +9,8 @@
  *
  * The messages of the last bucket's first half also carry the tallies, each one rank's.
  *
- * A rank only sees the rank before it, which may itself be waiting. The one behind the rank that hangs has got least,
- * and reports first.
+ * A rank only sees the rank before it, which may itself be waiting. So each rank that has waited for half of its
+ * deadline tells the next one, and the one that was not told reports that the rank before it is late.
  */
 #include "trainer/collective/transports/transport.h"
 
@@ -18,6 +18,7 @@
 #include <string.h>
 
 #define LONGEST_SECONDS 15 /* that a rank waits after the deadline for one that knows better who is late */
+enum { TAG_NOTICE = WORLD_TAG_ASIDE + 1 };
 
 struct ring_turn {
     struct message out, in;
@@ -35,7 +36,10 @@ struct ring {
     struct tally_part *parts; /* (ranks) */
     char *late;
     size_t final;
-    struct error error; /* the first error in this step; kept for complete() */
+    struct message notice_in, notice_out; /* of the step in which a rank waits */
+    int64_t step_in, step_out;            /* their contents; step_out: the last one told */
+    int64_t before_waits;                 /* the step in which the rank before said so, -1: none */
+    struct error error;                   /* the first error in this step; kept for complete() */
 };
 
 static int ring_rank(const struct ring *m, int r)
@@ -187,20 +191,43 @@ static int ring_finished(struct ring *m, size_t *first)
     return 1;
 }
 
-/* As transport_late(). Each rank has got more messages than the one before it, from the rank behind the one that hangs
- * on; so the fewer have come, the sooner a rank reports. If mpirun ends the ranks, the one behind a dead rank does, or,
- * since nobody sees whether a rank on another host is dead, one that got none. */
+/* After half of the deadline: tells the next rank that this one waits, and learns whether the one before does. Ranks
+ * begin to wait within a step of each other. */
+static void ring_notice(struct ring *m, const struct patience *patience)
+{
+    const struct transport_plan *p = &m->base.plan;
+    struct error ignored = { 0 };
+
+    if (p->ranks < 2 || world_ran(p->world) - patience->begun <= patience->limit / 2)
+        return;
+    if (m->step_out != m->base.step && message_done(p->world, &m->notice_out, &ignored) == 1) {
+        m->step_out = m->base.step;
+        world_send(p->world, ring_rank(m, p->rank + 1), TAG_NOTICE, &m->step_out, sizeof m->step_out, &m->notice_out,
+                   &ignored);
+    }
+    if (message_done(p->world, &m->notice_in, &ignored) == 1) {
+        m->before_waits = m->step_in;
+        world_receive(p->world, ring_rank(m, p->rank - 1), TAG_NOTICE, &m->step_in, sizeof m->step_in, &m->notice_in,
+                      &ignored);
+    }
+}
+
+/* As transport_late(). A rank whose predecessor waits as well leaves the word to the one behind the rank that hangs. In
+ * case that is silent, the others report later: the more messages have come, the later, since each rank has got more
+ * than the one before it, from the rank behind the one that hangs on. If mpirun ends the ranks, the one behind a dead
+ * rank reports, or, since nobody sees whether a rank on another host is dead, one that got none. */
 static int ring_late(struct ring *m, size_t q, const struct patience *patience, struct error *e)
 {
     const struct transport_plan *p = &m->base.plan;
     const double waited = world_ran(p->world) - patience->begun;
     const int late = ring_rank(m, m->received[q] < m->turns ? p->rank - 1 : p->rank + 1);
     const enum process_state state = process_judge(&world_places(p->world)[late]);
+    const int knows = late == ring_rank(m, p->rank - 1) && m->before_waits != m->base.step;
     double came = 0;
 
     for (size_t k = 0; k < p->buckets; k++)
         came += (double)m->received[k] / ((double)m->turns * (double)p->buckets);
-    if (waited > patience->limit ? waited <= patience->limit + came * LONGEST_SECONDS
+    if (waited > patience->limit ? !knows && waited <= patience->limit + (1 + came) * LONGEST_SECONDS
                                  : state == PROCESS_LIVES || (state == PROCESS_ELSEWHERE && came > 0))
         return 0;
     memset(m->late, 0, (size_t)p->ranks);
@@ -229,6 +256,7 @@ static int ring_complete(struct transport *t, const struct tally_part *mine, str
             break;
         if (moved)
             patience_calm(&p);
+        ring_notice(m, &p);
         if (!patience_pause(&p) && (rc = ring_late(m, first, &p, e)) < 0)
             return rc;
     }
@@ -243,6 +271,7 @@ static void ring_release(struct transport *t)
 
     if (!m)
         return;
+    message_cancel(m->base.plan.world, &m->notice_in);
     free(m->turn);
     free(m->received);
     free(m->sent);
@@ -305,6 +334,12 @@ int ring_new(struct transport **out, const struct transport_plan *plan, struct e
     }
     if ((rc = world_agree(plan->world, "make room for the ring", rc, e)) < 0) {
         ring_release(m ? &m->base : NULL);
+        return rc;
+    }
+    m->step_out = m->before_waits = -1;
+    if (plan->ranks > 1 && (rc = world_receive(plan->world, ring_rank(m, plan->rank - 1), TAG_NOTICE, &m->step_in,
+                                               sizeof m->step_in, &m->notice_in, e)) < 0) {
+        ring_release(&m->base);
         return rc;
     }
     *out = &m->base;
