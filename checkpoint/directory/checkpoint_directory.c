@@ -128,19 +128,29 @@ static int list_add(struct checkpoint_list *list, size_t *room, const char *name
 
 /* ---- the state file -------------------------------------------------------------------------------------------- */
 
-/* OK with an empty state if the file is missing or cannot be parsed: it is only a hint. */
+/* 1: another time the file could be read, so its content counts. */
+static int passing(int number)
+{
+    return number == EIO || number == EMFILE || number == ENFILE || number == ENOMEM || number == ESTALE;
+}
+
+/* OK with an empty state if the file is missing, not for us, or cannot be parsed: it is only a hint. */
 static int read_state(const char *directory, struct state_file *state, struct error *e)
 {
     struct buffer text = BUFFER_EMPTY;
+    struct error why = { 0 };
     char path[PATH_MAX];
     int rc;
 
     memset(state, 0, sizeof *state);
     if ((rc = file_join(path, sizeof path, directory, "checkpoint", e)) != OK)
         return rc;
-    if (file_read(path, STATE_FILE_MAX, &text, NULL) == OK)
+    rc = file_read(path, STATE_FILE_MAX, &text, &why);
+    if (rc == OK)
         rc = state_file_parse(buffer_text(&text), text.length, state, NULL);
     buffer_release(&text);
+    if (rc == ERR_IO && passing(why.system))
+        return error_copy(e, &why);
     return rc == ERR_NOMEM ? error_set(e, rc, "%s: no memory to read it", path) : OK;
 }
 
