@@ -215,9 +215,9 @@ $(B)/tests/eventlog/test_made_events: $(B)/tests/eventlog/test_made_events.o $(c
 	$(call say,LINK)
 	$(Q)$(LINK) -o $@ $^ $(SYSTEM_eventlog) -lcmocka
 
-# What the fault campaign loads into programs.
-INJECTOR  := $(B)/tests/campaign/inject.so
-$(INJECTOR): tests/campaign/inject.c Makefile
+# What the fault campaigns load into programs.
+INJECTORS := $(patsubst %.c,$(B)/%.so,$(wildcard tests/campaign/*.c))
+$(INJECTORS): $(B)/%.so: %.c Makefile
 	$(call say,LINK)
 	$(Q)$(CC) $(OURS) $(CPPFLAGS) $(CFLAGS) -fPIC -shared -o $@ $< -ldl
 
@@ -303,7 +303,7 @@ ifneq ($(MISSING),)
 $(filter-out deps,$(INSTALLS)): deps
 	$(Q)$(MAKE) --no-print-directory $@ INSTALLED=yes
 else
-programs-for-tests: all $(TESTS) $(HELPERS) $(INJECTOR)
+programs-for-tests: all $(TESTS) $(HELPERS) $(INJECTORS)
 test: programs-for-tests
 	$(Q)python3 tests/run.py --build $(B) $(if $(PEERS),--peers $(PEERS)) $(if $(SAN),--sanitizer $(SAN)) $(TEST_ARGS) $(TESTS)
 demo: all
@@ -357,8 +357,12 @@ fuzz-structured:
 	$(Q)python3 tests/fuzz/run.py --count $(or $(COUNT),1000000) build-fuzzer-no-link-address-undefined/fuzz
 
 # Random faults in all programs for SECONDS, or COUNT of them, from seed SEED on; SEED alone repeats one.
-faults: all $(B)/tests/programs/write_events $(B)/tests/programs/write_checkpoint $(INJECTOR)
+faults: all $(B)/tests/programs/write_events $(B)/tests/programs/write_checkpoint $(INJECTORS)
 	$(Q)python3 tests/campaign/campaign.py --build $(B) $(foreach o,SECONDS COUNT SEED JOBS,$(if $($o),--$(shell echo $o | tr A-Z a-z) $($o)))
+
+# The same in the ranks of trainings on one host and on two: COUNT in each strategy.
+rank-faults: all $(INJECTORS)
+	$(Q)EVALBOARD_BUILD=$(B) python3 tests/campaign/rank_campaign.py $(foreach o,COUNT SEED JOBS,$(if $($o),--$(shell echo $o | tr A-Z a-z) $($o))) $(ARGS)
 
 # Directories are written relative to the file, so that the tree can be used where DESTDIR put it.
 $(B)/product/%.pc: packaging/%.pc.in FORCE
@@ -438,6 +442,8 @@ Check
   fuzz-structured  test COUNT (1000000) made checkpoints and event files each
   faults           make random faults in all programs for SECONDS (60), or COUNT
                    from SEED on, JOBS at a time; only SEED: repeat that one
+  rank-faults      kill, stop and cut off ranks, COUNT (10) times in each
+                   strategy, from SEED on, JOBS at a time; only SEED: as above
   soak             run all programs together for SECONDS (1800)
                    SOAK_ARGS='--help': its options
   bench            measure the speed; PEERS=all: of other programs, too
@@ -452,5 +458,5 @@ endef
 help:
 	$(info $(HELP))@:
 
-.PHONY: all deps test demo bench soak gallery lint format fuzz fuzz-structured fuzzers structured-fuzzers faults install uninstall \
+.PHONY: all deps test demo bench soak gallery lint format fuzz fuzz-structured fuzzers structured-fuzzers faults rank-faults install uninstall \
     documents compdb clean help FORCE programs-for-tests

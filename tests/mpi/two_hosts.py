@@ -42,27 +42,30 @@ def checked(*words):
 
 
 class Hosts:
-    def __init__(self, directory):
+    def __init__(self, directory, names="ab"):
+        """names: "a": that host alone."""
         self.holders, self.pids = {}, {}
         self.agent = pathlib.Path(directory) / "agent"
-        for name in ADDRESSES:
+        for name in names:
             fifo = f"{directory}/commands-{name}"
             os.mkfifo(fifo)
             self.holders[name] = subprocess.Popen(
-                ["unshare", "--net", "--uts", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc", "sh", "-c",
-                 FIRST, "sh", name, fifo], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-                env=ENVIRONMENT)
+                ["setpriv", "--pdeathsig", "KILL", "unshare", "--net", "--uts", "--mount", "--pid", "--fork", "--kill-child",
+                 "--mount-proc", "sh", "-c", FIRST, "sh", name, fifo], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                text=True, env=ENVIRONMENT)
             up = self.holders[name].stdout.readline()
             assert up == "up\n", f"no host can be made: {self.holders[name].stderr.read()}"
             outer = self.holders[name].pid
             self.pids[name] = int(pathlib.Path(f"/proc/{outer}/task/{outer}/children").read_text().split()[0])
+        self.agent.write_text(AGENT.format(fifo=f"{directory}/commands-b"))
+        self.agent.chmod(0o755)
+        if names == "a":
+            return
         checked("ip", "link", "add", "cable", "netns", self.pids["a"], "type", "veth", "peer", "name", "cable", "netns",
                 self.pids["b"])
         for name, address in ADDRESSES.items():
             checked(*self.inside(name), "ip", "address", "add", f"{address}/24", "dev", "cable")
             checked(*self.inside(name), "ip", "link", "set", "cable", "up")
-        self.agent.write_text(AGENT.format(fifo=f"{directory}/commands-b"))
-        self.agent.chmod(0o755)
 
     def inside(self, name):
         return ["nsenter", "--target", str(self.pids[name]), "--net", "--uts", "--mount", "--pid"]
