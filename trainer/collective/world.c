@@ -351,6 +351,14 @@ const struct process *world_places(const struct world *w)
     return w->places;
 }
 
+int world_stands(const struct world *w, int rank)
+{
+    const struct process *p = &w->places[rank];
+    const enum process_state state = process_judge(p);
+
+    return rank != w->rank && (state == PROCESS_GONE || (state == PROCESS_LIVES && process_stopped(p->pid)));
+}
+
 void world_name(const struct world *w, int rank, char *text, size_t size)
 {
     snprintf(text, size, "rank %d on host %s", rank, w->places[rank].host);

@@ -42,6 +42,8 @@ int world_one_host(const struct world *w); /* 1: all ranks share one host's memo
 int world_lost(const struct world *w);     /* 1: a rank missed a collective operation */
 /* The hosts, boots and processes of the ranks, by rank. NULL without a launcher. Borrowed. */
 const struct process *world_places(const struct world *w);
+/* 1: that other rank is on this host, and has ended or is stopped, so those who wait for it need not be blamed. */
+int world_stands(const struct world *w, int rank);
 enum { WORLD_NAME_MAX = HOST_NAME_MAX + 32 };
 void world_name(const struct world *w, int rank, char *text, size_t size); /* "rank 2 on host b" */
 /* Puts "rank 2 on host b: " before the sentence of that rank's error, if there are several ranks. Returns e->code. */

@@ -38,7 +38,7 @@ struct server_loop {
     struct message control, counts_out, snapshot_out, statistics_out;
     struct server_statistics statistics;
     int64_t *words, *counts; /* (1 + workers) each */
-    char *late;              /* (workers) */
+    char *late;              /* (ranks) */
     const volatile int *signal;
 };
 
@@ -366,7 +366,13 @@ static int server_late_sentence(struct server_loop *l, const struct patience *pa
     const size_t packet = server_core_waits_for(l->core, &step);
     int rc;
 
-    places_text(&workers, world_places(l->setup.world), l->late, l->setup.workers, 1);
+    /* A worker that does not push may wait for another server, which a server of the same host can see. */
+    for (int other = l->setup.workers; other < world_size(l->setup.world); other++)
+        if (world_stands(l->setup.world, other)) {
+            memset(l->late, 0, (size_t)other);
+            l->late[other] = 1;
+        }
+    places_text(&workers, world_places(l->setup.world), l->late, world_size(l->setup.world), 1);
     if (l->packets > 0) {
         const struct packet *p = &l->setup.packing->packets[packet];
         const struct extent x = { p->low, l->setup.packing->pieces[p->first_piece].to };
@@ -495,7 +501,7 @@ int server_loop_new(struct server_loop **out, const struct server_setup *setup, 
         l->tallies = calloc(workers, sizeof *l->tallies);
         l->words = calloc(workers + 1, sizeof *l->words);
         l->counts = calloc(workers + 1, sizeof *l->counts);
-        l->late = calloc(workers, 1);
+        l->late = calloc((size_t)world_size(setup->world), 1);
         l->decision = calloc(decision_bytes(l), 1);
     }
     if (!l || !l->in || !l->out || !l->tallies || !l->words || !l->counts || !l->late || !l->decision)
