@@ -61,7 +61,7 @@ def test_where(hosts, tmp_path):
 def test_servers_on_each_host(hosts, tmp_path):
     """With mpirun as it is, which numbers the ranks by host: its ranks 1 and 4 are the servers."""
     run = hosts.begin("a", "mpirun", "--host", "a:2,b:3", "--bind-to", "none", "-n", 5, ranks.TRAINER, *LENET, "--run-option", "ps",
-                      "--servers-per-host", 1, "--max-steps", 2, "--checkpoint-dir", tmp_path / "ps")
+                      "--servers-per-host", 1, "--local-aggregation", "off", "--max-steps", 2, "--checkpoint-dir", tmp_path / "ps")
     few = hosts.begin("a", "mpirun", "--host", "a:2,b:1", "--bind-to", "none", "-n", 3, ranks.TRAINER, *LENET, "--run-option",
                       "ps", "--servers-per-host", 1)
     assert places(finish(run)[1]) == {"a": "worker 0, server 3", "b": "workers 1-2, server 4"}

@@ -133,12 +133,13 @@ def test_for_good(run):
             wait_for(lambda: not one.hosts.processes(host), lambda: f"{name}: {one.hosts.processes(host)} to end")
 
 
-@pytest.mark.parametrize("how", ["mpi", "two-level", "ps"])
+@pytest.mark.parametrize("how", ["mpi", "two-level", "ps", "ps alone"])
 def test_bytes_are_those_of_the_kernel(how, tmp_path):
     """What each host sent and received by the program's count is what the kernel counts, within headers: 100 bytes a kilobyte,
     and what mpirun and MPI say to each other when they start and end. The busiest link is that of a host."""
     hosts, steps = two_hosts.Hosts(tmp_path), 150
-    options = HOWS["ps"] if how == "ps" else ["--run-option", "mpi", "--transport", how]
+    options = {"ps": HOWS["ps"], "ps alone": [*HOWS["ps"], "--local-aggregation", "off"]}.get(
+        how, ["--run-option", "mpi", "--transport", how])
     process = hosts.start(*LENET, *options, "--max-steps", steps, "--json", keepalive=[])
     out, said = process.communicate(timeout=DEADLINE)
     assert process.returncode == 0, said
@@ -156,27 +157,29 @@ def test_bytes_are_those_of_the_kernel(how, tmp_path):
     assert busiest["host"] in "ab" and "rank" not in busiest
     assert busiest["sent_per_step"] * steps == pytest.approx(counted[busiest["host"]][0])
     # Each of two ranks sends a slice and a sum, each a quarter of the vector, to each of two ranks; or a host half of its
-    # sums and half of all; or two workers send all of it to a server, which is on the other host than those.
-    wanted = {"mpi": 2 * total, "two-level": total, "ps": 2 * total}[how]
+    # sums and half of all; or two workers send their sum to a server, which is on the other host, or each sends all of it.
+    wanted = {"mpi": 2 * total, "two-level": total, "ps": total, "ps alone": 2 * total}[how]
     assert busiest["sent_per_step"] == pytest.approx(wanted, rel=0.01)
     assert re.search(r"busiest link: host [ab] \(rank (0, 1|2, 3)\), .* sent and .* received a step", said), said
 
 
 def test_stopped_rank_is_named(tmp_path):
-    """Whichever rank hangs in the two levels of a sum, on the host of mpirun or on the other: a rank beside it knows which."""
+    """Whichever rank hangs in the two levels of a sum, on the host of mpirun or on the other: a rank beside it knows which.
+    So it is with workers that push together, the one that exchanges their sum with the server or the other."""
     runs = {}
-    for host, number in (("a", 0), ("b", 3)):
-        (tmp_path / host).mkdir()
-        hosts = two_hosts.Hosts(tmp_path / host)
-        checkpoints = tmp_path / host / "ckpt"
-        process = hosts.start(*LENET, "--run-option", "mpi", "--max-steps", NEVER, "--quiet", "--deadline", 10,
+    for how, host, number in (("mpi", "a", 0), ("mpi", "b", 3), ("ps", "a", 0), ("ps", "a", 1)):
+        directory = tmp_path / f"{how}-{number}"
+        directory.mkdir()
+        hosts = two_hosts.Hosts(directory)
+        checkpoints = directory / "ckpt"
+        process = hosts.start(*LENET, "--run-option", how, "--max-steps", NEVER, "--quiet", "--deadline", 10,
                               "--save-checkpoint-steps", 5, "--checkpoint-dir", checkpoints, keepalive=[])
-        runs[host, number] = hosts, process, checkpoints
-    for (host, number), (hosts, process, checkpoints) in runs.items():
+        runs[how, host, number] = hosts, process, checkpoints
+    for (how, host, number), (hosts, process, checkpoints) in runs.items():
         ranks.wait_for(process, lambda: ranks.training_json(checkpoints).get("global_step", 0) >= 5, "step 5")
         os.kill(hosts.rank(host, number), signal.SIGSTOP)
-    for (host, number), (hosts, process, _) in runs.items():
+    for (how, host, number), (hosts, process, _) in runs.items():
         first = next(line for line in process.stderr if line.startswith("trainer: "))  # the deadline is that of the trainer
         hosts.close()  # mpirun takes long to end ranks that are stopped
-        assert re.search(rf"waited 10 s at step \d+ for rank {number} on host {host}, for tensors", first), first
+        assert re.search(rf"waited 10 s at step \d+ for rank {number} on host {host}, (for tensors|.*which)", first), first
         process.communicate(timeout=DEADLINE)

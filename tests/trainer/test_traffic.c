@@ -105,6 +105,7 @@ static void test_all_reduce(void **state)
 struct pushes {
     int servers, in_turn;
     size_t bucket_bytes;
+    int together; /* the workers, which are on one host, push together */
 };
 
 static void take_steps(struct strategy *s)
@@ -134,6 +135,7 @@ static struct strategy_options options_of(const struct pushes *scene)
                                   .bucket_bytes = scene->bucket_bytes };
     const struct kind_setting settings[] = { { .name = "servers", .number = scene->servers },
                                              { .name = "placement", .text = scene->in_turn ? "round-robin" : "greedy" },
+                                             { .name = "local-aggregation", .text = scene->together ? "on" : "auto" },
                                              { .name = NULL } };
 
     kind_set(&o, settings);
@@ -175,7 +177,7 @@ static void push_and_pull(struct player *p)
 /* A worker: D each way. Server j: n D_j each way. And the weight to each server, the flags back; a tally, a verdict. */
 static void check_pushes(int workers, int servers, int in_turn, size_t bucket_bytes)
 {
-    const struct pushes scene = { servers, in_turn, bucket_bytes };
+    const struct pushes scene = { servers, in_turn, bucket_bytes, 0 };
     struct player players[PLAYERS_MAX];
     struct placement placement;
     struct network *network;
@@ -206,6 +208,42 @@ static void check_pushes(int workers, int servers, int in_turn, size_t bucket_by
     players_leave(players, workers + servers);
 }
 
+/* Workers of a host that push together: each server gets and sends its part once. In memory the first one reads what all
+ * others push, and they what comes for them. */
+static void check_pushes_together(int workers, int servers, size_t bucket_bytes)
+{
+    const struct pushes scene = { servers, 0, bucket_bytes, 1 };
+    const int64_t part = sizeof(struct tally_part), verdict = sizeof(struct verdict);
+    struct player players[PLAYERS_MAX];
+    struct placement placement;
+    struct network *network;
+    int64_t up = 0, down = 0;
+
+    players_play(players, workers + servers, push_and_pull, &scene);
+    assert_int_equal(network_new(&network, model_find("lenet"), 0, NULL), OK);
+    assert_int_equal(placement_of(&placement, network, servers, 0, NULL), OK);
+    for (int j = 0; j < servers; j++) {
+        const struct traffic_link link = traffic_of_rank(&players[0].traffic, workers + j);
+        const int64_t held = (int64_t)(placement.held[j] * sizeof(real));
+
+        assert_int_equal(link.received, STEPS * (held + 4 + (j == 0 ? workers * part : 0)));
+        assert_int_equal(link.sent, STEPS * (held + 8 + (j == 0 ? verdict : 0)));
+        up += held + 4;
+        down += held + 8;
+    }
+    for (int w = 0; w < workers; w++) {
+        const struct traffic_link link = traffic_of_rank(&players[0].traffic, w);
+        const int64_t out = w ? up + part : up + workers * part + (workers - 1) * (down + verdict);
+        const int64_t in = w ? down + verdict : down + verdict + (workers - 1) * (up + part);
+
+        assert_int_equal(link.sent, STEPS * out);
+        assert_int_equal(link.received, STEPS * in);
+    }
+    placement_release(&placement);
+    network_free(network);
+    players_leave(players, workers + servers);
+}
+
 static void test_servers(void **state)
 {
     (void)state;
@@ -213,6 +251,9 @@ static void test_servers(void **state)
     check_pushes(3, 2, 0, 4096);
     check_pushes(4, 3, 0, 16384);
     check_pushes(3, 3, 1, 16384);
+    check_pushes_together(2, 1, 1 << 20);
+    check_pushes_together(4, 3, 16384);
+    check_pushes_together(1, 2, 4096);
 }
 
 /* ---- links ------------------------------------------------------------------------------------------------------- */

@@ -4,8 +4,8 @@
  *
  * Per step, with D bytes of the exchange vector, n workers and k servers with D_j bytes each (source: strategies.md,
  * 8.1): an all-reduce sends 2 (n - 1) / n D from each rank and as much to it; a worker sends D to its servers and gets
- * D; server j gets n D_j and sends n D_j. Besides, the parts of a step's tally travel, and the batch's weight to every
- * server.
+ * D; server j gets n D_j and sends n D_j. Where the workers of a host push together, the host counts as one worker.
+ * Besides, the parts of a step's tally travel, and the batch's weight to every server.
  *
  * A link is what can be too slow: where all ranks are on one host, a rank's reading and writing; else the network of a
  * host, with all that its ranks exchange with other hosts. The busiest one sends or receives most.

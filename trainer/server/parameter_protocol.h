@@ -13,6 +13,10 @@
  *   server -> worker 0 COUNTS, SNAPSHOT, see collect. COUNTS: int64 (1 + workers), the last one is the global step
  *   server 0 -> worker 0 STATISTICS  struct server_statistics, after the last step of all workers
  *
+ * Workers of a host may push together (groups/shared_push.h): then the first of them sends PUSH, with the sum of all,
+ * and TALLY, with a struct tally_part of each in worker order, and gets REPLY and VERDICT, for all of them. To the
+ * server that is a push of each of them at once; CONTROL each sends for itself.
+ *
  * Synchronous: a server adds packet k of all workers in worker order once all have come, updates, and replies to all.
  * Asynchronous: it updates with each packet as it comes, and replies only to its sender. A push cannot be taken back
  * then, so a worker begins it only when it can no longer abandon the step: after the backward pass.

@@ -7,10 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* one worker's, on server 0 */
+/* one group's, on server 0 */
 struct tally_slot {
     struct message in, out;
-    struct tally_part part;
+    struct tally_part *parts; /* (workers of the group) */
     struct verdict verdict;
 };
 
@@ -30,8 +30,8 @@ struct server_loop {
     struct server_core *core;
     struct aggregation *aggregation;
     size_t packets;
-    struct message *in, *out;    /* (rows, packets), (workers, packets) */
-    struct tally_slot *tallies;  /* (workers) */
+    struct message *in, *out;    /* (rows, packets), (groups, packets) */
+    struct tally_slot *tallies;  /* (groups) */
     struct ruling_slot *rulings; /* (room) decided: decision number n is in n % room */
     char *decision;              /* of server 0, as it came */
     struct message decision_in;
@@ -42,14 +42,26 @@ struct server_loop {
     const volatile int *signal;
 };
 
-static size_t message_at(const struct server_loop *l, int worker, size_t packet)
+/* The message of a group, which for pushes may be that of a row. */
+static size_t message_at(const struct server_loop *l, int group, size_t packet)
 {
-    return (size_t)worker * l->packets + packet;
+    return (size_t)group * l->packets + packet;
+}
+
+static int loop_groups(const struct server_loop *l)
+{
+    return l->setup.groups->count;
+}
+
+/* The rank to which a group's messages go: its first worker. */
+static int speaker_of(const struct server_loop *l, int group)
+{
+    return l->setup.groups->first[group];
 }
 
 static int loop_rows(const struct server_loop *l)
 {
-    return l->setup.workers * (l->setup.decided ? l->setup.slots : 1);
+    return loop_groups(l) * (l->setup.decided ? l->setup.slots : 1);
 }
 
 static size_t decision_bytes(const struct server_loop *l)
@@ -66,11 +78,12 @@ static int tallies_here(const struct server_loop *l)
 
 static int post_push(struct server_loop *l, int row, size_t k, struct error *e)
 {
-    const int worker = row % l->setup.workers;
+    const int group = row % loop_groups(l);
 
-    return world_receive(l->setup.world, worker, TAG_PUSH + (int)k, aggregation_incoming(l->aggregation, row, k),
+    return world_receive(l->setup.world, speaker_of(l, group), TAG_PUSH + (int)k,
+                         aggregation_incoming(l->aggregation, row, k),
                          l->setup.packing->packets[k].length * sizeof(real) *
-                             (size_t)reduction_vectors(l->setup.reduction, worker),
+                             (size_t)reduction_vectors(&l->setup.groups->reduction, group),
                          &l->in[message_at(l, row, k)], e);
 }
 
@@ -80,11 +93,12 @@ static int post_decision(struct server_loop *l, struct error *e)
                          &l->decision_in, e);
 }
 
-static int post_tally(struct server_loop *l, int worker, struct error *e)
+static int post_tally(struct server_loop *l, int group, struct error *e)
 {
-    struct tally_slot *t = &l->tallies[worker];
+    struct tally_slot *t = &l->tallies[group];
 
-    return world_receive(l->setup.world, worker, TAG_TALLY, &t->part, sizeof t->part, &t->in, e);
+    return world_receive(l->setup.world, speaker_of(l, group), TAG_TALLY, t->parts,
+                         (size_t)l->setup.groups->size[group] * sizeof *t->parts, &t->in, e);
 }
 
 static int post_control(struct server_loop *l, struct error *e)
@@ -112,30 +126,30 @@ static int settle(struct server_loop *l, struct message *m, int rank, const char
 
 /* ---- actions ----------------------------------------------------------------------------------------------------- */
 
-static int send_values(struct server_loop *l, int worker, size_t k, struct error *e)
+static int send_values(struct server_loop *l, int group, size_t k, struct error *e)
 {
     size_t count;
-    const real *values = aggregation_values(l->aggregation, worker, k, &count);
+    const real *values = aggregation_values(l->aggregation, group, k, &count);
 
-    return world_send(l->setup.world, worker, TAG_REPLY + (int)k, values, count * sizeof *values,
-                      &l->out[message_at(l, worker, k)], e);
+    return world_send(l->setup.world, speaker_of(l, group), TAG_REPLY + (int)k, values, count * sizeof *values,
+                      &l->out[message_at(l, group, k)], e);
 }
 
-static int answer_push(struct server_loop *l, int worker, size_t k, struct error *e)
+static int answer_push(struct server_loop *l, int group, size_t k, struct error *e)
 {
-    const int rc = post_push(l, worker, k, e);
+    const int rc = post_push(l, group, k, e);
 
-    return rc < 0 ? rc : send_values(l, worker, k, e);
+    return rc < 0 ? rc : send_values(l, group, k, e);
 }
 
-static int answer_tally(struct server_loop *l, int worker, const struct verdict *verdict, struct error *e)
+static int answer_tally(struct server_loop *l, int group, const struct verdict *verdict, struct error *e)
 {
-    struct tally_slot *t = &l->tallies[worker];
-    int rc = settle(l, &t->out, worker, "a verdict", e);
+    struct tally_slot *t = &l->tallies[group];
+    int rc = settle(l, &t->out, speaker_of(l, group), "a verdict", e);
 
     t->verdict = *verdict;
-    if (rc == OK && (rc = post_tally(l, worker, e)) == OK)
-        rc = world_send(l->setup.world, worker, TAG_VERDICT, &t->verdict, sizeof t->verdict, &t->out, e);
+    if (rc == OK && (rc = post_tally(l, group, e)) == OK)
+        rc = world_send(l->setup.world, speaker_of(l, group), TAG_VERDICT, &t->verdict, sizeof t->verdict, &t->out, e);
     return rc;
 }
 
@@ -143,12 +157,12 @@ static int act_update(struct server_loop *l, const struct server_action *a, int 
 {
     int rc = OK;
 
-    for (int w = first; w < last && rc == OK; w++)
-        rc = settle(l, &l->out[message_at(l, w, a->packet)], w, "weights", e);
+    for (int g = first; g < last && rc == OK; g++)
+        rc = settle(l, &l->out[message_at(l, g, a->packet)], speaker_of(l, g), "weights", e);
     if (rc == OK)
         aggregation_update(l->aggregation, a->worker, a->packet, a->step, tally_signal(*l->signal));
-    for (int w = first; w < last && rc == OK; w++)
-        rc = answer_push(l, w, a->packet, e);
+    for (int g = first; g < last && rc == OK; g++)
+        rc = answer_push(l, g, a->packet, e);
     return rc;
 }
 
@@ -229,7 +243,8 @@ static int act_apply(struct server_loop *l, const struct application *a, struct 
 static int act(struct server_loop *l, const struct server_action *a, struct error *e)
 {
     const int everybody = a->worker == SERVER_EVERYBODY;
-    const int first = everybody ? 0 : a->worker, last = everybody ? l->setup.workers : a->worker + 1;
+    /* groups; an action for a single worker is for one that is alone in its group */
+    const int first = everybody ? 0 : a->worker, last = everybody ? loop_groups(l) : a->worker + 1;
     int rc = OK;
 
     if (a->kind == SERVER_UPDATE && a->packet == 0)
@@ -242,8 +257,8 @@ static int act(struct server_loop *l, const struct server_action *a, struct erro
     case SERVER_NOTHING: break;
     case SERVER_UPDATE: rc = act_update(l, a, first, last, e); break;
     case SERVER_VERDICT:
-        for (int w = first; w < last && rc == OK; w++)
-            rc = answer_tally(l, w, &a->verdict, e);
+        for (int g = first; g < last && rc == OK; g++)
+            rc = answer_tally(l, g, &a->verdict, e);
         break;
     case SERVER_COUNTS: rc = act_counts(l, a, e); break;
     case SERVER_SNAPSHOT: rc = act_snapshot(l, a, e); break;
@@ -258,34 +273,39 @@ static int act(struct server_loop *l, const struct server_action *a, struct erro
 
 /* Each of these returns 1: a message came and was taken, 0: nothing. */
 
-static int look_for_push(struct server_loop *l, int worker, size_t k, struct error *e)
+static int look_for_push(struct server_loop *l, int group, size_t k, struct error *e)
 {
-    const int row = server_core_row(l->core, worker, k);
-    struct message *m = row < 0 ? NULL : &l->in[message_at(l, row, k)];
+    const int speaker = speaker_of(l, group), row = server_core_row(l->core, speaker, k);
+    /* Of groups of several workers each has one row. */
+    struct message *m = row < 0 ? NULL : &l->in[message_at(l, row - speaker + group, k)];
     struct server_action action;
     int rc;
 
-    if (!m || !m->active || !server_core_takes_push(l->core, worker, k) ||
+    if (!m || !m->active || !server_core_takes_push(l->core, speaker, k) ||
         (rc = message_done(l->setup.world, m, e)) == 0)
         return 0;
     if (rc < 0)
         return rc;
-    server_core_push(l->core, worker, k, world_ran(l->setup.world), &action);
+    for (int w = speaker; w >= 0; w = worker_groups_next(l->setup.groups, w)) /* it is a push of all of them */
+        server_core_push(l->core, w, k, world_ran(l->setup.world), &action);
     return (rc = act(l, &action, e)) < 0 ? rc : 1;
 }
 
-static int look_for_tally(struct server_loop *l, int worker, struct error *e)
+static int look_for_tally(struct server_loop *l, int group, struct error *e)
 {
-    struct tally_slot *t = &l->tallies[worker];
+    const struct tally_part *part = l->tallies[group].parts;
+    struct tally_slot *t = &l->tallies[group];
+    const int speaker = speaker_of(l, group);
     struct server_action action;
     int rc;
 
-    if (!t->in.active || !server_core_takes_tally(l->core, worker) ||
+    if (!t->in.active || !server_core_takes_tally(l->core, speaker) ||
         (rc = message_done(l->setup.world, &t->in, e)) == 0)
         return 0;
     if (rc < 0)
         return rc;
-    server_core_tally(l->core, worker, &t->part, tally_signal(*l->signal), world_ran(l->setup.world), &action);
+    for (int w = speaker; w >= 0; w = worker_groups_next(l->setup.groups, w))
+        server_core_tally(l->core, w, part++, tally_signal(*l->signal), world_ran(l->setup.world), &action);
     return (rc = act(l, &action, e)) < 0 ? rc : 1;
 }
 
@@ -342,11 +362,11 @@ static int look(struct server_loop *l, struct error *e)
 
     if (rc >= 0)
         moved |= (rc = look_for_decision(l, e)) > 0;
-    for (int w = 0; w < l->setup.workers && rc >= 0; w++) {
+    for (int g = 0; g < loop_groups(l) && rc >= 0; g++) {
         for (size_t k = 0; k < l->packets && rc >= 0; k++)
-            moved |= (rc = look_for_push(l, w, k, e)) > 0;
+            moved |= (rc = look_for_push(l, g, k, e)) > 0;
         if (rc >= 0)
-            moved |= (rc = look_for_tally(l, w, e)) > 0;
+            moved |= (rc = look_for_tally(l, g, e)) > 0;
     }
     if (rc >= 0)
         moved |= (rc = decide_and_apply(l, e)) > 0;
@@ -394,10 +414,8 @@ static int post_all(struct server_loop *l, struct error *e)
     for (int row = 0; row < loop_rows(l) && rc == OK; row++) /* of each worker its first slot first */
         for (size_t k = 0; k < l->packets && rc == OK; k++)
             rc = post_push(l, row, k, e);
-    for (int w = 0; w < l->setup.workers && rc == OK; w++) {
-        if (rc == OK && tallies_here(l))
-            rc = post_tally(l, w, e);
-    }
+    for (int g = 0; g < loop_groups(l) && rc == OK && tallies_here(l); g++)
+        rc = post_tally(l, g, e);
     return rc;
 }
 
@@ -422,12 +440,12 @@ static int settle_all(struct server_loop *l, struct error *e)
     for (int i = 0; l->rulings && i < server_core_room(l->core) && rc == OK; i++)
         for (int j = 0; j < l->setup.servers - 1 && rc == OK; j++)
             rc = settle(l, &l->rulings[i].out[j], l->setup.workers + 1 + j, "a decision", e);
-    for (int w = 0; w < l->setup.workers && rc == OK; w++) {
+    for (int g = 0; g < loop_groups(l) && rc == OK; g++) {
         for (size_t k = 0; k < l->packets && rc == OK; k++)
-            rc = settle(l, &l->out[message_at(l, w, k)], w, "weights", e);
+            rc = settle(l, &l->out[message_at(l, g, k)], speaker_of(l, g), "weights", e);
         if (rc == OK && tallies_here(l)) {
-            message_cancel(l->setup.world, &l->tallies[w].in);
-            rc = settle(l, &l->tallies[w].out, w, "a verdict", e);
+            message_cancel(l->setup.world, &l->tallies[g].in);
+            rc = settle(l, &l->tallies[g].out, speaker_of(l, g), "a verdict", e);
         }
     }
     if (rc == OK)
@@ -444,8 +462,10 @@ int server_loop_run(struct server_loop *l, const volatile int *signal, struct er
     int rc = post_all(l, e);
 
     l->signal = signal;
-    /* Of several servers the first reports: the others wait a little longer. */
-    patience_init(&p, l->setup.world, deadline + places_precedence(deadline, l->setup.server > 0));
+    /* Of several servers the first reports: the others wait a little longer. And all leave it to the workers of a host
+     * that push together, which know whom of them they miss. */
+    patience_init(&p, l->setup.world,
+                  deadline + places_precedence(deadline, (l->setup.server > 0) + l->setup.groups->together));
     server_core_begin(l->core, p.begun);
     while (rc >= 0 && !server_core_ended(l->core)) {
         if ((rc = look(l, e)) > 0)
@@ -473,6 +493,14 @@ static int rulings_new(struct server_loop *l, struct error *e)
     return bad ? error_memory(e, NULL, "for a server's decisions") : OK;
 }
 
+static int tallies_new(struct server_loop *l, struct error *e)
+{
+    for (int g = 0; g < loop_groups(l); g++)
+        if (!(l->tallies[g].parts = calloc((size_t)l->setup.groups->size[g], sizeof *l->tallies[g].parts)))
+            return error_memory(e, NULL, "for workers' tallies");
+    return OK;
+}
+
 int server_loop_new(struct server_loop **out, const struct server_setup *setup, struct error *e)
 {
     struct server_plan plan = { .workers = setup->workers,
@@ -498,7 +526,7 @@ int server_loop_new(struct server_loop **out, const struct server_setup *setup, 
         l->packets = plan.packets;
         l->in = calloc((size_t)loop_rows(l) * plan.packets + 1, sizeof *l->in);
         l->out = calloc(cells, sizeof *l->out);
-        l->tallies = calloc(workers, sizeof *l->tallies);
+        l->tallies = calloc((size_t)loop_groups(l), sizeof *l->tallies);
         l->words = calloc(workers + 1, sizeof *l->words);
         l->counts = calloc(workers + 1, sizeof *l->counts);
         l->late = calloc((size_t)world_size(setup->world), 1);
@@ -506,8 +534,8 @@ int server_loop_new(struct server_loop **out, const struct server_setup *setup, 
     }
     if (!l || !l->in || !l->out || !l->tallies || !l->words || !l->counts || !l->late || !l->decision)
         error_memory(e, NULL, "for a server's messages");
-    else if ((rc = server_core_new(&l->core, &plan, e)) == OK)
-        rc = aggregation_new(&l->aggregation, setup->optimizer, setup->packing, setup->reduction,
+    else if ((rc = tallies_new(l, e)) == OK && (rc = server_core_new(&l->core, &plan, e)) == OK)
+        rc = aggregation_new(&l->aggregation, setup->optimizer, setup->packing, &setup->groups->reduction,
                              setup->decided       ? AGGREGATION_CHOSEN
                              : setup->synchronous ? AGGREGATION_TOGETHER
                                                   : AGGREGATION_ALONE,
@@ -538,6 +566,8 @@ void server_loop_free(struct server_loop *l)
     aggregation_free(l->aggregation);
     free(l->in);
     free(l->out);
+    for (int g = 0; l->tallies && g < loop_groups(l); g++)
+        free(l->tallies[g].parts);
     free(l->tallies);
     free(l->words);
     free(l->counts);

@@ -8,11 +8,11 @@
 
 #include "base/error.h"
 #include "model/network.h"
-#include "trainer/collective/reduction.h"
 #include "trainer/collective/world.h"
 #include "trainer/optimizer.h"
 #include "trainer/server/decisions/arbiter.h"
 #include "trainer/server/decisions/recording.h"
+#include "trainer/server/groups/worker_groups.h"
 #include "trainer/server/placement.h"
 #include "trainer/timing/phase_clock.h"
 
@@ -24,7 +24,9 @@ struct server_setup {
     const struct network *network; /* to name tensors */
     const struct packing *packing; /* the part that this server holds */
     int workers, servers, server, synchronous;
-    const struct reduction *reduction; /* workers' vectors, and how they are added; asynchronous: one each; borrowed */
+    /* Which workers push together, what they push, and how that is added; asynchronous or decided: each alone, with one
+     * vector; borrowed. */
+    const struct worker_groups *groups;
     int64_t first_step, max_steps;
     struct phase_clock *clock; /* may be NULL; a step is an update of the server's first packet */
     int decided, slots; /* as in struct server_plan; the arbiter's workers, steps and synchronous are set from above */

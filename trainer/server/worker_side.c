@@ -33,11 +33,26 @@ struct worker_side {
     int done_said, left; /* left: the last step was abandoned */
     int newer;           /* decided: 1: the network has collected values, newer than those of the last reply */
     uint32_t flags;      /* of servers' signals, sent to server 0 with the next tally; at the end, our own */
+    int tallied;         /* the tally of this step is sent */
+    real *sum;           /* the speaker of a host: its workers' vectors added, piece by piece */
+    char *late;          /* (workers) */
 };
+
+/* 1: another worker of this host exchanges our messages of steps. */
+static int is_silent(const struct worker_side *w)
+{
+    return w->setup.shared && !shared_push_speaks(w->setup.shared);
+}
 
 static int worker_side_vector_count(const struct worker_side *w)
 {
     return reduction_vectors(w->setup.reduction, w->setup.worker);
+}
+
+/* How many vectors a push has. */
+static size_t pushed_vectors(const struct worker_side *w)
+{
+    return w->setup.shared ? 1 : (size_t)worker_side_vector_count(w);
 }
 
 static int worker_side_rank_of(const struct worker_side *w, int server)
@@ -69,8 +84,11 @@ int worker_side_begin(struct worker_side *w, int64_t step, struct error *e)
     if (w->newer)
         give_values(w);
     w->step = step;
+    w->tallied = 0;
     memset(&w->error, 0, sizeof w->error);
-    for (int j = 0; j < w->setup.servers && rc == OK; j++) {
+    if (w->setup.shared)
+        shared_push_begin(w->setup.shared);
+    for (int j = 0; j < w->setup.servers && rc == OK && !is_silent(w); j++) {
         struct connection *c = &w->servers[j];
 
         c->sent = 0;
@@ -78,10 +96,40 @@ int worker_side_begin(struct worker_side *w, int64_t step, struct error *e)
             rc = world_receive(w->setup.world, worker_side_rank_of(w, j), TAG_REPLY + (int)k,
                                c->pull + c->packing->packets[k].at, packet_bytes(c->packing, k, 1), &c->in[k], e);
     }
-    if (rc == OK)
+    if (rc == OK && !is_silent(w))
         rc = world_receive(w->setup.world, worker_side_rank_of(w, 0), TAG_VERDICT, &w->verdict, sizeof w->verdict,
                            &w->verdict_in, e);
     return rc;
+}
+
+/* Packs packet k for server j. Returns where it is. */
+static const real *pack(struct worker_side *w, int j, size_t k)
+{
+    struct connection *c = &w->servers[j];
+    const struct packing *p = c->packing;
+    const struct packet *packet = &p->packets[k];
+    const size_t vectors = pushed_vectors(w);
+    real *at = c->push + packet->at * vectors;
+
+    for (size_t i = 0; i < packet->pieces && w->setup.shared; i++) {
+        const struct extent x = p->pieces[packet->first_piece + i];
+
+        shared_push_sum(w->setup.shared, w->sum, x.from, x.to);
+    }
+    if (w->setup.shared) {
+        packing_gather(p, k, w->sum, at);
+        return at;
+    }
+    if (packet->pieces == 1 && vectors == 1) /* sent from its place, and final until then */
+        return w->vectors[0] + packet->low;
+    for (size_t v = 0; v < vectors; v++)
+        packing_gather(p, k, w->vectors[v], at + v * packet->length);
+    return at;
+}
+
+static int is_final(const struct worker_side *w, size_t packet_low, size_t low)
+{
+    return w->setup.shared ? shared_push_is_final(w->setup.shared, packet_low) : packet_low >= low;
 }
 
 /* Pushes the next packet to this server, if it is final from `low` on. 1: it was. */
@@ -89,40 +137,75 @@ static int push_next(struct worker_side *w, int j, size_t low)
 {
     struct connection *c = &w->servers[j];
     const struct packing *p = c->packing;
-    const size_t vectors = (size_t)worker_side_vector_count(w), k = c->sent;
-    const struct packet *packet = &p->packets[k];
-    real *at;
-    const real *packed;
+    const size_t k = c->sent;
+    size_t n;
 
-    if (k == p->packet_count || packet->low < low || w->error.code < 0)
+    if (k == p->packet_count || w->error.code < 0 || !is_final(w, p->packets[k].low, low))
         return 0;
-    packed = at = c->push + packet->at * vectors;
-    if (packet->pieces == 1 && vectors == 1) /* sent from its place, and final until then */
-        packed = w->vectors[0] + packet->low;
-    for (size_t v = 0; v < vectors && packed == at; v++)
-        packing_gather(p, k, w->vectors[v], at + v * packet->length);
-    world_send(w->setup.world, worker_side_rank_of(w, j), TAG_PUSH + (int)k, packed, packet_bytes(p, k, 0) * vectors,
-               &c->out[k], &w->error);
-    w->bytes += (int64_t)(packet_bytes(p, k, 0) * vectors);
+    n = packet_bytes(p, k, 0) * pushed_vectors(w);
+    world_send(w->setup.world, worker_side_rank_of(w, j), TAG_PUSH + (int)k, pack(w, j, k), n, &c->out[k], &w->error);
+    w->bytes += (int64_t)n;
     c->sent++;
     return 1;
+}
+
+/* Pushes all packets that are final from `low` on: one to each server in turn, and each worker begins with another one,
+ * so that none waits while all push to the first. 1: there were some. */
+static int push_all(struct worker_side *w, size_t low)
+{
+    int moved = 0;
+
+    for (int pushed = 1; pushed; moved |= pushed) {
+        pushed = 0;
+        for (int i = 0; i < w->setup.servers; i++)
+            pushed |= push_next(w, (w->setup.worker + i) % w->setup.servers, low);
+    }
+    return moved;
 }
 
 void worker_side_ready(struct worker_side *w, size_t low)
 {
     const int begins = w->setup.synchronous || low == 0; /* an asynchronous push cannot be taken back */
     const enum phase before = phase_clock_enter(w->setup.clock, PHASE_REDUCING);
-    int pushed = begins;
 
-    /* A packet to each server in turn, and each worker begins with another one: so none waits while all push to the
-     * first. */
-    while (pushed) {
-        pushed = 0;
-        for (int i = 0; i < w->setup.servers; i++)
-            pushed |= push_next(w, (w->setup.worker + i) % w->setup.servers, low);
-    }
+    if (w->setup.shared)
+        shared_push_final(w->setup.shared, low);
+    if (begins && !is_silent(w))
+        push_all(w, low);
     message_done(w->setup.world, &w->verdict_in, &w->error); /* lets MPI advance its messages */
     phase_clock_enter(w->setup.clock, before);
+}
+
+/* Sends the tally, or those of this host's workers, in one message. */
+static int send_tally(struct worker_side *w, struct error *e)
+{
+    const struct tally_part *parts = w->setup.shared ? shared_push_parts(w->setup.shared) : &w->part;
+    const size_t count = w->setup.shared ? (size_t)shared_push_members(w->setup.shared) : 1;
+
+    w->tallied = 1;
+    w->bytes += (int64_t)(count * sizeof *parts);
+    return world_send(w->setup.world, worker_side_rank_of(w, 0), TAG_TALLY, parts, count * sizeof *parts, &w->tally_out,
+                      e);
+}
+
+/* The speaker of a host, after training: pushes what has become final in all of its workers. 1: all of it is sent, and
+ * their tallies; 0: not yet. */
+static int speak(struct worker_side *w, struct patience *patience, struct error *e)
+{
+    int rc;
+
+    if (w->tallied)
+        return 1;
+    if (push_all(w, 0))
+        patience_calm(patience);
+    if (w->error.code < 0)
+        return error_copy(e, &w->error);
+    if (!shared_push_tallied(w->setup.shared))
+        return 0;
+    patience_calm(patience);
+    push_all(w, 0);
+    rc = w->error.code < 0 ? error_copy(e, &w->error) : send_tally(w, e);
+    return rc < 0 ? rc : 1;
 }
 
 /* 1: the verdict has come, and says that no values will. */
@@ -172,13 +255,27 @@ static int worker_side_late_sentence(const struct worker_side *w, const struct p
                          late, names);
 }
 
+/* The speaker of a host misses other workers there. */
+static int members_late_sentence(struct worker_side *w, const struct patience *patience, struct error *e)
+{
+    struct buffer workers = BUFFER_EMPTY;
+    int rc;
+
+    shared_push_late(w->setup.shared, w->late);
+    places_text(&workers, world_places(w->setup.world), w->late, w->setup.workers, 1);
+    rc = patience_over(patience, e, "at step %lld for %s, with which it pushes gradients", (long long)w->step,
+                       buffer_text(&workers));
+    buffer_release(&workers);
+    return rc;
+}
+
 /* Longer than the servers wait: a server can name the missing worker, we only the server. Of the workers the first
  * reports. */
 static double patience_of(const struct worker_side *w)
 {
     const double deadline = world_deadline(w->setup.world);
 
-    return deadline + places_precedence(deadline, 1 + (w->setup.worker > 0));
+    return deadline + places_precedence(deadline, 1 + (w->setup.worker > 0) + (w->setup.shared != NULL));
 }
 
 /* Waits for one message to or from server j; m NULL: for all of the step. */
@@ -195,6 +292,68 @@ static int wait_for_message(struct worker_side *w, struct message *m, int j, str
             return rc;
     phase_clock_enter(w->setup.clock, before);
     return rc < 0 ? rc : OK;
+}
+
+/* The speaker of a host: to the end of the step. */
+static int wait_for_host(struct worker_side *w, struct error *e)
+{
+    const enum phase before = phase_clock_enter(w->setup.clock, PHASE_WAITING);
+    struct patience p;
+    size_t packet = 0;
+    int late = 0, rc;
+
+    patience_init(&p, w->setup.world, world_deadline(w->setup.world));
+    for (;;) {
+        if ((rc = speak(w, &p, e)) < 0 || (rc == 1 && (rc = step_done(w, &late, &packet, e)) != 0))
+            break;
+        message_done(w->setup.world, &w->verdict_in, &w->error); /* lets MPI advance its messages */
+        /* Who misses a worker of its own host knows which, so it is the first to report. */
+        p.limit = w->tallied ? patience_of(w) : world_deadline(w->setup.world);
+        if (!patience_pause(&p) &&
+            (rc = w->tallied ? worker_side_late_sentence(w, &p, late, packet, e) : members_late_sentence(w, &p, e)) < 0)
+            return rc;
+    }
+    phase_clock_enter(w->setup.clock, before);
+    if (rc < 0)
+        return rc;
+    shared_push_answer(w->setup.shared, &w->verdict);
+    return OK;
+}
+
+/* All others of a host: as long as the speaker looks for messages, it knows better who is missing. */
+static int wait_for_speaker(struct worker_side *w, struct error *e)
+{
+    const enum phase before = phase_clock_enter(w->setup.clock, PHASE_WAITING);
+    char name[WORLD_NAME_MAX];
+    struct patience p;
+    int rc;
+
+    patience_init(&p, w->setup.world, world_deadline(w->setup.world));
+    while (!shared_push_wait(w->setup.shared, &w->verdict)) {
+        const int looks = shared_push_speaker_looks(w->setup.shared);
+
+        if (patience_spend(&p) || looks)
+            continue;
+        world_name(w->setup.world, shared_push_speaker(w->setup.shared), name, sizeof name);
+        if ((rc = patience_over(&p, e, "at step %lld for %s, which pushes the gradients of this host",
+                                (long long)w->step, name)) < 0)
+            return rc;
+    }
+    phase_clock_enter(w->setup.clock, before);
+    return OK;
+}
+
+static int wait_for_step(struct worker_side *w, struct error *e)
+{
+    int rc;
+
+    if (w->setup.shared) {
+        rc = is_silent(w) ? wait_for_speaker(w, e) : wait_for_host(w, e);
+        w->bytes += rc < 0 ? 0 : (int64_t)shared_push_count(w->setup.shared);
+        return rc;
+    }
+    rc = send_tally(w, e);
+    return rc < 0 ? rc : wait_for_message(w, NULL, 0, e);
 }
 
 static void take_replies(struct worker_side *w)
@@ -238,12 +397,12 @@ int worker_side_end(struct worker_side *w, const struct tally_part *part, struct
     w->part = *part;
     w->part.flags |= w->flags;
     worker_side_ready(w, 0);
+    if (w->setup.shared)
+        shared_push_tally(w->setup.shared, &w->part);
     if (w->error.code < 0)
         return error_copy(e, &w->error);
-    rc = world_send(w->setup.world, worker_side_rank_of(w, 0), TAG_TALLY, &w->part, sizeof w->part, &w->tally_out, e);
-    if (rc < 0 || (rc = wait_for_message(w, NULL, 0, e)) < 0)
+    if ((rc = wait_for_step(w, e)) < 0)
         return rc;
-    w->bytes += (int64_t)sizeof w->part;
     w->steps++;
     if (v->other >= 0)
         return error_set(e, ERR_CORRUPT,
@@ -395,14 +554,17 @@ void worker_side_free(struct worker_side *w)
         return;
     for (int j = 0; w->servers && j < w->setup.servers; j++) {
         free(w->servers[j].push);
-        free(w->servers[j].pull);
+        if (!w->setup.shared)
+            free(w->servers[j].pull);
         free(w->servers[j].out);
         free(w->servers[j].in);
         free(w->servers[j].words);
     }
-    for (int k = 0; w->vectors && k < worker_side_vector_count(w) - 1; k++)
+    for (int k = 0; w->vectors && !w->setup.shared && k < worker_side_vector_count(w) - 1; k++)
         free(w->vectors[k]);
     free(w->vectors);
+    free(w->sum);
+    free(w->late);
     free(w->servers);
     free(w);
 }
@@ -417,15 +579,33 @@ static int worker_vectors_new(struct worker_side *w)
     const int count = worker_side_vector_count(w);
     real **v = w->vectors = calloc((size_t)count, sizeof *v);
 
-    for (int k = 0; v && k < count; k++)
+    for (int k = 0; v && k < count && w->setup.shared; k++)
+        v[k] = shared_push_vector(w->setup.shared, k);
+    for (int k = 0; v && k < count && !w->setup.shared; k++)
         if (!(v[k] = k < count - 1 ? reals_new(network_exchange_count(w->setup.network))
                                    : network_exchange(w->setup.network)))
             return 0;
     return v != NULL;
 }
 
+/* Room for what the servers get and send. A silent worker sends nothing, and finds in the host's memory what comes. */
+static int connection_new(struct worker_side *w, struct connection *c, const struct packing *packing, real *pull)
+{
+    const size_t messages = packing->packet_count + 1, vectors = pushed_vectors(w);
+
+    c->packing = packing;
+    c->layout = packed_state_of(w->setup.optimizer, packing);
+    c->push = calloc(is_silent(w) ? 1 : packing->length * vectors + 1, sizeof *c->push);
+    c->pull = pull ? pull : calloc(packing->length + 1, sizeof *c->pull);
+    c->out = calloc(messages, sizeof *c->out);
+    c->in = calloc(messages, sizeof *c->in);
+    c->words = calloc(1 + (size_t)w->setup.workers, sizeof *c->words);
+    return c->push && c->pull && c->out && c->in && c->words;
+}
+
 int worker_side_new(struct worker_side **out, const struct worker_setup *setup, struct error *e)
 {
+    real *pull = setup->shared ? shared_push_values(setup->shared) : NULL;
     struct worker_side *w = calloc(1, sizeof *w);
     int bad;
 
@@ -433,19 +613,14 @@ int worker_side_new(struct worker_side **out, const struct worker_setup *setup, 
         w->setup = *setup;
         w->global_step = setup->first_step;
         w->servers = calloc((size_t)setup->servers, sizeof *w->servers);
+        w->late = calloc((size_t)setup->workers, 1);
+        if (setup->shared && !is_silent(w))
+            w->sum = reals_new(network_exchange_count(setup->network));
     }
-    bad = !w || !w->servers || !worker_vectors_new(w);
+    bad = !w || !w->servers || !w->late || (setup->shared && !is_silent(w) && !w->sum) || !worker_vectors_new(w);
     for (int j = 0; j < setup->servers && !bad; j++) {
-        struct connection *c = &w->servers[j];
-
-        c->packing = &setup->packings[j];
-        c->layout = packed_state_of(setup->optimizer, c->packing);
-        c->push = calloc(c->packing->length * (size_t)worker_side_vector_count(w) + 1, sizeof *c->push);
-        c->pull = calloc(c->packing->length + 1, sizeof *c->pull);
-        c->out = calloc(c->packing->packet_count + 1, sizeof *c->out);
-        c->in = calloc(c->packing->packet_count + 1, sizeof *c->in);
-        c->words = calloc(1 + (size_t)setup->workers, sizeof *c->words);
-        bad = !c->push || !c->pull || !c->out || !c->in || !c->words;
+        bad = !connection_new(w, &w->servers[j], &setup->packings[j], pull);
+        pull = pull ? pull + setup->packings[j].length + 1 : NULL;
     }
     if (bad) {
         worker_side_free(w);

@@ -1,6 +1,8 @@
 /*
  * worker_side.h - a worker's side of the protocol with parameter servers (parameter_protocol.h): pushes packets of
- * gradients as soon as they are final, and takes the new values. It never computes. Used by one thread.
+ * gradients as soon as they are final, and takes the new values. Used by one thread. It never computes, except that of
+ * the workers of a host that push together (groups/shared_push.h) the first one adds their gradients and exchanges them
+ * with the servers; all take the values that come.
  *
  * A step: begin, then ready while the backward pass makes gradients, then end. Between steps worker 0 may collect the
  * servers' state. Errors: ERR_PEER, with a sentence that names the server waited for, and its tensors.
@@ -14,6 +16,7 @@
 #include "trainer/collective/tally.h"
 #include "trainer/collective/world.h"
 #include "trainer/optimizer.h"
+#include "trainer/server/groups/shared_push.h"
 #include "trainer/server/parameter_protocol.h"
 #include "trainer/server/placement.h"
 #include "trainer/timing/phase_clock.h"
@@ -28,6 +31,7 @@ struct worker_setup {
     const struct packing *packings; /* (servers) */
     int workers, worker, servers, synchronous;
     const struct reduction *reduction; /* workers' vectors */
+    struct shared_push *shared;        /* synchronous: pushes together with its host's workers; NULL: alone; borrowed */
     int decided;                       /* server 0 decides about pushes */
     int64_t first_step;
     struct phase_clock *clock; /* may be NULL */

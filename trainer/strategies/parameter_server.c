@@ -6,6 +6,10 @@
 
 #include "base/file.h"
 #include "trainer/collective/exchange.h"
+#include "trainer/collective/places.h"
+#include "trainer/collective/transports/lanes.h"
+#include "trainer/server/groups/shared_push.h"
+#include "trainer/server/groups/worker_groups.h"
 #include "trainer/server/packed_state.h"
 #include "trainer/server/parameter_protocol.h"
 #include "trainer/server/placement.h"
@@ -21,7 +25,8 @@
 
 struct parameter_server_options {
     struct strategy_servers servers;
-    int64_t staleness, aggregate; /* aggregate 0: the number of workers */
+    const char *local_aggregation; /* auto, on, off */
+    int64_t staleness, aggregate;  /* aggregate 0: the number of workers */
     int sync, async, tokens;
     const char *placement;
     const char *record, *replay; /* files; NULL: none */
@@ -53,7 +58,9 @@ struct parameter_server {
     struct strategy base;
     int servers;
     struct placement placement;
-    struct packing *packings;    /* (servers) */
+    struct packing *packings; /* (servers) */
+    struct worker_groups groups;
+    struct shared_push *shared;  /* NULL: each worker pushes alone */
     struct worker_side *worker;  /* NULL on a server */
     struct server_loop *server;  /* NULL on a worker */
     struct recording *recording; /* server 0, with --record */
@@ -120,7 +127,9 @@ static void parameter_server_report(const struct strategy *s, struct strategy_re
 {
     struct worker_report w;
 
-    *r = (struct strategy_report){ .transport = "messages" };
+    *r = (struct strategy_report){
+        .transport = ((const struct parameter_server *)s)->groups.together ? "two levels" : "messages",
+    };
     if (!worker_side_of(s))
         return;
     w = worker_side_report(worker_side_of(s));
@@ -161,6 +170,8 @@ static void parameter_server_release(struct strategy *s)
 
     worker_side_free(ps->worker);
     server_loop_free(ps->server);
+    shared_push_free(ps->shared);
+    worker_groups_release(&ps->groups);
     recording_free(ps->recording);
     arrivals_release(&ps->replayed);
     for (int j = 0; ps->packings && j < ps->servers; j++)
@@ -256,7 +267,7 @@ static int start_server(struct parameter_server *ps, struct error *e)
         .servers = ps->servers,
         .server = server,
         .synchronous = s->options.synchronous,
-        .reduction = &s->reduction,
+        .groups = &ps->groups,
         .first_step = s->options.first_step,
         .max_steps = s->options.max_steps,
         .decided = is_decided(&s->options),
@@ -285,15 +296,68 @@ static int start_worker(struct parameter_server *ps, struct error *e)
         .servers = ps->servers,
         .synchronous = s->options.synchronous,
         .reduction = &s->reduction,
+        .shared = ps->shared,
         .decided = is_decided(&s->options),
         .first_step = s->options.first_step,
         .clock = s->options.clock,
     };
     const int rc = worker_side_new(&ps->worker, &setup, e);
 
-    if (rc == OK)
-        ps->base.vectors = worker_side_vectors(ps->worker);
-    return rc;
+    if (rc < 0)
+        return rc;
+    ps->base.vectors = worker_side_vectors(ps->worker);
+    if (ps->shared)
+        network_set_exchange(s->network, ps->base.vectors[reduction_vectors(&s->reduction, s->worker) - 1]);
+    return OK;
+}
+
+/* 1: the workers of each host push together; ERR_ARG: they should, but cannot. host: (workers) their hosts' numbers. */
+static int aggregates_locally(const struct strategy *s, int *host, struct error *e)
+{
+    const struct process *places = world_places(s->world);
+    const char *how = own_options(&s->options)->local_aggregation;
+    const int hosts = places ? places_hosts(places, s->workers, host) : 1;
+    const int keeps = lanes_keep_order(host, &s->reduction);
+
+    if (!strcmp(how, "on") && !keeps)
+        return error_set(e, ERR_ARG,
+                         "--local-aggregation on: with --micro-shards the workers of each host must be a whole part of "
+                         "the tree, such as 2 or 4 with neighbouring numbers (mpirun --map-by slot); use "
+                         "--local-aggregation off");
+    if (!strcmp(how, "on"))
+        return 1;
+    return !strcmp(how, "auto") && s->options.synchronous && !is_decided(&s->options) && keeps && places &&
+           hosts < s->workers && !places_one_host(places, world_size(s->world));
+}
+
+/* Collective. Finds out which workers push together, and makes the memory in which they do. */
+static int group(struct parameter_server *ps, struct error *e)
+{
+    const struct strategy *s = &ps->base;
+    const int forced = !strcmp(own_options(&s->options)->local_aggregation, "on");
+    int *host = calloc((size_t)s->workers, sizeof *host);
+    int together = host ? aggregates_locally(s, host, e) : error_memory(e, NULL, "for the places of %d", s->workers);
+    int rc = together < 0 ? together : worker_groups_init(&ps->groups, &s->reduction, together ? host : NULL, e);
+    struct shared_push_plan plan = { .world = s->world,
+                                     .groups = &ps->groups,
+                                     .reduction = &s->reduction,
+                                     .total = network_exchange_count(s->network),
+                                     .worker = s->worker };
+
+    free(host);
+    for (int j = 0; j < ps->servers; j++) {
+        plan.pushed += ps->packings[j].length;
+        plan.values += ps->packings[j].length + 1;
+    }
+    rc = world_agree(s->world, "find its host's workers", rc, e);
+    if (rc < 0 || !together)
+        return rc;
+    rc = shared_push_new(&ps->shared, &plan, e);
+    if (rc == OK || forced)
+        return rc;
+    /* A host may have no shared memory (a container's /dev/shm): all ranks agreed on that, so all continue. */
+    worker_groups_release(&ps->groups);
+    return worker_groups_init(&ps->groups, &s->reduction, NULL, e);
 }
 
 /* Packets cut the rows of tables. */
@@ -337,15 +401,17 @@ static int parameter_server_start(struct strategy **out, const struct strategy *
         ps->servers = (int)own_options(&common->options)->servers.total;
         if ((rc = check_rows(common, e)) == OK && (rc = check_parts(&ps->base, e)) == OK)
             rc = place(ps, e);
-        if (rc == OK)
-            rc = common->worker < 0 ? start_server(ps, e) : start_worker(ps, e);
         /* Asynchronous workers draw tickets for pushes, so the run ends at max_steps exactly; the first ones are
          * handed out by number; with a record, by that. */
         if (!common->options.synchronous && common->worker >= 0)
             ps->base.more = common->options.first_step + (replays(common) ? 0 : common->worker) <
                             common->options.max_steps;
     }
-    rc = world_agree(common->world, "place the variables", rc, e);
+    if ((rc = world_agree(common->world, "place the variables", rc, e)) == OK) {
+        if ((rc = group(ps, e)) == OK)
+            rc = common->worker < 0 ? start_server(ps, e) : start_worker(ps, e);
+        rc = world_agree(common->world, "start its part of the exchange", rc, e);
+    }
     if (rc < 0) {
         if (ps)
             parameter_server_release(&ps->base);
@@ -366,6 +432,11 @@ static size_t parameter_server_rows(struct option *rows, void *own)
           .help = "Place the variables on several servers, with --run-option ps, so that each has about as many bytes, "
                   "cutting large variables (greedy, the default), or as TensorFlow does, each on the next server "
                   "(round-robin). The results are the same, bit for bit." },
+        { OPTION_CHOICE, .name = "local-aggregation", .value = &o->local_aggregation, .argument = "HOW",
+          .choices = "auto|on|off",
+          .help = "Add the gradients of each host's workers in shared memory, with --run-option ps, and exchange only "
+                  "their sum with the servers. Default: auto, which is on if there are several hosts and workers share "
+                  "one." },
         { OPTION_FLAG, .name = "sync", .value = &o->sync,
           .help = "Make one update per step from the gradients of all workers, with --run-option ps (default)." },
         { OPTION_FLAG, .name = "async", .value = &o->async,
@@ -394,7 +465,9 @@ static size_t parameter_server_rows(struct option *rows, void *own)
     size_t count;
 
     _Static_assert(sizeof table / sizeof *table + 2 <= STRATEGY_ROWS, "the rows have room");
-    *o = (struct parameter_server_options){ .sync = 1, .staleness = ARBITER_UNBOUNDED, .placement = "greedy" };
+    *o = (struct parameter_server_options){
+        .local_aggregation = "auto", .sync = 1, .staleness = ARBITER_UNBOUNDED, .placement = "greedy"
+    };
     count = shared_rows_servers(rows, &o->servers);
     memcpy(rows + count, table, sizeof table);
     return count + sizeof table / sizeof *table;
@@ -426,6 +499,10 @@ static int parameter_server_workers(const struct strategy_options *options, int 
     if (!options->synchronous && (o->aggregate || o->tokens))
         return error_set(e, ERR_ARG, "--%s: with --async each gradient makes an update; train without --async",
                          o->aggregate ? "replicas-to-aggregate" : "first-step-tokens");
+    if (!strcmp(o->local_aggregation, "on") && (!options->synchronous || is_decided(options)))
+        return error_set(e, ERR_ARG,
+                         "--local-aggregation on: each worker's gradients are decided about with --async, "
+                         "--replicas-to-aggregate, --first-step-tokens, --record and --replay; leave it out");
     if ((workers = shared_rows_workers(&o->servers, ranks, e)) < 0)
         return workers;
     if (options->chosen && o->aggregate > workers)
