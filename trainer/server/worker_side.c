@@ -304,6 +304,7 @@ static int wait_for_host(struct worker_side *w, struct error *e)
 
     patience_init(&p, w->setup.world, world_deadline(w->setup.world));
     for (;;) {
+        shared_push_look(w->setup.shared);
         if ((rc = speak(w, &p, e)) < 0 || (rc == 1 && (rc = step_done(w, &late, &packet, e)) != 0))
             break;
         message_done(w->setup.world, &w->verdict_in, &w->error); /* lets MPI advance its messages */

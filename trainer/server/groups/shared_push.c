@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define DEAD_SECONDS 0.25 /* a speaker that has not looked for so long does not run */
+#define DEAD_SECONDS 2.0 /* a speaker that has not looked for so long does not run */
 
 /* of one worker */
 struct shared_push_words {
@@ -70,15 +70,18 @@ static int all_reached(const struct shared_push *s, uint64_t mark)
     return 1;
 }
 
-int shared_push_is_final(struct shared_push *s, size_t low)
+void shared_push_look(struct shared_push *s)
 {
     atomic_fetch_add(&s->head->looks, 1);
+}
+
+int shared_push_is_final(struct shared_push *s, size_t low)
+{
     return all_reached(s, mark_of(s, s->plan.total - low));
 }
 
 int shared_push_tallied(struct shared_push *s)
 {
-    atomic_fetch_add(&s->head->looks, 1);
     return all_reached(s, mark_of(s, s->plan.total + 1));
 }
 

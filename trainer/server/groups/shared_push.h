@@ -53,7 +53,9 @@ void shared_push_begin(struct shared_push *s);
 void shared_push_final(struct shared_push *s, size_t low);
 void shared_push_tally(struct shared_push *s, const struct tally_part *part);
 
-/* The speaker: 1: the vectors of all are final from `low` on; their tallies are there. Call often while waiting. */
+/* The speaker, often while it waits for anything: says that it runs. */
+void shared_push_look(struct shared_push *s);
+/* The speaker: 1: the vectors of all are final from `low` on; their tallies are there. */
 int shared_push_is_final(struct shared_push *s, size_t low);
 int shared_push_tallied(struct shared_push *s);
 /* The speaker: out[i] = the sum of all vectors, for i in [from, to). */
