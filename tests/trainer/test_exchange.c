@@ -124,11 +124,32 @@ static void test_piece(void **state)
         assert_int_equal(exchange_piece(cases[i].total, cases[i].pieces), cases[i].piece);
 }
 
+/* Each rank meets each of the others once, and in each round two ranks meet each other. */
+static void test_partner(void **state)
+{
+    (void)state;
+    for (int n = 1; n <= 17; n++)
+        for (int r = 0; r < n; r++) {
+            int met[17] = { 0 };
+
+            for (int k = 0; k < n; k++) {
+                const int with = exchange_partner(n, r, k);
+
+                assert_in_range(with, 0, n - 1);
+                assert_int_equal(exchange_partner(n, with, k), r);
+                met[with]++;
+            }
+            for (int other = 0; other < n; other++)
+                assert_int_equal(met[other], 1);
+        }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = { cmocka_unit_test(test_cover), cmocka_unit_test(test_order),
                                         cmocka_unit_test(test_hash), cmocka_unit_test(test_piece),
-                                        cmocka_unit_test(test_names) };
+                                        cmocka_unit_test(test_names),
+                                        cmocka_unit_test(test_partner) };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -70,6 +70,13 @@ size_t exchange_packet(size_t total, size_t bytes)
     return exchange_piece(total, PACKETS_WANTED);
 }
 
+int exchange_partner(int n, int r, int k)
+{
+    if ((n & (n - 1)) == 0)
+        return r ^ k;
+    return (k - r + n) % n;
+}
+
 size_t slices_count(size_t total, size_t bucket, int n, int r)
 {
     size_t count = 0;

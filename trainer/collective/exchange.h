@@ -44,6 +44,13 @@ size_t exchange_bucket(size_t total, size_t bytes, int ranks);
  * packets, too, so that the new values of one come back while the gradients of the next are on their way. */
 size_t exchange_packet(size_t total, size_t bytes);
 
+/*
+ * With whom rank r of n exchanges messages k-th, k from 0 to n - 1: each rank once, in one of the rounds itself (then it
+ * has nothing to send). Ranks are partners both ways, so each sends to one that sends to it: no rank's link gets the
+ * messages of several at once while others' are idle, and TCP's acknowledgements travel with segments of data.
+ */
+int exchange_partner(int n, int r, int k);
+
 /* Elements of all of rank r's slices, one of each bucket. */
 size_t slices_count(size_t total, size_t bucket, int n, int r);
 

@@ -197,7 +197,8 @@ static void gather_bucket(struct two_level *m, size_t q)
 
     phase_clock_enter_bucket(p->clock, PHASE_REDUCING, (int)q);
     add_host(m, lane);
-    for (int h = 0; h < m->lanes.hosts && !two_level_failed(m); h++) {
+    for (int k = 0; k < m->lanes.hosts && !two_level_failed(m); k++) {
+        const int h = exchange_partner(m->lanes.hosts, m->lanes.host, k);
         const struct extent theirs = lane_slice(m, q, h);
         const void *bytes = m->sum + theirs.from;
         size_t n = extent_bytes(theirs);
@@ -228,10 +229,13 @@ static void spread_bucket(struct two_level *m, size_t q)
             pack_parts(m, h, m->tail_in[h] + extent_bytes(mine), 1);
         }
     add_hosts(m, mine);
-    for (int h = 0; h < m->lanes.hosts && !two_level_failed(m); h++)
+    for (int k = 0; k < m->lanes.hosts && !two_level_failed(m); k++) {
+        const int h = exchange_partner(m->lanes.hosts, m->lanes.host, k);
+
         if (h != m->lanes.host)
             world_send(p->world, m->lanes.carriers[h], (int)(2 * q) + 1, m->result + mine.from, extent_bytes(mine),
                        &exchange_with(m, q, h)->sum_out, &m->error);
+    }
     m->stages[q] = SPREADING;
 }
 
