@@ -67,6 +67,49 @@ static void test_one_hash(void **state)
     }
 }
 
+/* Workers of a host that exchange rows together: whichever they are, and whether or not they are a whole part of the
+ * tree. */
+static void test_one_hash_by_host(void **state)
+{
+    static const char *const hosts[] = { "aabbs",   "abbas",   "aaabs",   "ababs", "aaaaa",
+                                         "aaaabbb", "abcabcs", "aabbccs", "abaas", "aabb" };
+
+    (void)state;
+    for (int kind = 0; kind < OPTIMIZER_KINDS; kind++) {
+        struct words_scene s = usual;
+        uint64_t wanted;
+
+        s.optimizer = (enum optimizer_kind)kind;
+        wanted = state_alone(&s);
+        for (size_t i = 0; i < sizeof hosts / sizeof *hosts; i++)
+            for (s.servers = 1; s.servers <= 2; s.servers++) {
+                s.hosts = hosts[i];
+                s.workers = (int)strlen(hosts[i]) - s.servers;
+                if (state_after(&s) != wanted)
+                    fail_msg("optimizer %d, hosts %s, %d servers", kind, hosts[i], s.servers);
+            }
+    }
+}
+
+/* Any worker of a host, also the one that speaks for it, may leave a step. */
+static void test_left_by_host(void **state)
+{
+    static const char *const hosts[] = { "aabbs", "abbas", "babas" };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof hosts / sizeof *hosts; i++)
+        for (int early = 0; early < 2; early++) {
+            struct words_scene s = usual, until = usual;
+
+            s.workers = 4;
+            s.hosts = hosts[i];
+            s.leave_at = 3;
+            s.leave_early = early;
+            until.steps = 3;
+            assert_true(state_after(&s) == state_alone(&until));
+        }
+}
+
 /* A step that a worker leaves is not applied to tables either, also after a checkpoint in between. */
 static void test_left(void **state)
 {
@@ -123,10 +166,8 @@ static void test_rules(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_one_hash),
-        cmocka_unit_test(test_left),
-        cmocka_unit_test(test_order_of_workers),
-        cmocka_unit_test(test_rules),
+        cmocka_unit_test(test_one_hash), cmocka_unit_test(test_one_hash_by_host), cmocka_unit_test(test_left_by_host),
+        cmocka_unit_test(test_left),     cmocka_unit_test(test_order_of_workers), cmocka_unit_test(test_rules),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

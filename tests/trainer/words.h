@@ -10,6 +10,7 @@
 #include "tests/check.h"
 #include "tests/trainer/kinds.h"
 #include "tests/trainer/threads.h"
+#include "trainer/collective/traffic.h"
 #include "trainer/strategies/strategy.h"
 
 #include <pthread.h>
@@ -51,8 +52,10 @@ struct words_scene {
     enum optimizer_kind optimizer;
     int workers, servers, partitions, micro_shards;
     int64_t steps;
+    int leave_early;       /* without a batch, so without fetching anything */
     int leave_at, save_at; /* worker 1 leaves this step; worker 0 saves after so many; WORDS_NEVER */
     size_t bucket_bytes;
+    const char *hosts; /* a letter for each rank: its host; NULL: all are on one */
 };
 
 struct words_actor {
@@ -67,6 +70,7 @@ struct words_actor {
     struct strategy *strategy;
     struct error error;
     int64_t last_step;
+    struct traffic traffic;
     int32_t tokens[WORDS_GLOBAL * WORDS_LENGTH], labels[WORDS_GLOBAL];
     int64_t samples[WORDS_GLOBAL];
 };
@@ -77,6 +81,7 @@ static inline struct strategy_options words_options(const struct words_scene *s)
         { "servers", NULL, s->servers },
         { "partitions", NULL, s->partitions },
         { "sparse-reduce", s->reduce, 0 },
+        { "transport", s->hosts ? "mpi" : "auto", 0 },
         { .name = NULL },
     };
     struct strategy_options o = { .kind = kind_of(s->strategy),
@@ -122,15 +127,17 @@ static inline int words_step(struct words_actor *a, struct tally *tally)
     struct strategy *s = a->strategy;
     const int64_t step = s->global_step;
     const struct batch batch = words_batch(a, step);
-    struct score score;
+    const int leaves = a->rank == 1 && step == a->scene->leave_at, early = leaves && a->scene->leave_early;
+    struct score score = { 0 };
     int rc;
 
     if ((rc = s->operations->step_begin(s, step, &a->error)) < 0 ||
-        (s->operations->fetch && (rc = s->operations->fetch(s, &batch, &a->error)) < 0))
+        (s->operations->fetch && !early && (rc = s->operations->fetch(s, &batch, &a->error)) < 0))
         return rc;
-    micro_shards_train(a->shards, &batch, 1, NULL, &score);
+    if (!early)
+        micro_shards_train(a->shards, &batch, 1, NULL, &score);
     *tally = (struct tally){ .score = score };
-    if (a->rank == 1 && step == a->scene->leave_at)
+    if (leaves)
         tally->flags = TALLY_LEFT | TALLY_TERM;
     return s->operations->step_end(s, tally, &a->error);
 }
@@ -176,6 +183,17 @@ static inline int words_make(struct words_actor *a)
     return worker ? micro_shards_new(&a->shards, a->network, nodes, count, &a->error) : OK;
 }
 
+/* Ranks are threads of one host: says otherwise before a strategy looks. */
+static inline void words_move(struct words_actor *a)
+{
+    struct process *places = (struct process *)(uintptr_t)world_places(a->world);
+
+    for (int r = 0; a->scene->hosts && r < world_size(a->world); r++) {
+        places[r].host[0] = a->scene->hosts[r];
+        places[r].host[1] = '\0';
+    }
+}
+
 static inline void *words_live(void *context)
 {
     static const volatile int no_signal;
@@ -183,14 +201,18 @@ static inline void *words_live(void *context)
     const struct strategy_options options = words_options(a->scene);
 
     a->rc = world_over(&a->world, thread_participant(a->post, a->rank), 60, &a->error);
-    if (a->rc == OK)
+    if (a->rc == OK) {
+        words_move(a);
         a->rc = words_make(a);
+    }
     if (a->rc == OK)
         a->rc = strategy_start(&a->strategy, a->world, &options, a->optimizer, 1, &a->error);
     if (a->rc == OK && a->shards)
         a->rc = strategy_attach(a->strategy, a->shards, &a->error);
     if (a->rc == OK)
         a->rc = a->shards ? words_train(a) : a->strategy->operations->serve(a->strategy, &no_signal, &a->error);
+    if (a->rc == OK)
+        a->rc = traffic_gather(&a->traffic, a->world, a->scene->workers, "count", &a->error);
     return NULL;
 }
 
@@ -218,6 +240,7 @@ static inline void words_leave(const struct words_scene *s, struct words_actor *
     struct thread_post *post = actors[0].post;
 
     for (int r = 0; r < s->workers + s->servers; r++) {
+        traffic_release(&actors[r].traffic);
         strategy_free(actors[r].strategy);
         micro_shards_free(actors[r].shards);
         world_close(actors[r].world);

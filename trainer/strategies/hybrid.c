@@ -24,8 +24,9 @@
 
 struct hybrid_options {
     struct strategy_servers servers;
-    const char *transport; /* TRANSPORT_CHOICES */
-    const char *reduce;    /* SPARSE_REDUCES */
+    const char *transport;         /* TRANSPORT_CHOICES */
+    const char *reduce;            /* SPARSE_REDUCES */
+    const char *local_aggregation; /* auto, on, off */
     int64_t partitions;
 };
 
@@ -40,6 +41,7 @@ struct hybrid {
     struct strategy base;
     int servers;
     struct dense_part part;
+    struct table_groups groups;
     real **vectors; /* (own) whole exchange vectors, of which the transport's have the dense part */
     real *alone;    /* of one worker: the packed dense part */
     struct transport *transport;
@@ -167,14 +169,14 @@ static int hybrid_step_end(struct strategy *s, struct tally *tally, struct error
     struct hybrid *h = hybrid_of(s);
     const int64_t every = s->options.check_every;
     struct tally_part mine = { .score = tally->score, .flags = tally->flags | table_worker_flags(h->worker) };
-    int rc = OK;
+    int rc;
 
     if (s->workers > 1 && every > 0 && s->global_step % every == 0) {
         mine.hashed = 1;
         mine.hash = dense_hash(h);
     }
-    if (!(tally->flags & TALLY_LEFT))
-        rc = table_worker_push(h->worker, s->global_step, s->shards, h->vectors, e);
+    rc = tally->flags & TALLY_LEFT ? table_worker_leave(h->worker, s->global_step, e)
+                                   : table_worker_push(h->worker, s->global_step, s->shards, h->vectors, e);
     gather(h, 0);
     if (rc < 0 || (rc = h->transport->operations->complete(h->transport, &mine, h->parts, e)) < 0)
         return rc;
@@ -293,6 +295,7 @@ static void hybrid_release(struct strategy *s)
     free(h->hashes);
     free(h->late);
     dense_part_release(&h->part);
+    table_groups_release(&h->groups);
     free(h);
 }
 
@@ -329,6 +332,25 @@ static int vectors_new(struct hybrid *h)
     return h->vectors && (h->alone || h->base.workers > 1);
 }
 
+/* Who exchanges rows together. */
+static int find_groups(struct hybrid *h, struct error *e)
+{
+    const struct strategy *s = &h->base;
+    const struct hybrid_options *o = hybrid_options_of(&s->options);
+    const struct process *places = world_places(s->world);
+    int *host = calloc((size_t)s->workers, sizeof *host);
+    const int hosts = host && places ? places_hosts(places, s->workers, host) : 1;
+    int together = !strcmp(o->local_aggregation, "on"), rc;
+
+    if (!strcmp(o->local_aggregation, "auto"))
+        together = rule_of(o->reduce) != SPARSE_MEAN_TOUCHING && places && hosts < s->workers &&
+                   !places_one_host(places, world_size(s->world));
+    rc = host ? table_groups_init(&h->groups, &s->reduction, together ? host : NULL, e)
+              : error_memory(e, NULL, "for the places of %d", s->workers);
+    free(host);
+    return rc;
+}
+
 static int make_room(struct hybrid *h, struct error *e)
 {
     const struct strategy *s = &h->base;
@@ -337,6 +359,7 @@ static int make_room(struct hybrid *h, struct error *e)
         .world = s->world,
         .optimizer = s->optimizer,
         .reduction = &s->reduction,
+        .groups = &h->groups,
         .workers = s->workers,
         .servers = h->servers,
         .rule = rule_of(o->reduce),
@@ -350,7 +373,7 @@ static int make_room(struct hybrid *h, struct error *e)
     h->parts = calloc((size_t)s->workers, sizeof *h->parts);
     h->hashes = calloc((size_t)world_size(s->world), sizeof *h->hashes);
     h->late = calloc((size_t)s->workers, 1);
-    if ((rc = dense_part_init(&h->part, s->network, e)) < 0)
+    if ((rc = dense_part_init(&h->part, s->network, e)) < 0 || (rc = find_groups(h, e)) < 0)
         return rc;
     h->bucket = exchange_bucket(h->part.total, s->options.bucket_bytes, s->workers);
     if (!h->parts || !h->hashes || !h->late || (s->worker >= 0 && !vectors_new(h)))
@@ -421,10 +444,11 @@ static size_t hybrid_rows(struct option *rows, void *own)
 
     size_t count;
 
-    _Static_assert(sizeof table / sizeof *table + 3 <= STRATEGY_ROWS, "the rows have room");
+    _Static_assert(sizeof table / sizeof *table + 4 <= STRATEGY_ROWS, "the rows have room");
     *o = (struct hybrid_options){ .reduce = "mean" };
     count = shared_rows_servers(rows, &o->servers);
     count += shared_rows_transport(rows + count, &o->transport);
+    count += shared_rows_aggregation(rows + count, &o->local_aggregation);
     memcpy(rows + count, table, sizeof table);
     return count + sizeof table / sizeof *table;
 }
@@ -449,7 +473,13 @@ static struct strategy_servers *hybrid_servers(struct strategy_options *options)
 
 static int hybrid_workers(const struct strategy_options *options, int ranks, struct error *e)
 {
-    return shared_rows_workers(&hybrid_options_of(options)->servers, ranks, e);
+    const struct hybrid_options *o = hybrid_options_of(options);
+
+    if (!strcmp(o->local_aggregation, "on") && rule_of(o->reduce) == SPARSE_MEAN_TOUCHING)
+        return error_set(e, ERR_ARG,
+                         "--local-aggregation on: --sparse-reduce mean-touching needs to know which workers use a row, "
+                         "which the sum of a host does not say; leave it out");
+    return shared_rows_workers(&o->servers, ranks, e);
 }
 
 static void hybrid_describe(const struct strategy_options *options, int ranks, char *text, size_t size)

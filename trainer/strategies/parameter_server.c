@@ -432,11 +432,6 @@ static size_t parameter_server_rows(struct option *rows, void *own)
           .help = "Place the variables on several servers, with --run-option ps, so that each has about as many bytes, "
                   "cutting large variables (greedy, the default), or as TensorFlow does, each on the next server "
                   "(round-robin). The results are the same, bit for bit." },
-        { OPTION_CHOICE, .name = "local-aggregation", .value = &o->local_aggregation, .argument = "HOW",
-          .choices = "auto|on|off",
-          .help = "Add the gradients of each host's workers in shared memory, with --run-option ps, and exchange only "
-                  "their sum with the servers. Default: auto, which is on if there are several hosts and workers share "
-                  "one." },
         { OPTION_FLAG, .name = "sync", .value = &o->sync,
           .help = "Make one update per step from the gradients of all workers, with --run-option ps (default)." },
         { OPTION_FLAG, .name = "async", .value = &o->async,
@@ -464,11 +459,10 @@ static size_t parameter_server_rows(struct option *rows, void *own)
 
     size_t count;
 
-    _Static_assert(sizeof table / sizeof *table + 2 <= STRATEGY_ROWS, "the rows have room");
-    *o = (struct parameter_server_options){
-        .local_aggregation = "auto", .sync = 1, .staleness = ARBITER_UNBOUNDED, .placement = "greedy"
-    };
+    _Static_assert(sizeof table / sizeof *table + 3 <= STRATEGY_ROWS, "the rows have room");
+    *o = (struct parameter_server_options){ .sync = 1, .staleness = ARBITER_UNBOUNDED, .placement = "greedy" };
     count = shared_rows_servers(rows, &o->servers);
+    count += shared_rows_aggregation(rows + count, &o->local_aggregation);
     memcpy(rows + count, table, sizeof table);
     return count + sizeof table / sizeof *table;
 }

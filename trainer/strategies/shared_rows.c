@@ -37,6 +37,22 @@ size_t shared_rows_transport(struct option *rows, const char **transport)
     return 1;
 }
 
+size_t shared_rows_aggregation(struct option *rows, const char **how)
+{
+    *how = "auto";
+    rows[0] = (struct option){
+        OPTION_CHOICE,
+        .name = "local-aggregation",
+        .value = how,
+        .argument = "HOW",
+        .choices = "auto|on|off",
+        .help = "Add the gradients of each host's workers there, with --run-option ps and hybrid, and exchange only "
+                "their sum with the servers. Default: auto, which is on if there are several hosts and workers share "
+                "one."
+    };
+    return 1;
+}
+
 const char **shared_rows_transport_of(const struct strategy_kind *kind, struct strategy_own *own)
 {
     struct option rows[STRATEGY_ROWS];

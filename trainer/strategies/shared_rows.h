@@ -11,6 +11,9 @@
 size_t shared_rows_servers(struct option *rows, struct strategy_servers *servers);
 size_t shared_rows_transport(struct option *rows, const char **transport);
 
+/* --local-aggregation, auto. */
+size_t shared_rows_aggregation(struct option *rows, const char **how);
+
 /* Fills `own` with the defaults of this kind, which has a --transport. Returns where its value is. */
 const char **shared_rows_transport_of(const struct strategy_kind *kind, struct strategy_own *own);
 

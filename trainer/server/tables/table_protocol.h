@@ -10,6 +10,10 @@
  *   server -> worker 0  STATE    for each of the server's parts and each array that the optimizer has, the rows
  *   server -> worker 0  WHOLE    the same of the weights alone
  *
+ *   worker -> speaker   HOST_NAMES, HOST_SUMS   where the workers of a host exchange rows together (table_groups.h),
+ *   speaker -> worker   HOST_VALUES             as with a server; of the host only the speaker, its first worker, is
+ *                                               a "worker" above
+ *
  * Every worker sends NAMES and SUMS to every server in every step, also if they name no row, so that a
  * server knows when a step's sums are complete. It makes the update when it is asked for anything as of the next step:
  * that says that no worker has abandoned the step. An abandoned step is the last one, and is never asked for.
@@ -26,6 +30,9 @@ enum {
     TAG_NAMES = 29000,
     TAG_VALUES,
     TAG_SUMS,
+    TAG_HOST_NAMES,
+    TAG_HOST_VALUES,
+    TAG_HOST_SUMS,
     TAG_TABLE_CONTROL = WORLD_TAG_ASIDE + 100,
     TAG_STATE,
     TAG_WHOLE,

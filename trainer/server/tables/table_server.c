@@ -9,16 +9,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* one worker, as a server sees it */
+/* one group of workers (table_groups.h), as a server sees it: its first worker alone asks and pushes */
 struct asking {
     struct message in, out;
     char *names, *values;
-    int here; /* names have come, and are not answered */
+    size_t most; /* rows that it names */
+    int here;    /* names have come, and are not answered */
     int done;
     int64_t step; /* of the newest names */
 };
 
-/* the same worker, as a source of sums */
+/* the same group, as a source of sums */
 struct pushing {
     struct message in;
     char *sums;
@@ -34,7 +35,6 @@ struct table_server {
     int server;
     struct table_parts parts;
     struct table_update *update;
-    size_t most; /* rows that a worker names */
     struct asking *asking;
     struct pushing *pushing;
     struct row_gradient *gradients; /* (vectors of all workers, tables) */
@@ -51,20 +51,26 @@ struct table_server {
 static const enum optimizer_array_kind table_arrays[] = { ARRAY_WEIGHTS, ARRAY_SLOT_1, ARRAY_SLOT_2, ARRAY_AVERAGES };
 enum { TABLE_ARRAYS = sizeof table_arrays / sizeof *table_arrays };
 
+/* The rank that speaks for a group. */
+static int speaker(const struct table_server *s, int k)
+{
+    return s->setup.groups->first[k];
+}
+
 /* ---- messages ---------------------------------------------------------------------------------------------------- */
 
-static int post_names(struct table_server *s, int worker, struct error *e)
+static int post_names(struct table_server *s, int k, struct error *e)
 {
-    struct asking *a = &s->asking[worker];
+    struct asking *a = &s->asking[k];
 
-    return world_receive(s->setup.world, worker, TAG_NAMES, a->names, row_packet_names_size(s->most), &a->in, e);
+    return world_receive(s->setup.world, speaker(s, k), TAG_NAMES, a->names, row_packet_names_size(a->most), &a->in, e);
 }
 
 static int post_sums(struct table_server *s, int k, struct error *e)
 {
     struct pushing *p = &s->pushing[k];
 
-    return world_receive(s->setup.world, k, TAG_SUMS, p->sums, p->room, &p->in, e);
+    return world_receive(s->setup.world, speaker(s, k), TAG_SUMS, p->sums, p->room, &p->in, e);
 }
 
 static int post_control(struct table_server *s, struct error *e)
@@ -76,10 +82,9 @@ int table_server_begin(struct table_server *s, struct error *e)
 {
     int rc = post_control(s, e);
 
-    for (int w = 0; w < s->setup.workers && rc == OK; w++)
-        rc = post_names(s, w, e);
-    for (int k = 0; k < s->setup.workers && rc == OK; k++)
-        rc = post_sums(s, k, e);
+    for (int k = 0; k < s->setup.groups->count && rc == OK; k++)
+        if ((rc = post_names(s, k, e)) == OK)
+            rc = post_sums(s, k, e);
     return rc;
 }
 
@@ -104,7 +109,7 @@ static int settle(struct table_server *s, struct message *m, int rank, const cha
 
 static int all_pushed(const struct table_server *s)
 {
-    for (int k = 0; k < s->setup.workers; k++)
+    for (int k = 0; k < s->setup.groups->count; k++)
         if (!s->pushing[k].here)
             return 0;
     return 1;
@@ -113,25 +118,26 @@ static int all_pushed(const struct table_server *s)
 /* Makes the update if somebody has asked for a later state and all sums are here. 1: made. */
 static int update_if_due(struct table_server *s, struct error *e)
 {
-    const struct reduction *r = s->setup.reduction;
+    const struct table_groups *g = s->setup.groups;
+    const size_t tables = s->parts.table_count;
     int due = s->collect > s->step, rc = OK;
     enum phase before;
 
-    for (int w = 0; w < s->setup.workers; w++)
-        due |= s->asking[w].here && s->asking[w].step > s->step;
+    for (int k = 0; k < g->count; k++)
+        due |= s->asking[k].here && s->asking[k].step > s->step;
     if (!due || !all_pushed(s))
         return 0;
     before = phase_clock_enter(s->setup.clock, PHASE_UPDATING);
-    for (int k = 0; k < r->workers; k++) {
-        const struct pushing *p = &s->pushing[k];
-        const size_t first = (size_t)r->first[k], tables = s->parts.table_count;
+    for (int k = 0; k < g->count; k++)
+        for (size_t v = 0; v < s->pushing[k].vectors; v++) {
+            const size_t place = (size_t)g->place[(size_t)g->vectors[k] + v];
 
-        memcpy(s->gradients + first * tables, p->gradients, p->vectors * tables * sizeof *p->gradients);
-        memcpy(s->weights + first, p->weights, p->vectors * sizeof *p->weights);
-    }
+            memcpy(s->gradients + place * tables, s->pushing[k].gradients + v * tables, tables * sizeof *s->gradients);
+            s->weights[place] = s->pushing[k].weights[v];
+        }
     table_update_together(s->update, s->step, s->gradients, s->weights);
     s->step++;
-    for (int k = 0; k < r->workers && rc == OK; k++) {
+    for (int k = 0; k < g->count && rc == OK; k++) {
         s->pushing[k].here = 0;
         rc = post_sums(s, k, e);
     }
@@ -141,16 +147,16 @@ static int update_if_due(struct table_server *s, struct error *e)
 
 /* ---- answers ----------------------------------------------------------------------------------------------------- */
 
-static int answer(struct table_server *s, int worker, uint32_t flags, struct error *e)
+static int answer(struct table_server *s, int k, uint32_t flags, struct error *e)
 {
-    struct asking *a = &s->asking[worker];
+    struct asking *a = &s->asking[k];
     struct row_packet_head head;
     const int32_t *ids;
     size_t reals;
-    int rc = settle(s, &a->out, worker, "rows", e);
+    int rc = settle(s, &a->out, speaker(s, k), "rows", e);
 
     if (rc == OK)
-        rc = row_packet_get_names(a->names, row_packet_names_size(s->most), &s->parts, s->server, &head, &ids, e);
+        rc = row_packet_get_names(a->names, row_packet_names_size(a->most), &s->parts, s->server, &head, &ids, e);
     if (rc < 0)
         return rc;
     reals = row_packet_take_values(&s->parts, ids, (size_t)head.count,
@@ -159,8 +165,9 @@ static int answer(struct table_server *s, int worker, uint32_t flags, struct err
     head.flags = flags;
     memcpy(a->values, &head, sizeof head);
     a->here = 0;
-    rc = world_send(s->setup.world, worker, TAG_VALUES, a->values, sizeof head + reals * sizeof(real), &a->out, e);
-    return rc < 0 ? rc : post_names(s, worker, e);
+    rc = world_send(s->setup.world, speaker(s, k), TAG_VALUES, a->values, sizeof head + reals * sizeof(real), &a->out,
+                    e);
+    return rc < 0 ? rc : post_names(s, k, e);
 }
 
 /* Sends worker 0 the rows of this server's parts, from where they are. */
@@ -192,9 +199,9 @@ static int send_state(struct table_server *s, struct error *e)
 
 /* Each of these returns 1: something came; 0: nothing. */
 
-static int look_for_names(struct table_server *s, int worker, struct error *e)
+static int look_for_names(struct table_server *s, int k, struct error *e)
 {
-    struct asking *a = &s->asking[worker];
+    struct asking *a = &s->asking[k];
     struct row_packet_head head;
     const int32_t *ids;
     int rc;
@@ -202,11 +209,11 @@ static int look_for_names(struct table_server *s, int worker, struct error *e)
     if (a->here || !a->in.active || (rc = message_done(s->setup.world, &a->in, e)) == 0)
         return 0;
     if (rc < 0 ||
-        (rc = row_packet_get_names(a->names, row_packet_names_size(s->most), &s->parts, s->server, &head, &ids, e)) < 0)
+        (rc = row_packet_get_names(a->names, row_packet_names_size(a->most), &s->parts, s->server, &head, &ids, e)) < 0)
         return rc;
     if (head.step < s->step || head.step > s->step + 1)
-        return error_set(e, ERR_CORRUPT, "worker %d asks for rows as of step %" PRId64 " at step %" PRId64, worker,
-                         head.step, s->step);
+        return error_set(e, ERR_CORRUPT, "worker %d asks for rows as of step %" PRId64 " at step %" PRId64,
+                         speaker(s, k), head.step, s->step);
     a->here = 1;
     a->step = head.step;
     return 1;
@@ -224,20 +231,22 @@ static int look_for_sums(struct table_server *s, int k, struct error *e)
                                             p->gradients, p->weights, e)) < 0)
         return rc;
     if (head.step != s->step)
-        return error_set(e, ERR_CORRUPT, "rank %d sends the sums of step %" PRId64 " at step %" PRId64, k, head.step,
-                         s->step);
+        return error_set(e, ERR_CORRUPT, "rank %d sends the sums of step %" PRId64 " at step %" PRId64, speaker(s, k),
+                         head.step, s->step);
     p->here = 1;
     p->taken++;
     return 1;
 }
 
-static void worker_done(struct table_server *s, int w, int64_t pushes)
+static void speaker_done(struct table_server *s, int w, int64_t pushes)
 {
-    if (w < 0 || w >= s->setup.workers || s->asking[w].done)
+    const int k = w >= 0 && w < s->setup.workers ? s->setup.groups->of[w] : -1;
+
+    if (k < 0 || s->asking[k].done)
         return;
-    s->asking[w].done = 1;
+    s->asking[k].done = 1;
     s->dones++;
-    s->pushing[w].said = pushes;
+    s->pushing[k].said = pushes;
 }
 
 static int look_for_control(struct table_server *s, struct error *e)
@@ -247,7 +256,7 @@ static int look_for_control(struct table_server *s, struct error *e)
     if (rc <= 0)
         return rc;
     if (s->words[0] == TABLE_DONE) {
-        worker_done(s, s->control.source, s->words[1]);
+        speaker_done(s, s->control.source, s->words[1]);
     } else {
         s->what = s->words[0] == TABLE_WHOLE ? TABLE_WHOLE : TABLE_COLLECT;
         s->collect = s->words[1];
@@ -257,17 +266,18 @@ static int look_for_control(struct table_server *s, struct error *e)
 
 int table_server_look(struct table_server *s, uint32_t flags, struct error *e)
 {
+    const int groups = s->setup.groups->count;
     int moved = look_for_control(s, e), rc = moved;
 
-    for (int w = 0; w < s->setup.workers && rc >= 0; w++)
-        moved |= (rc = look_for_names(s, w, e)) > 0;
-    for (int k = 0; k < s->setup.workers && rc >= 0; k++)
+    for (int k = 0; k < groups && rc >= 0; k++)
+        moved |= (rc = look_for_names(s, k, e)) > 0;
+    for (int k = 0; k < groups && rc >= 0; k++)
         moved |= (rc = look_for_sums(s, k, e)) > 0;
     if (rc >= 0)
         moved |= (rc = update_if_due(s, e)) > 0;
-    for (int w = 0; w < s->setup.workers && rc >= 0; w++)
-        if (s->asking[w].here && s->asking[w].step == s->step) {
-            rc = answer(s, w, flags, e);
+    for (int k = 0; k < groups && rc >= 0; k++)
+        if (s->asking[k].here && s->asking[k].step == s->step) {
+            rc = answer(s, k, flags, e);
             moved = 1;
         }
     if (rc >= 0 && s->collect >= 0 && s->collect == s->step) {
@@ -279,10 +289,10 @@ int table_server_look(struct table_server *s, uint32_t flags, struct error *e)
 
 int table_server_ended(const struct table_server *s)
 {
-    for (int k = 0; k < s->setup.workers; k++) /* those of an abandoned step are taken, and not used */
+    for (int k = 0; k < s->setup.groups->count; k++) /* those of an abandoned step are taken, and not used */
         if (s->pushing[k].taken < s->pushing[k].said)
             return 0;
-    return s->dones == s->setup.workers;
+    return s->dones == s->setup.groups->count;
 }
 
 int table_server_end(struct table_server *s, struct error *e)
@@ -290,25 +300,25 @@ int table_server_end(struct table_server *s, struct error *e)
     int rc = OK;
 
     message_cancel(s->setup.world, &s->control);
-    for (int k = 0; k < s->setup.workers; k++)
+    for (int k = 0; k < s->setup.groups->count; k++)
         message_cancel(s->setup.world, &s->pushing[k].in);
-    for (int w = 0; w < s->setup.workers && rc == OK; w++) {
-        message_cancel(s->setup.world, &s->asking[w].in);
-        rc = settle(s, &s->asking[w].out, w, "rows", e);
+    for (int k = 0; k < s->setup.groups->count && rc == OK; k++) {
+        message_cancel(s->setup.world, &s->asking[k].in);
+        rc = settle(s, &s->asking[k].out, speaker(s, k), "rows", e);
     }
     return rc;
 }
 
 int64_t table_server_waits_for(const struct table_server *s, char *late)
 {
-    const int workers = s->setup.workers;
+    const int groups = s->setup.groups->count;
     int some = 0;
 
-    memset(late, 0, (size_t)workers);
-    for (int w = 0; w < workers; w++) /* who has not asked while others have */
-        some |= late[w] = (char)(!s->asking[w].here && !s->asking[w].done);
-    for (int k = 0; k < s->setup.workers && !some; k++)
-        late[k] = (char)!s->pushing[k].here;
+    memset(late, 0, (size_t)s->setup.workers);
+    for (int k = 0; k < groups; k++) /* who has not asked while others have */
+        some |= late[speaker(s, k)] = (char)(!s->asking[k].here && !s->asking[k].done);
+    for (int k = 0; k < groups && !some; k++)
+        late[speaker(s, k)] = (char)!s->pushing[k].here;
     return s->step;
 }
 
@@ -324,13 +334,24 @@ void table_server_names(const struct table_server *s, char *text, size_t size)
 
 /* ---- making ------------------------------------------------------------------------------------------------------ */
 
+static int asking_new(struct table_server *s, int k)
+{
+    const size_t workers = (size_t)s->setup.groups->size[k];
+    struct asking *a = &s->asking[k];
+
+    a->most = table_parts_rows_most(&s->parts, optimizer_network(s->setup.optimizer), s->setup.samples * workers);
+    a->step = s->setup.first_step;
+    a->names = malloc(row_packet_names_size(a->most));
+    a->values = malloc(row_packet_values_room(&s->parts, a->most));
+    return a->names && a->values;
+}
+
 static int pushing_new(struct table_server *s, int k)
 {
     struct pushing *p = &s->pushing[k];
 
-    p->vectors = (size_t)reduction_vectors(s->setup.reduction, k);
-    p->most = s->most * p->vectors;
-    p->most = p->most < (size_t)s->parts.rows * p->vectors ? p->most : (size_t)s->parts.rows * p->vectors;
+    p->vectors = (size_t)table_groups_vectors(s->setup.groups, k);
+    p->most = s->asking[k].most * p->vectors;
     p->room = row_packet_sums_room(&s->parts, p->most, p->vectors);
     p->sums = malloc(p->room);
     p->gradients = calloc(p->vectors * s->parts.table_count, sizeof *p->gradients);
@@ -340,29 +361,23 @@ static int pushing_new(struct table_server *s, int k)
 
 static int messages_new(struct table_server *s, struct error *e)
 {
-    const struct reduction *r = s->setup.reduction;
-    const size_t workers = (size_t)s->setup.workers, tables = s->parts.table_count;
+    const struct table_groups *g = s->setup.groups;
+    const size_t groups = (size_t)g->count, sums = (size_t)g->pushed.count;
     int good;
 
-    s->asking = calloc(workers, sizeof *s->asking);
-    s->pushing = calloc((size_t)r->workers, sizeof *s->pushing);
-    s->gradients = calloc((size_t)r->count * tables, sizeof *s->gradients);
-    s->weights = calloc((size_t)r->count, sizeof *s->weights);
+    s->asking = calloc(groups, sizeof *s->asking);
+    s->pushing = calloc(groups, sizeof *s->pushing);
+    s->gradients = calloc(sums * s->parts.table_count, sizeof *s->gradients);
+    s->weights = calloc(sums, sizeof *s->weights);
     s->state = calloc(s->parts.count * TABLE_ARRAYS, sizeof *s->state);
     good = s->asking && s->pushing && s->gradients && s->weights && s->state;
-    for (size_t w = 0; w < workers && good; w++) {
-        s->asking[w].names = malloc(row_packet_names_size(s->most));
-        s->asking[w].values = malloc(row_packet_values_room(&s->parts, s->most));
-        s->asking[w].step = s->setup.first_step;
-        good = s->asking[w].names && s->asking[w].values;
-    }
-    for (int k = 0; k < r->workers && good; k++) {
-        good = pushing_new(s, k);
+    for (int k = 0; k < g->count && good; k++) {
+        good = asking_new(s, k) && pushing_new(s, k);
         if (good && s->pushing[k].room > INT_MAX)
             return error_set(e, ERR_ARG, "a step's rows take up to %zu bytes in one message; use a smaller batch",
                              s->pushing[k].room);
     }
-    return good ? OK : error_memory(e, NULL, "for the rows of %zu workers", workers);
+    return good ? OK : error_memory(e, NULL, "for the rows of %d workers", s->setup.workers);
 }
 
 int table_server_new(struct table_server **out, const struct table_setup *setup, int server, struct error *e)
@@ -377,13 +392,11 @@ int table_server_new(struct table_server **out, const struct table_setup *setup,
     s->server = server;
     s->step = setup->first_step;
     s->collect = -1;
-    if ((rc = table_parts_make(&s->parts, n, setup->servers, setup->partitions, e)) == OK) {
-        s->most = table_parts_rows_most(&s->parts, n, setup->samples);
+    if ((rc = table_parts_make(&s->parts, n, setup->servers, setup->partitions, e)) == OK)
         rc = messages_new(s, e);
-    }
     if (rc == OK)
-        rc = table_update_new(&s->update, setup->optimizer, &s->parts, setup->reduction, setup->rule,
-                              s->most * (size_t)setup->workers, e);
+        rc = table_update_new(&s->update, setup->optimizer, &s->parts, &setup->groups->pushed, setup->rule,
+                              table_parts_rows_most(&s->parts, n, setup->samples) * (size_t)setup->workers, e);
     if (rc < 0) {
         table_server_free(s);
         return rc;
@@ -396,11 +409,11 @@ void table_server_free(struct table_server *s)
 {
     if (!s)
         return;
-    for (int w = 0; s->asking && w < s->setup.workers; w++) {
-        free(s->asking[w].names);
-        free(s->asking[w].values);
+    for (int k = 0; s->asking && k < s->setup.groups->count; k++) {
+        free(s->asking[k].names);
+        free(s->asking[k].values);
     }
-    for (int k = 0; s->pushing && k < s->setup.workers; k++) {
+    for (int k = 0; s->pushing && k < s->setup.groups->count; k++) {
         free(s->pushing[k].sums);
         free(s->pushing[k].gradients);
         free(s->pushing[k].weights);

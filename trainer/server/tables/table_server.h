@@ -10,6 +10,7 @@
 #include "trainer/collective/reduction.h"
 #include "trainer/collective/world.h"
 #include "trainer/optimizer.h"
+#include "trainer/server/tables/table_groups.h"
 #include "trainer/server/tables/table_parts.h"
 #include "trainer/server/tables/table_update.h"
 #include "trainer/timing/phase_clock.h"
@@ -20,6 +21,7 @@ struct table_setup {
     struct world *world;               /* workers are its first ranks, server j is rank workers + j */
     struct optimizer *optimizer;       /* its state at the start; holds the tables */
     const struct reduction *reduction; /* the workers' vectors, and how they are added */
+    const struct table_groups *groups; /* of the workers */
     int workers, servers;
     enum sparse_reduce rule;
     int partitions; /* of each table, at the start */

@@ -1,8 +1,8 @@
 #include "trainer/server/tables/table_worker.h"
 
 #include "trainer/collective/places.h"
-#include "trainer/collective/row_sum.h"
 #include "trainer/server/tables/row_packet.h"
+#include "trainer/server/tables/table_host.h"
 #include "trainer/server/tables/table_protocol.h"
 
 #include <inttypes.h>
@@ -23,13 +23,15 @@ struct table_worker {
     struct table_setup setup;
     int worker;
     struct table_parts parts;
-    size_t most, room; /* rows of a batch; bytes of a message of sums */
+    struct table_host *host; /* NULL: this worker asks and pushes for itself */
+    size_t most, room;       /* rows of a batch of its group (table_groups.h); bytes of a message of sums */
     struct serving *servers;
     int32_t *tokens, *ids;          /* (tokens of a batch), (most) */
     struct row_gradient *gradients; /* (own vectors, tables) */
     real *weights;                  /* (own vectors) */
     uint32_t flags;
     int64_t step, pushes;
+    int fetched; /* rows for this step */
 };
 
 static const enum optimizer_array_kind table_arrays[] = { ARRAY_WEIGHTS, ARRAY_SLOT_1, ARRAY_SLOT_2, ARRAY_AVERAGES };
@@ -43,6 +45,18 @@ static int rank_of(const struct table_worker *w, int server)
 static size_t vectors_of(const struct table_worker *w)
 {
     return (size_t)reduction_vectors(w->setup.reduction, w->worker);
+}
+
+/* How many sums a push has. */
+static size_t sums_of(const struct table_worker *w)
+{
+    return (size_t)table_groups_vectors(w->setup.groups, w->setup.groups->of[w->worker]);
+}
+
+/* 1: another worker of the host asks and pushes for this one. */
+static int is_spoken_for(const struct table_worker *w)
+{
+    return w->host && !table_host_speaks(w->host);
 }
 
 /* ---- waiting ----------------------------------------------------------------------------------------------------- */
@@ -129,12 +143,10 @@ static int ask(struct table_worker *w, int server, int64_t step, size_t rows, st
     return rc;
 }
 
-int table_worker_fetch(struct table_worker *w, int64_t step, const struct batch *batch, struct error *e)
+static int exchange_rows(struct table_worker *w, int64_t step, size_t rows, struct error *e)
 {
-    const size_t rows = rows_of(w, batch);
     int rc = OK;
 
-    w->step = step;
     for (int j = 0; j < w->setup.servers && rc == OK; j++)
         rc = ask(w, j, step, rows, e);
     for (int j = 0; j < w->setup.servers && rc == OK; j++) {
@@ -151,6 +163,27 @@ int table_worker_fetch(struct table_worker *w, int64_t step, const struct batch 
     return rc;
 }
 
+/* Fetches the first `rows` of w->ids, and if this worker speaks for others, theirs. */
+static int fetch_rows(struct table_worker *w, int64_t step, size_t rows, struct error *e)
+{
+    int rc = OK;
+
+    w->step = step;
+    w->fetched = 1;
+    if (is_spoken_for(w))
+        return table_host_fetch(w->host, step, w->ids, rows, e);
+    if (w->host)
+        rc = table_host_gather(w->host, step, w->ids, &rows, e);
+    if (rc == OK)
+        rc = exchange_rows(w, step, rows, e);
+    return rc == OK && w->host ? table_host_hand_out(w->host, e) : rc;
+}
+
+int table_worker_fetch(struct table_worker *w, int64_t step, const struct batch *batch, struct error *e)
+{
+    return fetch_rows(w, step, rows_of(w, batch), e);
+}
+
 uint32_t table_worker_flags(struct table_worker *w)
 {
     const uint32_t flags = w->flags;
@@ -161,28 +194,59 @@ uint32_t table_worker_flags(struct table_worker *w)
 
 /* ---- pushing ----------------------------------------------------------------------------------------------------- */
 
+static int send_sums(struct table_worker *w, int64_t step, const struct row_gradient *gradients, const real *weights,
+                     struct error *e)
+{
+    const struct row_packet_head head = { .step = step, .count = (int32_t)sums_of(w) };
+    int rc = OK;
+
+    for (int j = 0; j < w->setup.servers && rc == OK; j++) {
+        struct serving *s = &w->servers[j];
+
+        if ((rc = wait_for(w, &s->sums_out, j, "send", e)) == OK)
+            rc = world_send(w->setup.world, rank_of(w, j), TAG_SUMS, s->sums,
+                            row_packet_put_sums(s->sums, &head, &w->parts, j, gradients, weights), &s->sums_out, e);
+    }
+    w->pushes++;
+    return rc;
+}
+
 int table_worker_push(struct table_worker *w, int64_t step, const struct micro_shards *m, real *const *vectors,
                       struct error *e)
 {
-    const struct row_packet_head head = { .step = step, .count = (int32_t)vectors_of(w) };
     const size_t last = network_exchange_count(optimizer_network(w->setup.optimizer)) - 1;
-    int rc = OK;
+    const struct row_gradient *gradients = w->gradients;
+    const real *weights = w->weights;
+    int left = 0, rc = OK;
 
     for (size_t v = 0; v < vectors_of(w); v++) {
         w->weights[v] = vectors[v][last];
         for (size_t t = 0; t < w->parts.table_count; t++)
             w->gradients[v * w->parts.table_count + t] = *micro_shards_rows(m, (int)v, w->parts.tables[t].variable);
     }
-    for (int j = 0; j < w->setup.servers && rc == OK; j++) {
-        struct serving *s = &w->servers[j];
+    w->fetched = 0;
+    if (is_spoken_for(w))
+        return table_host_push(w->host, step, gradients, weights, e);
+    if (w->host)
+        rc = table_host_add(w->host, step, w->gradients, w->weights, &gradients, &weights, &left, e);
+    return rc == OK && !left ? send_sums(w, step, gradients, weights, e) : rc;
+}
 
-        if ((rc = wait_for(w, &s->sums_out, j, "send", e)) == OK)
-            rc = world_send(w->setup.world, rank_of(w, j), TAG_SUMS, s->sums,
-                            row_packet_put_sums(s->sums, &head, &w->parts, j, w->gradients, w->weights), &s->sums_out,
-                            e);
-    }
-    w->pushes++;
-    return rc;
+int table_worker_leave(struct table_worker *w, int64_t step, struct error *e)
+{
+    const struct row_gradient *gradients;
+    const real *weights;
+    int left, rc = OK;
+
+    if (!w->host) /* no server waits for it: nobody asks for the state after this step */
+        return OK;
+    if (!w->fetched)
+        rc = fetch_rows(w, step, 0, e);
+    w->fetched = 0;
+    if (rc < 0)
+        return rc;
+    return is_spoken_for(w) ? table_host_push(w->host, step, NULL, NULL, e)
+                            : table_host_add(w->host, step, NULL, NULL, &gradients, &weights, &left, e);
 }
 
 /* ---- the whole --------------------------------------------------------------------------------------------------- */
@@ -230,8 +294,10 @@ int table_worker_collect(struct table_worker *w, int64_t step, int state, struct
 
 int table_worker_finish(struct table_worker *w, struct error *e)
 {
-    int rc = control(w, TABLE_DONE, w->pushes, e);
+    int rc = is_spoken_for(w) ? OK : control(w, TABLE_DONE, w->pushes, e);
 
+    if (rc == OK && w->host)
+        rc = table_host_finish(w->host, e);
     for (int j = 0; j < w->setup.servers && rc == OK; j++)
         if ((rc = wait_for(w, &w->servers[j].control, j, "end", e)) == OK &&
             (rc = wait_for(w, &w->servers[j].names_out, j, "ask for", e)) == OK)
@@ -255,6 +321,7 @@ int table_worker_new(struct table_worker **out, const struct table_setup *setup,
     const struct network *n = optimizer_network(setup->optimizer);
     const struct model *model = network_model(n);
     const size_t tokens = setup->samples * (size_t)model->height * (size_t)model->width;
+    const size_t group = (size_t)setup->groups->size[setup->groups->of[worker]];
     struct table_worker *w = calloc(1, sizeof *w);
     int good = w != NULL, rc = OK;
 
@@ -263,16 +330,18 @@ int table_worker_new(struct table_worker **out, const struct table_setup *setup,
         w->worker = worker;
         rc = table_parts_make(&w->parts, n, setup->servers, setup->partitions, e);
     }
+    if (good && rc == OK && group > 1)
+        rc = table_host_new(&w->host, &w->setup, &w->parts, worker, e);
     if (good && rc == OK) {
-        w->most = table_parts_rows_most(&w->parts, n, setup->samples);
-        w->room = row_packet_sums_room(&w->parts, w->most * vectors_of(w), vectors_of(w));
+        w->most = table_parts_rows_most(&w->parts, n, setup->samples * (is_spoken_for(w) ? 1 : group));
+        w->room = row_packet_sums_room(&w->parts, w->most * sums_of(w), sums_of(w));
         w->servers = calloc((size_t)setup->servers, sizeof *w->servers);
         w->tokens = malloc((tokens + 1) * sizeof *w->tokens);
         w->ids = malloc((w->most + 1) * sizeof *w->ids);
         w->gradients = calloc(vectors_of(w) * w->parts.table_count + 1, sizeof *w->gradients);
         w->weights = calloc(vectors_of(w), sizeof *w->weights);
         good = w->servers && w->tokens && w->ids && w->gradients && w->weights;
-        for (int j = 0; j < setup->servers && good; j++)
+        for (int j = 0; j < setup->servers && good && !is_spoken_for(w); j++)
             good = serving_new(w, &w->servers[j]);
     }
     if (!good)
@@ -296,6 +365,7 @@ void table_worker_free(struct table_worker *w)
         free(w->servers[j].ids);
     }
     free(w->servers);
+    table_host_free(w->host);
     free(w->tokens);
     free(w->ids);
     free(w->gradients);

@@ -1,7 +1,8 @@
 /*
  * table_worker.h - a worker's side of table_protocol.h: before each batch it fetches the rows that the batch uses into
- * its network, and after it sends the sums of their gradients. Other rows of
- * its network are out of date. One thread. Errors: ERR_PEER, with a sentence that names the server waited for.
+ * its network, and after it sends the sums of their gradients: itself, or with the other workers of its host through
+ * the first of them (table_host.h). Other rows of its network are out of date. One thread. Errors: ERR_PEER, with a
+ * sentence that names the server, or the worker, waited for.
  */
 #ifndef TRAINER_SERVER_TABLES_TABLE_WORKER_H
 #define TRAINER_SERVER_TABLES_TABLE_WORKER_H
@@ -27,6 +28,9 @@ uint32_t table_worker_flags(struct table_worker *w);
 /* Begins to send the sums of the rows that m has computed, with the weights of each of its vectors. */
 int table_worker_push(struct table_worker *w, int64_t step, const struct micro_shards *m, real *const *vectors,
                       struct error *e);
+
+/* Instead of push, for a step that this worker abandons, whether or not it has fetched rows. */
+int table_worker_leave(struct table_worker *w, int64_t step, struct error *e);
 
 /* On worker 0, between steps: fetches the whole tables as of `step` updates; with `state` also their slots and
  * averages, into the optimizer. */
