@@ -332,8 +332,8 @@ format:
 
 # Every parser under libFuzzer (clang), SECONDS each, with objects of its own. A crash leaves its input in build/.
 $(call lib,eventlog-tool): $(filter-out %/main.o,$(call objects,$(TOOL_C)))
-HARNESS_NEEDS  = $(call lib,made) $(call lib,trainer) $(call lib,evaluator) $(call lib,eventlog-tool) $(call lib,eventlog) \
-                 $(call lib,checkpoint) $(call lib,dataset) $(call lib,proto) $(NEEDS_base)
+HARNESS_NEEDS  = $(call lib,made) $(call lib,trainer) $(call lib,model) $(call lib,evaluator) $(call lib,eventlog-tool) \
+                 $(call lib,eventlog) $(call lib,checkpoint) $(call lib,dataset) $(call lib,proto) $(NEEDS_base)
 HARNESS_SYSTEM = $(SYSTEM_eventlog/tool) $(SYSTEM_checkpoint)
 $(FUZZ): $(B)/fuzz/%: $(B)/tests/fuzz/fuzz_%.o $(HARNESS_NEEDS)
 	$(call say,LINK)
