@@ -57,7 +57,7 @@ OURS = {
     "trainer/plan": BASE | {"model", "trainer/collective", "trainer/recipes", "trainer/server"},
     "trainer/recipes": set(),
     "trainer/server": {"base", "model", "trainer/collective", "trainer/server/decisions", "trainer/server/groups",
-                       "trainer/timing"},
+                       "trainer/server/tables", "trainer/timing"},
     "trainer/server/decisions": {"base", "trainer/collective"},
     "trainer/server/groups": {"base", "model", "trainer/collective", "trainer/collective/transports",
                               "trainer/server/decisions"},

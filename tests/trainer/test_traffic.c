@@ -185,7 +185,7 @@ static void check_pushes(int workers, int servers, int in_turn, size_t bucket_by
 
     players_play(players, workers + servers, push_and_pull, &scene);
     assert_int_equal(network_new(&network, model_find("lenet"), 0, NULL), OK);
-    assert_int_equal(placement_of(&placement, network, servers, in_turn, NULL), OK);
+    assert_int_equal(placement_of(&placement, network, servers, in_turn, 0, NULL), OK);
     for (int j = 0; j < servers; j++) {
         const struct traffic_link link = traffic_of_rank(&players[0].traffic, workers + j);
         const int64_t held = (int64_t)(placement.held[j] * sizeof(real));
@@ -221,7 +221,7 @@ static void check_pushes_together(int workers, int servers, size_t bucket_bytes)
 
     players_play(players, workers + servers, push_and_pull, &scene);
     assert_int_equal(network_new(&network, model_find("lenet"), 0, NULL), OK);
-    assert_int_equal(placement_of(&placement, network, servers, 0, NULL), OK);
+    assert_int_equal(placement_of(&placement, network, servers, 0, 0, NULL), OK);
     for (int j = 0; j < servers; j++) {
         const struct traffic_link link = traffic_of_rank(&players[0].traffic, workers + j);
         const int64_t held = (int64_t)(placement.held[j] * sizeof(real));

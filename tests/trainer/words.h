@@ -52,6 +52,7 @@ struct words_scene {
     enum optimizer_kind optimizer;
     int workers, servers, partitions, micro_shards;
     int64_t steps;
+    int async;
     int leave_early;       /* without a batch, so without fetching anything */
     int leave_at, save_at; /* worker 1 leaves this step; worker 0 saves after so many; WORDS_NEVER */
     size_t bucket_bytes;
@@ -78,11 +79,9 @@ struct words_actor {
 static inline struct strategy_options words_options(const struct words_scene *s)
 {
     const struct kind_setting settings[] = {
-        { "servers", NULL, s->servers },
-        { "partitions", NULL, s->partitions },
-        { "sparse-reduce", s->reduce, 0 },
-        { "transport", s->hosts ? "mpi" : "auto", 0 },
-        { .name = NULL },
+        { "servers", NULL, s->servers },   { "partitions", NULL, s->partitions },
+        { "sparse-reduce", s->reduce, 0 }, { "transport", s->hosts ? "mpi" : "auto", 0 },
+        { "async", NULL, s->async },       { .name = NULL },
     };
     struct strategy_options o = { .kind = kind_of(s->strategy),
                                   .synchronous = 1,

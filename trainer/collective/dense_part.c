@@ -39,6 +39,21 @@ void dense_part_release(struct dense_part *p)
     *p = (struct dense_part){ 0 };
 }
 
+uint64_t dense_part_hash(const struct dense_part *p, struct network *n)
+{
+    const size_t parameters = network_parameter_count(n);
+    uint64_t hash = EXCHANGE_HASH_SEED;
+
+    for (size_t i = 0; i + 1 < p->count; i++) { /* the last one is the batch's weight */
+        const struct extent x = p->extents[i];
+        const real *values = x.from < parameters ? network_parameters(n) + x.from
+                                                 : network_statistics(n) + (x.from - parameters);
+
+        hash = exchange_hash(values, (x.to - x.from) * sizeof *values, hash);
+    }
+    return hash;
+}
+
 size_t dense_part_below(const struct dense_part *p, size_t low)
 {
     size_t below = 0;

@@ -8,6 +8,9 @@
 #include "base/error.h"
 #include "trainer/collective/exchange.h"
 
+#include <stddef.h>
+#include <stdint.h>
+
 struct dense_part {
     struct extent *extents; /* of the exchange vector, ascending; none is of weights and statistics both */
     size_t count;
@@ -17,6 +20,9 @@ struct dense_part {
 /* ERR_NOMEM. On OK dense_part_release() it. */
 int dense_part_init(struct dense_part *out, const struct network *n, struct error *e);
 void dense_part_release(struct dense_part *p); /* zeroed is fine */
+
+/* Of the values of its variables: a network's weights and statistics without its tables. */
+uint64_t dense_part_hash(const struct dense_part *p, struct network *n);
 
 /* How many packed elements are below element `low` of the exchange vector. */
 size_t dense_part_below(const struct dense_part *p, size_t low);

@@ -130,9 +130,9 @@ int placement_in_turn(struct placement *out, const struct extent *variables, siz
     return place(out, variables, count, servers, SIZE_MAX, place_in_turn, e);
 }
 
-int placement_of(struct placement *out, const struct network *n, int servers, int in_turn, struct error *e)
+int placement_of(struct placement *out, const struct network *n, int servers, int in_turn, int dense, struct error *e)
 {
-    size_t count;
+    size_t count, placed = 0;
     const struct variable *v = network_variables(n, &count);
     struct extent *extents = calloc(count + 1, sizeof *extents);
     int rc;
@@ -140,10 +140,12 @@ int placement_of(struct placement *out, const struct network *n, int servers, in
     if (!extents)
         return error_memory(e, NULL, "to place %zu variables", count);
     for (size_t i = 0; i < count; i++) {
-        extents[i].from = network_exchange_place(n, &v[i]);
-        extents[i].to = extents[i].from + v[i].count;
+        const size_t from = network_exchange_place(n, &v[i]);
+
+        if (!dense || !v[i].row_width)
+            extents[placed++] = (struct extent){ from, from + v[i].count };
     }
-    rc = (in_turn ? placement_in_turn : placement_make)(out, extents, count, servers, e);
+    rc = (in_turn ? placement_in_turn : placement_make)(out, extents, placed, servers, e);
     out->shared = (struct extent){ network_exchange_count(n) - 1, network_exchange_count(n) };
     free(extents);
     return rc;

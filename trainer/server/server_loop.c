@@ -69,6 +69,12 @@ static size_t decision_bytes(const struct server_loop *l)
     return sizeof(struct decision_head) + (size_t)l->setup.workers;
 }
 
+/* 1: pushes have rows, too, which are an update as they come: for the core a packet after the others. */
+static int rows_alone(const struct server_loop *l)
+{
+    return l->setup.tables && !l->setup.synchronous;
+}
+
 static int tallies_here(const struct server_loop *l)
 {
     return l->setup.server == 0;
@@ -157,6 +163,8 @@ static int act_update(struct server_loop *l, const struct server_action *a, int 
 {
     int rc = OK;
 
+    if (a->packet == l->packets)
+        return table_server_apply(l->setup.tables, a->worker, a->step, e);
     for (int g = first; g < last && rc == OK; g++)
         rc = settle(l, &l->out[message_at(l, g, a->packet)], speaker_of(l, g), "weights", e);
     if (rc == OK)
@@ -186,7 +194,8 @@ static int act_snapshot(struct server_loop *l, const struct server_action *a, st
     if (rc < 0)
         return rc;
     state = aggregation_snapshot(l->aggregation, a->back, &count);
-    return world_send(l->setup.world, 0, TAG_SNAPSHOT, state, count * sizeof *state, &l->snapshot_out, e);
+    rc = world_send(l->setup.world, 0, TAG_SNAPSHOT, state, count * sizeof *state, &l->snapshot_out, e);
+    return rc == OK && rows_alone(l) ? table_server_state(l->setup.tables, e) : rc;
 }
 
 static int send_decision(struct server_loop *l, const struct decision *d, struct error *e)
@@ -291,6 +300,20 @@ static int look_for_push(struct server_loop *l, int group, size_t k, struct erro
     return (rc = act(l, &action, e)) < 0 ? rc : 1;
 }
 
+static int look_for_rows(struct server_loop *l, int worker, struct error *e)
+{
+    struct server_action action;
+    int rc;
+
+    if (!rows_alone(l) || !server_core_takes_push(l->core, worker, l->packets) ||
+        (rc = table_server_take(l->setup.tables, worker, e)) == 0)
+        return 0;
+    if (rc < 0)
+        return rc;
+    server_core_push(l->core, worker, l->packets, world_ran(l->setup.world), &action);
+    return (rc = act(l, &action, e)) < 0 ? rc : 1;
+}
+
 static int look_for_tally(struct server_loop *l, int group, struct error *e)
 {
     const struct tally_part *part = l->tallies[group].parts;
@@ -366,8 +389,12 @@ static int look(struct server_loop *l, struct error *e)
         for (size_t k = 0; k < l->packets && rc >= 0; k++)
             moved |= (rc = look_for_push(l, g, k, e)) > 0;
         if (rc >= 0)
+            moved |= (rc = look_for_rows(l, g, e)) > 0;
+        if (rc >= 0)
             moved |= (rc = look_for_tally(l, g, e)) > 0;
     }
+    if (rc >= 0 && l->setup.tables)
+        moved |= (rc = table_server_look(l->setup.tables, tally_signal(*l->signal), e)) > 0;
     if (rc >= 0)
         moved |= (rc = decide_and_apply(l, e)) > 0;
     if (rc < 0)
@@ -393,7 +420,7 @@ static int server_late_sentence(struct server_loop *l, const struct patience *pa
             l->late[other] = 1;
         }
     places_text(&workers, world_places(l->setup.world), l->late, world_size(l->setup.world), 1);
-    if (l->packets > 0) {
+    if (packet < l->packets) {
         const struct packet *p = &l->setup.packing->packets[packet];
         const struct extent x = { p->low, l->setup.packing->pieces[p->first_piece].to };
 
@@ -416,7 +443,7 @@ static int post_all(struct server_loop *l, struct error *e)
             rc = post_push(l, row, k, e);
     for (int g = 0; g < loop_groups(l) && rc == OK && tallies_here(l); g++)
         rc = post_tally(l, g, e);
-    return rc;
+    return rc == OK && l->setup.tables ? table_server_begin(l->setup.tables, e) : rc;
 }
 
 /* After the last step: worker 0 waits for them. */
@@ -467,7 +494,7 @@ int server_loop_run(struct server_loop *l, const volatile int *signal, struct er
     patience_init(&p, l->setup.world,
                   deadline + places_precedence(deadline, (l->setup.server > 0) + l->setup.groups->together));
     server_core_begin(l->core, p.begun);
-    while (rc >= 0 && !server_core_ended(l->core)) {
+    while (rc >= 0 && !(server_core_ended(l->core) && (!l->setup.tables || table_server_ended(l->setup.tables)))) {
         if ((rc = look(l, e)) > 0)
             patience_calm(&p);
         else if (rc == 0)
@@ -477,7 +504,9 @@ int server_loop_run(struct server_loop *l, const volatile int *signal, struct er
     }
     if (rc >= 0)
         rc = send_statistics(l, e);
-    return rc < 0 ? rc : settle_all(l, e);
+    if (rc < 0 || (rc = settle_all(l, e)) < 0)
+        return rc;
+    return l->setup.tables ? table_server_end(l->setup.tables, e) : OK;
 }
 
 static int rulings_new(struct server_loop *l, struct error *e)
@@ -507,7 +536,7 @@ int server_loop_new(struct server_loop **out, const struct server_setup *setup, 
                                 .synchronous = setup->synchronous,
                                 .tallies = setup->server == 0,
                                 .servers = setup->servers,
-                                .packets = setup->packing->packet_count,
+                                .packets = setup->packing->packet_count + (setup->tables && !setup->synchronous),
                                 .first_step = setup->first_step,
                                 .max_steps = setup->max_steps,
                                 .decided = setup->decided,
@@ -523,8 +552,8 @@ int server_loop_new(struct server_loop **out, const struct server_setup *setup, 
     plan.arbiter.max_steps = setup->max_steps;
     if (l) {
         l->setup = *setup;
-        l->packets = plan.packets;
-        l->in = calloc((size_t)loop_rows(l) * plan.packets + 1, sizeof *l->in);
+        l->packets = setup->packing->packet_count;
+        l->in = calloc((size_t)loop_rows(l) * l->packets + 1, sizeof *l->in);
         l->out = calloc(cells, sizeof *l->out);
         l->tallies = calloc((size_t)loop_groups(l), sizeof *l->tallies);
         l->words = calloc(workers + 1, sizeof *l->words);

@@ -14,6 +14,7 @@
 #include "trainer/server/decisions/recording.h"
 #include "trainer/server/groups/worker_groups.h"
 #include "trainer/server/placement.h"
+#include "trainer/server/tables/table_server.h"
 #include "trainer/timing/phase_clock.h"
 
 #include <stdint.h>
@@ -32,6 +33,8 @@ struct server_setup {
     int decided, slots; /* as in struct server_plan; the arbiter's workers, steps and synchronous are set from above */
     struct arbiter_plan arbiter;
     struct recording *recording; /* decided, on server 0: of the pushes; borrowed; NULL: none */
+    /* Rows of tables, which travel alone, beside the packets; borrowed; NULL: none. Not decided. */
+    struct table_server *tables;
 };
 
 struct server_loop;

@@ -99,21 +99,6 @@ static void hybrid_ready(struct strategy *s, size_t low)
     phase_clock_enter(s->options.clock, before);
 }
 
-static uint64_t dense_hash(const struct hybrid *h)
-{
-    const size_t parameters = network_parameter_count(h->base.network);
-    uint64_t hash = EXCHANGE_HASH_SEED;
-
-    for (size_t i = 0; i + 1 < h->part.count; i++) {
-        const struct extent x = h->part.extents[i];
-        const real *values = x.from < parameters ? network_parameters(h->base.network) + x.from
-                                                 : network_statistics(h->base.network) + (x.from - parameters);
-
-        hash = exchange_hash(values, (x.to - x.from) * sizeof *values, hash);
-    }
-    return hash;
-}
-
 static int say_different(const char *ranks, int64_t step, struct error *e)
 {
     return error_set(e, ERR_CORRUPT,
@@ -173,7 +158,7 @@ static int hybrid_step_end(struct strategy *s, struct tally *tally, struct error
 
     if (s->workers > 1 && every > 0 && s->global_step % every == 0) {
         mine.hashed = 1;
-        mine.hash = dense_hash(h);
+        mine.hash = dense_part_hash(&h->part, s->network);
     }
     rc = tally->flags & TALLY_LEFT ? table_worker_leave(h->worker, s->global_step, e)
                                    : table_worker_push(h->worker, s->global_step, s->shards, h->vectors, e);
@@ -209,7 +194,7 @@ static int hybrid_fetch_all(struct strategy *s, struct error *e)
 static int compare_at_end(struct hybrid *h, struct error *e)
 {
     const struct strategy *s = &h->base;
-    const uint64_t mine = s->worker < 0 ? 0 : dense_hash(h);
+    const uint64_t mine = s->worker < 0 ? 0 : dense_part_hash(&h->part, s->network);
     int rc = world_gather(s->world, &mine, sizeof mine, h->hashes, "end its last step", e);
 
     for (int w = 1; w < s->workers && rc == OK; w++)

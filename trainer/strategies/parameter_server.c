@@ -14,6 +14,8 @@
 #include "trainer/server/parameter_protocol.h"
 #include "trainer/server/placement.h"
 #include "trainer/server/server_loop.h"
+#include "trainer/server/tables/table_server.h"
+#include "trainer/server/tables/table_worker.h"
 #include "trainer/server/worker_side.h"
 #include "trainer/strategies/shared_rows.h"
 
@@ -65,7 +67,23 @@ struct parameter_server {
     struct server_loop *server;  /* NULL on a worker */
     struct recording *recording; /* server 0, with --record */
     struct arrivals replayed;    /* likewise, with --replay */
+    /* The rows of tables travel alone: the part that is in packets; each rank's side of the rows, else NULL. */
+    struct dense_part part;
+    struct table_groups table_groups;
+    struct table_server *table_server;
+    struct table_worker *table_worker;
 };
+
+/* 1: the rows of tables travel alone. Where server 0 decides about pushes, their parts must be packets. */
+static int sends_rows(const struct strategy *s)
+{
+    return !is_decided(&s->options) && table_parts_tables(s->network) > 0;
+}
+
+static struct table_worker *table_worker_of(const struct strategy *s)
+{
+    return ((const struct parameter_server *)s)->table_worker;
+}
 
 static struct worker_side *worker_side_of(const struct strategy *s)
 {
@@ -77,6 +95,11 @@ static int parameter_server_step_begin(struct strategy *s, int64_t step, struct 
     return worker_side_begin(worker_side_of(s), step, e);
 }
 
+static int parameter_server_fetch(struct strategy *s, const struct batch *batch, struct error *e)
+{
+    return table_worker_of(s) ? table_worker_fetch(table_worker_of(s), s->global_step, batch, e) : OK;
+}
+
 static void parameter_server_ready(struct strategy *s, size_t low)
 {
     worker_side_ready(worker_side_of(s), low);
@@ -85,8 +108,14 @@ static void parameter_server_ready(struct strategy *s, size_t low)
 static int parameter_server_step_end(struct strategy *s, struct tally *tally, struct error *e)
 {
     const struct tally_part part = strategy_part(s, tally);
-    const int rc = worker_side_end(worker_side_of(s), &part, tally, e);
+    int rc = OK;
 
+    if (table_worker_of(s))
+        rc = tally->flags & TALLY_LEFT
+                 ? table_worker_leave(table_worker_of(s), s->global_step, e)
+                 : table_worker_push(table_worker_of(s), s->global_step, s->shards, s->vectors, e);
+    if (rc == OK)
+        rc = worker_side_end(worker_side_of(s), &part, tally, e);
     if (rc == OK)
         s->global_step = tally->global_step;
     return rc;
@@ -94,13 +123,22 @@ static int parameter_server_step_end(struct strategy *s, struct tally *tally, st
 
 static int parameter_server_collect(struct strategy *s, int last, int64_t *step, struct error *e)
 {
-    return worker_side_collect(worker_side_of(s), last, step, e);
+    const int rc = worker_side_collect(worker_side_of(s), last, step, e);
+
+    return rc == OK && table_worker_of(s) ? table_worker_collect(table_worker_of(s), *step, 1, e) : rc;
+}
+
+static int parameter_server_fetch_all(struct strategy *s, struct error *e)
+{
+    return table_worker_of(s) ? table_worker_collect(table_worker_of(s), s->global_step, 0, e) : OK;
 }
 
 static int parameter_server_finish(struct strategy *s, struct error *e)
 {
-    const int rc = worker_side_finish(worker_side_of(s), e);
+    int rc = table_worker_of(s) ? table_worker_finish(table_worker_of(s), e) : OK;
 
+    if (rc == OK)
+        rc = worker_side_finish(worker_side_of(s), e);
     if (rc < 0 || !s->options.synchronous)
         return rc;
     return strategy_compare_replicas(s, worker_side_report(worker_side_of(s)).current, e);
@@ -134,6 +172,8 @@ static void parameter_server_report(const struct strategy *s, struct strategy_re
         return;
     w = worker_side_report(worker_side_of(s));
     r->bytes_step = w.bytes_step;
+    if (table_worker_of(s) && w.pushes)
+        r->bytes_step += (double)table_worker_bytes(table_worker_of(s)) / (double)w.pushes;
     r->staleness_mean = w.staleness_mean;
     r->staleness_max = w.staleness_max;
     if (w.statistics.staleness.pushes)
@@ -170,6 +210,10 @@ static void parameter_server_release(struct strategy *s)
 
     worker_side_free(ps->worker);
     server_loop_free(ps->server);
+    table_worker_free(ps->table_worker);
+    table_server_free(ps->table_server);
+    table_groups_release(&ps->table_groups);
+    dense_part_release(&ps->part);
     shared_push_free(ps->shared);
     worker_groups_release(&ps->groups);
     recording_free(ps->recording);
@@ -183,9 +227,11 @@ static void parameter_server_release(struct strategy *s)
 
 static const struct strategy_operations operations = {
     .step_begin = parameter_server_step_begin,
+    .fetch = parameter_server_fetch,
     .ready = parameter_server_ready,
     .step_end = parameter_server_step_end,
     .collect = parameter_server_collect,
+    .fetch_all = parameter_server_fetch_all,
     .serve = parameter_server_serve,
     .finish = parameter_server_finish,
     .report = parameter_server_report,
@@ -201,7 +247,7 @@ static int place(struct parameter_server *ps, struct error *e)
     if (!(ps->packings = calloc((size_t)ps->servers, sizeof *ps->packings)))
         return error_memory(e, NULL, "for %d servers", ps->servers);
     rc = placement_of(&ps->placement, s->network, ps->servers,
-                      !strcmp(own_options(&s->options)->placement, "round-robin"), e);
+                      !strcmp(own_options(&s->options)->placement, "round-robin"), sends_rows(s), e);
     for (int j = 0; j < ps->servers && rc == OK; j++) {
         const size_t held = ps->placement.held[j] + ps->placement.shared.to - ps->placement.shared.from;
         const size_t limit = exchange_packet(held, s->options.bucket_bytes);
@@ -277,6 +323,7 @@ static int start_server(struct parameter_server *ps, struct error *e)
                      .tokens = own_options(&s->options)->tokens,
                      .replay = own_options(&s->options)->replay ? &ps->replayed : NULL },
         .recording = ps->recording,
+        .tables = ps->table_server,
         .clock = s->options.clock,
     };
 
@@ -363,12 +410,42 @@ static int group(struct parameter_server *ps, struct error *e)
 /* Packets cut the rows of tables. */
 static int check_rows(const struct strategy *s, struct error *e)
 {
-    if (optimizer_cuts_rows(s->optimizer))
+    if (sends_rows(s) || optimizer_cuts_rows(s->optimizer))
         return OK;
-    return error_set(e, ERR_ARG,
-                     "--run-option ps cannot train a model with an embedding with --optimizer %s, whose updates need "
-                     "whole rows; use --run-option hybrid, or --optimizer sgd, adagrad or adam",
-                     optimizer_kind_names[optimizer_options_of(s->optimizer)->kind]);
+    return error_set(
+        e, ERR_ARG,
+        "--optimizer %s needs whole rows of the model's embedding, which --run-option ps does not have with "
+        "--staleness, --replicas-to-aggregate, --first-step-tokens, --record and --replay; leave these "
+        "out, or use --optimizer sgd, adagrad or adam",
+        optimizer_kind_names[optimizer_options_of(s->optimizer)->kind]);
+}
+
+/* The side of the rows of tables. */
+static int start_tables(struct parameter_server *ps, struct error *e)
+{
+    const struct strategy *s = &ps->base;
+    const struct table_setup setup = {
+        .world = s->world,
+        .optimizer = s->optimizer,
+        .reduction = &s->reduction,
+        .groups = &ps->table_groups,
+        .workers = s->workers,
+        .servers = ps->servers,
+        .rule = SPARSE_MEAN,
+        .partitions = ps->servers,
+        .samples = (size_t)s->options.batch_size,
+        .first_step = s->options.first_step,
+        .alone = !s->options.synchronous,
+        .clock = s->options.clock,
+    };
+    int rc = dense_part_init(&ps->part, s->network, e);
+
+    if (rc < 0 || (rc = table_groups_init(&ps->table_groups, &s->reduction, NULL, e)) < 0)
+        return rc;
+    ps->base.dense = &ps->part;
+    if (s->worker < 0)
+        return table_server_new(&ps->table_server, &setup, world_rank(s->world) - s->workers, e);
+    return table_worker_new(&ps->table_worker, &setup, s->worker, e);
 }
 
 /* The gradients of some workers are added as they are, one vector of each. */
@@ -401,6 +478,8 @@ static int parameter_server_start(struct strategy **out, const struct strategy *
         ps->servers = (int)own_options(&common->options)->servers.total;
         if ((rc = check_rows(common, e)) == OK && (rc = check_parts(&ps->base, e)) == OK)
             rc = place(ps, e);
+        if (rc == OK && sends_rows(common))
+            rc = start_tables(ps, e);
         /* Asynchronous workers draw tickets for pushes, so the run ends at max_steps exactly; the first ones are
          * handed out by number; with a record, by that. */
         if (!common->options.synchronous && common->worker >= 0)

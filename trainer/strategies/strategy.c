@@ -97,7 +97,12 @@ int strategy_attach(struct strategy *s, struct micro_shards *m, struct error *e)
 {
     s->shards = m;
     micro_shards_set_vectors(m, s->vectors);
-    return s->options.kind->rows ? micro_shards_use_rows(m, e) : OK;
+    return s->options.kind->rows || s->dense ? micro_shards_use_rows(m, e) : OK;
+}
+
+static uint64_t replica_hash(const struct strategy *s)
+{
+    return s->dense ? dense_part_hash(s->dense, s->network) : exchange_replica_hash(s->network);
 }
 
 struct tally_part strategy_part(const struct strategy *s, const struct tally *t)
@@ -107,7 +112,7 @@ struct tally_part strategy_part(const struct strategy *s, const struct tally *t)
 
     if (o->synchronous && s->workers > 1 && o->check_every > 0 && s->global_step % o->check_every == 0) {
         part.hashed = 1;
-        part.hash = exchange_replica_hash(s->network);
+        part.hash = replica_hash(s);
     }
     return part;
 }
@@ -133,7 +138,7 @@ static int find_others(const struct last_replica *all, int count, char *other)
 int strategy_compare_replicas(struct strategy *s, int whole, struct error *e)
 {
     static const char doing[] = "end its last step";
-    const struct last_replica mine = { whole ? exchange_replica_hash(s->network) : 0, s->global_step, whole };
+    const struct last_replica mine = { whole ? replica_hash(s) : 0, s->global_step, whole };
     const enum phase before = phase_clock_enter(s->options.clock, PHASE_WAITING);
     const int count = world_size(s->world);
     struct last_replica *all = calloc((size_t)count, sizeof *all);

@@ -17,6 +17,7 @@
 #include "base/error.h"
 #include "base/program/options.h"
 #include "model/network.h"
+#include "trainer/collective/dense_part.h"
 #include "trainer/collective/exchange.h"
 #include "trainer/collective/micro_shards.h"
 #include "trainer/collective/reduction.h"
@@ -123,8 +124,11 @@ struct strategy {
     struct optimizer *optimizer;
     struct network *network;
     struct strategy_options options;
-    struct reduction reduction;  /* the vectors of the workers */
-    real *const *vectors;        /* (reduction_vectors) this worker's; the last is the network's exchange vector */
+    struct reduction reduction; /* the vectors of the workers */
+    real *const *vectors;       /* (reduction_vectors) this worker's; the last is the network's exchange vector */
+    /* Set by start where only some runs of a kind take the gradients of tables as rows: in those, the part of the
+     * network that every worker has whole, by which replicas are compared. */
+    const struct dense_part *dense;
     struct micro_shards *shards; /* computes this worker's gradients; set by strategy_attach() */
     int workers, worker;         /* of this run; worker: index of this rank, -1: a server */
     int64_t global_step;
@@ -141,7 +145,7 @@ struct strategy_servers {
 struct strategy_kind {
     const char *name; /* for --run-option, and in files */
     const char *help; /* ends the sentence "Train ..." */
-    int rows;         /* 1: takes the gradients of tables as rows, from strategy.shards */
+    int rows;         /* 1: takes the gradients of tables as rows, from strategy.shards. See strategy.dense */
     int clips;        /* 1: has the whole gradient in one place, and calls optimizer_measure(), for --clip-norm */
     /* Sets `own` to its defaults and `rows` (at most STRATEGY_ROWS) to the strategy's own options, whose values are in
      * `own`. Returns how many. NULL: none. An option that other strategies have, too, is the same in all: kind, bounds,

@@ -17,6 +17,9 @@
  * Every worker sends NAMES and SUMS to every server in every step, also if they name no row, so that a
  * server knows when a step's sums are complete. It makes the update when it is asked for anything as of the next step:
  * that says that no worker has abandoned the step. An abandoned step is the last one, and is never asked for.
+ *
+ * Alone (asynchronous): every SUMS is an update, made when parameter_protocol.h lets a push be taken. `step` is then
+ * the number of the worker's pushes before it, and VALUES come once these are used. A cut sends STATE unasked.
  */
 #ifndef TRAINER_SERVER_TABLES_TABLE_PROTOCOL_H
 #define TRAINER_SERVER_TABLES_TABLE_PROTOCOL_H

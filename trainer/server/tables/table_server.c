@@ -123,6 +123,9 @@ static int update_if_due(struct table_server *s, struct error *e)
     int due = s->collect > s->step, rc = OK;
     enum phase before;
 
+    if (s->setup.alone)
+        return 0;
+
     for (int k = 0; k < g->count; k++)
         due |= s->asking[k].here && s->asking[k].step > s->step;
     if (!due || !all_pushed(s))
@@ -170,6 +173,14 @@ static int answer(struct table_server *s, int k, uint32_t flags, struct error *e
     return rc < 0 ? rc : post_names(s, k, e);
 }
 
+/* 1: what is asked for as of `step` updates can be answered; alone: once that many pushes of its worker are used. */
+static int is_answerable(const struct table_server *s, int worker)
+{
+    const struct asking *a = &s->asking[worker];
+
+    return a->here && (s->setup.alone ? s->pushing[worker].taken >= a->step : a->step == s->step);
+}
+
 /* Sends worker 0 the rows of this server's parts, from where they are. */
 static int send_state(struct table_server *s, struct error *e)
 {
@@ -211,7 +222,7 @@ static int look_for_names(struct table_server *s, int k, struct error *e)
     if (rc < 0 ||
         (rc = row_packet_get_names(a->names, row_packet_names_size(a->most), &s->parts, s->server, &head, &ids, e)) < 0)
         return rc;
-    if (head.step < s->step || head.step > s->step + 1)
+    if (s->setup.alone ? head.step < 0 : head.step < s->step || head.step > s->step + 1)
         return error_set(e, ERR_CORRUPT, "worker %d asks for rows as of step %" PRId64 " at step %" PRId64,
                          speaker(s, k), head.step, s->step);
     a->here = 1;
@@ -230,12 +241,29 @@ static int look_for_sums(struct table_server *s, int k, struct error *e)
     if (rc < 0 || (rc = row_packet_get_sums(p->sums, p->room, &s->parts, s->server, p->vectors, p->most, &head,
                                             p->gradients, p->weights, e)) < 0)
         return rc;
-    if (head.step != s->step)
+    if (head.step != (s->setup.alone ? p->taken : s->step))
         return error_set(e, ERR_CORRUPT, "rank %d sends the sums of step %" PRId64 " at step %" PRId64, speaker(s, k),
-                         head.step, s->step);
+                         head.step, s->setup.alone ? p->taken : s->step);
     p->here = 1;
-    p->taken++;
+    p->taken += !s->setup.alone;
     return 1;
+}
+
+int table_server_take(struct table_server *s, int worker, struct error *e)
+{
+    return look_for_sums(s, worker, e);
+}
+
+int table_server_apply(struct table_server *s, int worker, int64_t step, struct error *e)
+{
+    const enum phase before = phase_clock_enter(s->setup.clock, PHASE_UPDATING);
+    struct pushing *p = &s->pushing[worker];
+
+    table_update_alone(s->update, step, p->gradients, p->weights[0]);
+    p->here = 0;
+    p->taken++;
+    phase_clock_enter(s->setup.clock, before);
+    return post_sums(s, worker, e);
 }
 
 static void speaker_done(struct table_server *s, int w, int64_t pushes)
@@ -271,20 +299,26 @@ int table_server_look(struct table_server *s, uint32_t flags, struct error *e)
 
     for (int k = 0; k < groups && rc >= 0; k++)
         moved |= (rc = look_for_names(s, k, e)) > 0;
-    for (int k = 0; k < groups && rc >= 0; k++)
+    for (int k = 0; k < groups && rc >= 0 && !s->setup.alone; k++)
         moved |= (rc = look_for_sums(s, k, e)) > 0;
     if (rc >= 0)
         moved |= (rc = update_if_due(s, e)) > 0;
     for (int k = 0; k < groups && rc >= 0; k++)
-        if (s->asking[k].here && s->asking[k].step == s->step) {
+        if (is_answerable(s, k)) {
             rc = answer(s, k, flags, e);
             moved = 1;
         }
-    if (rc >= 0 && s->collect >= 0 && s->collect == s->step) {
+    if (rc >= 0 && s->collect >= 0 && (s->setup.alone || s->collect == s->step)) {
         rc = send_state(s, e);
         moved = 1;
     }
     return rc < 0 ? rc : moved > 0;
+}
+
+int table_server_state(struct table_server *s, struct error *e)
+{
+    s->what = TABLE_COLLECT;
+    return send_state(s, e);
 }
 
 int table_server_ended(const struct table_server *s)
@@ -340,7 +374,7 @@ static int asking_new(struct table_server *s, int k)
     struct asking *a = &s->asking[k];
 
     a->most = table_parts_rows_most(&s->parts, optimizer_network(s->setup.optimizer), s->setup.samples * workers);
-    a->step = s->setup.first_step;
+    a->step = s->setup.alone ? 0 : s->setup.first_step;
     a->names = malloc(row_packet_names_size(a->most));
     a->values = malloc(row_packet_values_room(&s->parts, a->most));
     return a->names && a->values;

@@ -27,6 +27,9 @@ struct table_setup {
     int partitions; /* of each table, at the start */
     size_t samples; /* the most samples of a worker's batch */
     int64_t first_step;
+    /* 1: asynchronous: every push is an update, which the caller makes; see table_server_take(). Each worker is alone
+     * in its group. */
+    int alone;
     struct phase_clock *clock; /* may be NULL */
 };
 
@@ -40,6 +43,12 @@ void table_server_free(struct table_server *s); /* NULL is fine */
 int table_server_begin(struct table_server *s, struct error *e);
 /* Takes what has come, and answers. 1: something has; 0: nothing. flags: of this server's signal, for all workers. */
 int table_server_look(struct table_server *s, uint32_t flags, struct error *e);
+/* Alone: 1: this worker's next sums have come; 0: not yet. Then table_server_apply() makes update number `step` (the
+ * number of updates before it) with them. */
+int table_server_take(struct table_server *s, int worker, struct error *e);
+int table_server_apply(struct table_server *s, int worker, int64_t step, struct error *e);
+/* Alone: sends worker 0 the state as of now, and waits until it has taken it. */
+int table_server_state(struct table_server *s, struct error *e);
 /* 1: all workers are done. */
 int table_server_ended(const struct table_server *s);
 /* Cancels what it still receives, and waits for what it sends. */

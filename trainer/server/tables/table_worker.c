@@ -30,8 +30,8 @@ struct table_worker {
     struct row_gradient *gradients; /* (own vectors, tables) */
     real *weights;                  /* (own vectors) */
     uint32_t flags;
-    int64_t step, pushes;
-    int fetched; /* rows for this step */
+    int64_t step, pushes, bytes; /* bytes: sent in steps */
+    int fetched;                 /* rows for this step */
 };
 
 static const enum optimizer_array_kind table_arrays[] = { ARRAY_WEIGHTS, ARRAY_SLOT_1, ARRAY_SLOT_2, ARRAY_AVERAGES };
@@ -57,6 +57,12 @@ static size_t sums_of(const struct table_worker *w)
 static int is_spoken_for(const struct table_worker *w)
 {
     return w->host && !table_host_speaks(w->host);
+}
+
+/* What a message of the step at `step` updates says it is of: alone: of so many pushes of this worker. */
+static int64_t time_of(const struct table_worker *w, int64_t step)
+{
+    return w->setup.alone ? w->pushes : step;
 }
 
 /* ---- waiting ----------------------------------------------------------------------------------------------------- */
@@ -125,7 +131,8 @@ static size_t rows_of(struct table_worker *w, const struct batch *batch)
 static int ask(struct table_worker *w, int server, int64_t step, size_t rows, struct error *e)
 {
     struct serving *s = &w->servers[server];
-    struct row_packet_head head = { .step = step };
+    struct row_packet_head head = { .step = time_of(w, step) };
+    size_t bytes;
     int rc;
 
     if ((rc = wait_for(w, &s->names_out, server, "send", e)) < 0)
@@ -137,9 +144,10 @@ static int ask(struct table_worker *w, int server, int64_t step, size_t rows, st
     head.count = (int32_t)s->count;
     rc = world_receive(w->setup.world, rank_of(w, server), TAG_VALUES, s->values,
                        row_packet_values_size(&w->parts, s->ids, s->count), &s->values_in, e);
+    bytes = row_packet_put_names(s->names, &head, s->ids);
+    w->bytes += (int64_t)bytes;
     if (rc == OK)
-        rc = world_send(w->setup.world, rank_of(w, server), TAG_NAMES, s->names,
-                        row_packet_put_names(s->names, &head, s->ids), &s->names_out, e);
+        rc = world_send(w->setup.world, rank_of(w, server), TAG_NAMES, s->names, bytes, &s->names_out, e);
     return rc;
 }
 
@@ -197,15 +205,18 @@ uint32_t table_worker_flags(struct table_worker *w)
 static int send_sums(struct table_worker *w, int64_t step, const struct row_gradient *gradients, const real *weights,
                      struct error *e)
 {
-    const struct row_packet_head head = { .step = step, .count = (int32_t)sums_of(w) };
+    const struct row_packet_head head = { .step = time_of(w, step), .count = (int32_t)sums_of(w) };
     int rc = OK;
 
     for (int j = 0; j < w->setup.servers && rc == OK; j++) {
         struct serving *s = &w->servers[j];
+        size_t bytes;
 
-        if ((rc = wait_for(w, &s->sums_out, j, "send", e)) == OK)
-            rc = world_send(w->setup.world, rank_of(w, j), TAG_SUMS, s->sums,
-                            row_packet_put_sums(s->sums, &head, &w->parts, j, gradients, weights), &s->sums_out, e);
+        if ((rc = wait_for(w, &s->sums_out, j, "send", e)) < 0)
+            return rc;
+        bytes = row_packet_put_sums(s->sums, &head, &w->parts, j, gradients, weights);
+        w->bytes += (int64_t)bytes;
+        rc = world_send(w->setup.world, rank_of(w, j), TAG_SUMS, s->sums, bytes, &s->sums_out, e);
     }
     w->pushes++;
     return rc;
@@ -249,6 +260,11 @@ int table_worker_leave(struct table_worker *w, int64_t step, struct error *e)
                             : table_host_add(w->host, step, NULL, NULL, &gradients, &weights, &left, e);
 }
 
+int64_t table_worker_bytes(const struct table_worker *w)
+{
+    return w->bytes;
+}
+
 /* ---- the whole --------------------------------------------------------------------------------------------------- */
 
 static int control(struct table_worker *w, enum table_control kind, int64_t step, struct error *e)
@@ -270,7 +286,8 @@ static int control(struct table_worker *w, enum table_control kind, int64_t step
 int table_worker_collect(struct table_worker *w, int64_t step, int state, struct error *e)
 {
     const int arrays = state ? TABLE_ARRAYS : 1;
-    int rc = control(w, state ? TABLE_COLLECT : TABLE_WHOLE, step, e);
+    /* Alone: where the servers stop for the state is agreed on elsewhere, and then they send it. */
+    int rc = w->setup.alone && state ? OK : control(w, state ? TABLE_COLLECT : TABLE_WHOLE, step, e);
 
     w->step = step;
     for (size_t i = 0; i < w->parts.count && rc == OK; i++) {

@@ -20,7 +20,7 @@ struct table_worker;
 int table_worker_new(struct table_worker **out, const struct table_setup *setup, int worker, struct error *e);
 void table_worker_free(struct table_worker *w); /* NULL is fine */
 
-/* Fetches the rows that the batch uses, as of `step` updates. */
+/* Fetches the rows that the batch uses, as of `step` updates; alone: as they are once this worker's pushes are used. */
 int table_worker_fetch(struct table_worker *w, int64_t step, const struct batch *batch, struct error *e);
 /* Flags (enum tally_flag) of servers' signals since the last call. */
 uint32_t table_worker_flags(struct table_worker *w);
@@ -31,9 +31,11 @@ int table_worker_push(struct table_worker *w, int64_t step, const struct micro_s
 
 /* Instead of push, for a step that this worker abandons, whether or not it has fetched rows. */
 int table_worker_leave(struct table_worker *w, int64_t step, struct error *e);
+/* Bytes that it has sent in steps. */
+int64_t table_worker_bytes(const struct table_worker *w);
 
 /* On worker 0, between steps: fetches the whole tables as of `step` updates; with `state` also their slots and
- * averages, into the optimizer. */
+ * averages, into the optimizer. Alone: as they are; the state comes when the servers' table_server_state() sends it. */
 int table_worker_collect(struct table_worker *w, int64_t step, int state, struct error *e);
 /* After the last step. */
 int table_worker_finish(struct table_worker *w, struct error *e);
