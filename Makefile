@@ -364,6 +364,10 @@ faults: all $(B)/tests/programs/write_events $(B)/tests/programs/write_checkpoin
 rank-faults: all $(INJECTORS)
 	$(Q)EVALBOARD_BUILD=$(B) python3 tests/campaign/rank_campaign.py $(foreach o,COUNT SEED JOBS,$(if $($o),--$(shell echo $o | tr A-Z a-z) $($o))) $(ARGS)
 
+# The same weights from every strategy, number of workers, layout and so on; ARGS: those of the program.
+same-bits: all $(INJECTORS)
+	$(Q)EVALBOARD_BUILD=$(B) python3 tests/matrix/same_bits.py $(if $(JOBS),--jobs $(JOBS)) $(ARGS)
+
 # Directories are written relative to the file, so that the tree can be used where DESTDIR put it.
 $(B)/product/%.pc: packaging/%.pc.in FORCE
 	@mkdir -p $(@D)
@@ -444,6 +448,8 @@ Check
                    from SEED on, JOBS at a time; only SEED: repeat that one
   rank-faults      kill, stop and cut off ranks, COUNT (10) times in each
                    strategy, from SEED on, JOBS at a time; only SEED: as above
+  same-bits        compare the weights of all strategies, JOBS at a time (hours)
+                   ARGS='--help': its options; goes on where it was ended
   soak             run all programs together for SECONDS (1800)
                    SOAK_ARGS='--help': its options
   bench            measure the speed; PEERS=all: of other programs, too
@@ -458,5 +464,5 @@ endef
 help:
 	$(info $(HELP))@:
 
-.PHONY: all deps test demo bench soak gallery lint format fuzz fuzz-structured fuzzers structured-fuzzers faults rank-faults install uninstall \
+.PHONY: all deps test demo bench soak gallery lint format fuzz fuzz-structured fuzzers structured-fuzzers faults rank-faults same-bits install uninstall \
     documents compdb clean help FORCE programs-for-tests
