@@ -1,4 +1,5 @@
 /* ranks.c - participants that are MPI ranks: the only file that includes MPI's header. */
+#include "trainer/collective/launcher_end.h"
 #include "trainer/collective/participants.h"
 
 #include <mpi.h>
@@ -107,6 +108,7 @@ static void ranks_abort(struct participants *p, int status)
 {
     (void)p;
     atomic_store(&taking_part, 0);
+    launcher_end_later(LAUNCHER_END_MILLISECONDS);
     MPI_Abort(MPI_COMM_WORLD, status);
 }
 

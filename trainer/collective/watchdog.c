@@ -6,6 +6,7 @@
 #include "base/number.h"
 #include "base/process.h"
 #include "base/program/log.h"
+#include "trainer/collective/launcher_end.h"
 #include "trainer/collective/places.h"
 
 #include <dirent.h>
@@ -172,8 +173,10 @@ static void give_up(const struct watchdog *d, int phase, int grace)
                 free(ranks);
                 return;
             }
-        if (count_ended(ranks, count) > 0)
+        if (count_ended(ranks, count) > 0) {
+            launcher_end_later(LAUNCHER_END_MILLISECONDS);
             _Exit(d->status);
+        }
         late = places_text(&whom, places, ranks, count, LATE);
         if (!late)
             places_text(&whom, places, ranks, count, NOT_HERE);
@@ -186,6 +189,7 @@ static void give_up(const struct watchdog *d, int phase, int grace)
     log_line(&log, "rank %d on host %s: waited %g s for %s to %s MPI; ending all ranks", rank, self.host, d->deadline,
              whom.length && buffer_ok(&whom) ? buffer_text(&whom) : "the other ranks",
              phase == WATCHDOG_STARTING ? "start" : "end");
+    launcher_end_later(LAUNCHER_END_MILLISECONDS);
     _Exit(d->status); /* not _exit(), which waits for this rank (ranks.c) */
 }
 
