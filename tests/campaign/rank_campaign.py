@@ -3,7 +3,7 @@
 failure is named, that the last checkpoint is intact, that nothing is left behind, and that the next start ends with the bits
 of an undisturbed training. Needs root, for hosts of its own.
 
-usage: rank_campaign.py [--seed N] [--count N] [--jobs J] [--only WORD] [--deadline SECONDS]
+usage: rank_campaign.py [--seed N] [--count N] [--jobs J] [--seconds SECONDS] [--only WORD] [--deadline SECONDS]
 
 Each strategy has `count` faults; seed N is one of strategy N modulo their number. With --seed alone just that one. A fault
 that breaks an invariant is printed with its seed, and its directory stays. Exit status: 0 nothing broke; 1 something did.
@@ -38,6 +38,7 @@ class Campaign:
         self.bench = rank_faults.Bench(self.top, deadline)
         self.names, self.lock = list(rank_faults.STRATEGIES), threading.Lock()
         self.happened, self.missed, self.broken = collections.defaultdict(list), collections.Counter(), []
+        self.moments = collections.Counter()
 
     def strategy(self, seed):
         return rank_faults.STRATEGIES[self.names[seed % len(self.names)]]
@@ -57,6 +58,7 @@ class Campaign:
                 self.missed[chosen.name] += 1
             else:
                 self.happened[chosen.name, hosts, fault.kind].append(seconds)
+                self.moments[rank_faults.MOMENTS[fault.call], fault.kind] += 1
         shutil.rmtree(place)
         return ""
 
@@ -69,15 +71,16 @@ class Campaign:
             print(f"  BROKEN seed {seed}: {chosen.name} on {hosts} host{'s' * (hosts > 1)}: {fault}\n{text}\n"
                   f"      {self.top}/{seed}; again: make rank-faults SEED={seed}", flush=True)
 
-    def run(self, seeds, jobs):
+    def run(self, seeds, jobs, seconds=float("inf")):
+        """seconds: no fault begins later."""
         seeds, told, done = collections.deque(seeds), time.monotonic(), 0
-        count = len(seeds)
+        count, end = len(seeds), told + seconds
 
         def work():
             nonlocal told, done
             while True:
                 with self.lock:
-                    if not seeds:
+                    if not seeds or time.monotonic() > end:
                         return
                     seed = seeds.popleft()
                 self.one(seed)
@@ -93,14 +96,16 @@ class Campaign:
 
     def table(self):
         """Faults that happened, by strategy, hosts and kind, with the seconds until the training had ended."""
-        print(f"{'strategy':<14} {'hosts':>5} " + " ".join(f"{kind:>5} {'median':>7} {'most':>7}" for kind in KINDS))
+        print(f"{'strategy':<16} {'hosts':>5} " + " ".join(f"{kind:>5} {'median':>7} {'most':>7}" for kind in KINDS))
         for name, hosts in sorted({key[:2] for key in self.happened}, key=lambda key: (self.names.index(key[0]), key[1])):
             cells = []
             for kind in KINDS:
                 seconds = self.happened.get((name, hosts, kind), [])
                 cells.append(f"{len(seconds):>5} {statistics.median(seconds):>5.1f} s {max(seconds):>5.1f} s" if seconds else
                              f"{0:>5} {'':>7} {'':>7}")
-            print(f"{name:<14} {hosts:>5} " + " ".join(cells))
+            print(f"{name:<16} {hosts:>5} " + " ".join(cells))
+        for moment in dict.fromkeys(rank_faults.MOMENTS.values()):
+            print(f"{moment}: " + ", ".join(f"{self.moments[moment, kind]} {kind}" for kind in KINDS))
         total = sum(map(len, self.happened.values()))
         print(f"{total} faults held, {self.missed.total()} did not happen, {len(self.broken)} broke something"
               f"{': seeds' if self.broken else ''}", *sorted(self.broken))
@@ -111,6 +116,7 @@ def main():
     parser.add_argument("--seed", type=int)
     parser.add_argument("--count", type=int)
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
+    parser.add_argument("--seconds", type=float, default=float("inf"), help="begin no fault after SECONDS")
     parser.add_argument("--only", default="", help="strategies with this in their names; all have the same seeds then")
     parser.add_argument("--deadline", type=float, default=10, help="seconds that a rank waits for another (10)")
     parser.add_argument("--directory", help="where the campaign's directory is made (default: $TMPDIR, else /tmp)")
@@ -120,7 +126,7 @@ def main():
     count = options.count * len(campaign.names) if options.count else 10 * len(campaign.names) if options.seed is None else 1
     seeds = [seed for seed in range(first, first + count) if options.only in campaign.strategy(seed).name]
     print(f"{len(seeds)} faults, of seeds {first} to {first + count - 1}", flush=True)
-    campaign.run(seeds, options.jobs)
+    campaign.run(seeds, options.jobs, options.seconds)
     campaign.table()
     if not campaign.broken:
         shutil.rmtree(campaign.top)

@@ -9,7 +9,9 @@ import functools
 import json
 import os
 import pathlib
+import random
 import re
+import shutil
 import signal
 import subprocess
 import threading
@@ -23,6 +25,7 @@ from injected import TEMPORARY, Broken, expect
 
 STEPS, EVERY = 9, 2  # EVERY: steps from one checkpoint to the next
 LIBRARY = ranks.BUILD / "tests/campaign/moment.so"
+LENET, NEXT_WORD = ["--model", "lenet", "--data", "mnist"], ["--model", "next_word", "--data", "text"]
 SAME = ["--reproducible", "--global-batch", 8]
 LIMIT = 900  # seconds for a training that ends by itself, or by its deadline, on a busy machine
 
@@ -34,8 +37,9 @@ class Strategy:
     ranks: int           # on one host; 0: without mpirun
     hosts: tuple = (1, 2)
     servers: int = 0
-    same: bool = True    # the same bits as all others: --reproducible
-    ordered: bool = True  # two runs of it have the same bits
+    model: tuple = tuple(LENET)
+    ordered: bool = True  # two runs of it have the same bits; otherwise a run and another that follows its record
+    spare: int = 0       # workers whose gradients an update can do without
 
 
 def strategy(name, count, *options, **more):
@@ -44,16 +48,29 @@ def strategy(name, count, *options, **more):
 
 STRATEGIES = {s.name: s for s in (
     strategy("single", 0, *SAME, hosts=(1,)),
-    strategy("mirrored", 0, "--run-option", "mirrored", "--threads", 3, *SAME, hosts=(1,)),
+    strategy("mirrored copied", 0, "--run-option", "mirrored", "--threads", 3, *SAME, hosts=(1,)),
+    strategy("mirrored shared", 0, "--run-option", "mirrored", "--threads", 2, "--weights", "shared", *SAME, hosts=(1,)),
     strategy("mpi shared", 3, "--run-option", "mpi", "--transport", "shared", *SAME, hosts=(1,)),
     strategy("mpi messages", 3, "--run-option", "mpi", "--transport", "mpi", *SAME),
     strategy("mpi two-level", 3, "--run-option", "mpi", "--transport", "two-level", *SAME, hosts=(2,)),
-    strategy("ring", 3, "--run-option", "ring", "--batch-size", 2, same=False),
+    strategy("ring", 3, "--run-option", "ring", "--batch-size", 2),
     strategy("ps", 3, "--run-option", "ps", *SAME, servers=1),
     strategy("ps 2 servers", 4, "--run-option", "ps", "--servers", 2, *SAME, servers=2),
-    strategy("ps async", 3, "--run-option", "ps", "--async", "--batch-size", 2, servers=1, same=False, ordered=False),
+    strategy("ps backup", 4, "--run-option", "ps", "--replicas-to-aggregate", 2, "--batch-size", 2, servers=1, ordered=False,
+             spare=1),
+    strategy("ps async", 3, "--run-option", "ps", "--async", "--batch-size", 2, servers=1, ordered=False),
+    strategy("ps bounded", 4, "--run-option", "ps", "--async", "--staleness", 1, "--servers", 2, "--batch-size", 2, servers=2,
+             ordered=False),
+    strategy("hybrid", 3, "--run-option", "hybrid", *SAME, servers=1, model=tuple(NEXT_WORD)),
+    strategy("hybrid 2 servers", 4, "--run-option", "hybrid", "--servers", 2, "--partitions", 3, *SAME, servers=2,
+             model=tuple(NEXT_WORD)),
 )}
 ON_TWO_HOSTS = 4  # ranks: two on each
+
+
+# The functions, by the part of a training in which they are called.
+MOMENTS = {"MPI_Init_thread": "at the start", "cblas_sgemm": "in a step", "MPI_Isend": "in a step", "MPI_Irecv": "in a step",
+           "rename": "in a save", "fsync": "in a save", "MPI_Finalize": "at the end"}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -80,8 +97,9 @@ def draw(chance, chosen, calls=None):
 class Training:
     """One start of the trainer on hosts of its own."""
 
-    def __init__(self, place, hosts, directory):
-        self.place, self.directory = place, directory
+    def __init__(self, place, hosts, directory, *more):
+        """more: options, besides."""
+        self.place, self.directory, self.more = place, directory, more
         place.mkdir(parents=True, exist_ok=True)
         self.hosts = two_hosts.Hosts(place, "ab"[:hosts])
         self.count = hosts
@@ -94,8 +112,8 @@ class Training:
             exported = ("LD_PRELOAD", "MOMENT_RANK", "MOMENT_CALL", "MOMENT_AT", "MOMENT_DOES", "MOMENT_FIRED", "MOMENT_COUNTS")
             words = ["mpirun", "--mca", "plm_rsh_agent", self.hosts.agent, *two_hosts.KEEPALIVE, "--host", where,
                      "--bind-to", "none", *(word for name in exported for word in ("-x", name)), "-n", count]
-        return [*words, ranks.TRAINER, "--model", "lenet", "--data", "mnist", "--data-dir", data, *chosen.options,
-                "--max-steps", STEPS, "--save-checkpoint-steps", EVERY, "--log-every", 1, "--checkpoint-dir", self.directory,
+        data = data / chosen.model[-1]
+        return [*words, ranks.TRAINER, *chosen.model, "--data-dir", data, *chosen.options, *self.more, "--max-steps", STEPS, "--save-checkpoint-steps", EVERY, "--log-every", 1, "--checkpoint-dir", self.directory,
                 "--deadline", deadline, "--json"]
 
     def run(self, chosen, data, deadline, fault=None, at=0):
@@ -129,8 +147,6 @@ class Training:
                 if fault.kind == "cut":
                     self.hosts.cut("a", "b")
                     fired.unlink()
-            if at and fault.kind == "cut" and not any("trainer" in found for found in self.left().values()):
-                self.hosts.mend()
             if at and fault.kind == "stop" and alone:
                 self.go_on(process)
             if time.monotonic() > end:
@@ -146,18 +162,11 @@ class Training:
             except ProcessLookupError:
                 pass
 
-    def ranks_are_gone(self):
-        """Of both ends of a cable that is cut; then it is mended, without which mpirun and its daemon try for a quarter of
-        an hour to send their last words."""
-        waiting.wait_for(lambda: not any("trainer" in found for found in self.left().values()),
-                         lambda: f"the ranks of {self.left()} to end", LIMIT)
-        self.hosts.mend()
-
     def left(self):
         return {name: found for name in self.hosts.pids if (found := self.hosts.processes(name))}
 
     def nothing_left(self):
-        """No process, no shared memory, no session."""
+        """No process, no shared memory, no session; also at the ends of a cable that is still cut."""
         waiting.wait_for(lambda: not self.left(), lambda: f"{self.left()} to end", LIMIT)
         for name, pid in self.hosts.pids.items():
             there = pathlib.Path(f"/proc/{pid}/root/dev/shm")
@@ -175,13 +184,23 @@ def calls_of(place):
             for rank in range(len(list(counts.iterdir())))]
 
 
+def write_text(directory):
+    """A text of 60 words of nonsense, 400 in all."""
+    chance = random.Random(2)
+    words = ["".join(chance.choices("abcdefgh", k=4)) for _ in range(60)]
+    directory.mkdir()
+    (directory / "text.txt").write_text("\n".join(" ".join(chance.choices(words, k=10)) for _ in range(40)))
+
+
 class Bench:
     """What all faults of a campaign share: data, and trainings without a fault, made when one is needed."""
 
     def __init__(self, top, deadline):
         self.top, self.deadline, self.lock = top, deadline, threading.Lock()
         self.data = top / "data"
-        write_data(self.data)
+        self.data.mkdir()
+        write_data(self.data / "mnist")
+        write_text(self.data / "text")
 
     def reference(self, name, hosts):
         """The place in which this strategy was trained without a fault."""
@@ -258,7 +277,8 @@ def named(said):
 
 def blames(chosen, hosts, fault, said):
     """The failure has its name: of the rank, alone, or, where a cable is cut, of a rank at its other end. Nobody else is
-    blamed; but a rank may wait for one that has spoken before, or, when mpirun ends it, for a server, which waits for others."""
+    blamed; but a rank may wait for one that has spoken before, or, when mpirun ends all, for one that speaks as well, or for
+    a server: these wait for others."""
     text = said[-1500:]
     if not chosen.ranks:
         return
@@ -270,21 +290,32 @@ def blames(chosen, hosts, fault, said):
     count = ON_TWO_HOSTS if hosts == 2 else chosen.ranks
     servers, spoken = set(range(count - chosen.servers, count)), set()
     expect(any(found == {fault.rank} for _, found, _ in sentences), f"rank {fault.rank} is not named alone: {sentences} {text}")
+    everyone = {speaker for speaker, _, _ in sentences}
     for speaker, found, hurried in sentences:
-        expect(fault.rank in found or found <= spoken | (servers if hurried else set()),
+        expect(fault.rank in found or found <= (everyone | servers if hurried else spoken),
                f"another than rank {fault.rank} is named: {sentences} {text}")
         spoken.add(speaker)
 
 
-def resumed(bench, chosen, hosts, directory, place, newest):
-    """The next start continues from the newest checkpoint, tidies up, and ends with the bits of an undisturbed training."""
-    training = Training(place, hosts, directory)
+def start_again(bench, chosen, hosts, directory, place, *more):
+    """The next start, without a fault: the hash of the weights at its end, and what it said."""
+    training = Training(place, hosts, directory, *more)
     try:
         status, printed, said, _ = training.run(chosen, bench.data, 300)
         expect(status == 0, f"the next start: status {status}: {said[-1500:]}")
         training.nothing_left()
     finally:
         training.close()
+    return json.loads(printed)["weights"], said
+
+
+def resumed(bench, chosen, hosts, directory, place, newest):
+    """The next start continues from the newest checkpoint, tidies up, and ends with the bits of an undisturbed training, or,
+    where the order of updates is by chance, with those of another start that follows its record."""
+    record, again = place / "record", place / "again"
+    if not chosen.ordered and directory.exists():
+        shutil.copytree(directory, again)
+    weights, said = start_again(bench, chosen, hosts, directory, place, *(() if chosen.ordered else ("--record", record)))
     if newest >= 0:
         expect(re.search(rf"model\.ckpt-{newest}\b", said), f"does not resume from {newest}: {said[:600]}")
     left = [path.name for path in directory.iterdir() if TEMPORARY.search(path.name)]
@@ -292,9 +323,13 @@ def resumed(bench, chosen, hosts, directory, place, newest):
     expect(ranks.training_json(directory)["state"] == "finished", "the next start is not finished")
     if chosen.ordered:
         reference = bench.reference(chosen.name, hosts)
-        expect(json.loads(printed)["weights"] == (reference / "weights").read_text(), "resumed, it has other weights")
+        expect(weights == (reference / "weights").read_text(), "resumed, it has other weights")
         compared = tool("compare", directory / f"model.ckpt-{STEPS}", reference / f"ckpt/model.ckpt-{STEPS}")
         expect(compared.returncode == 0, f"resumed, it has another checkpoint: {compared.stdout[-300:]}")
+    elif newest < STEPS:
+        expect(not list(place.glob("*.part")), "a part of the record is left")
+        followed, _ = start_again(bench, chosen, hosts, again, place / "followed", "--replay", record)
+        expect(followed == weights, "another start that follows its record has other weights")
 
 
 def happen(bench, chosen, hosts, fault, place):
@@ -303,8 +338,6 @@ def happen(bench, chosen, hosts, fault, place):
     directory, training = place / "ckpt", Training(place, hosts, place / "ckpt")
     try:
         status, _, said, seconds = training.run(chosen, bench.data, bench.deadline, fault, 1 + int(fault.share * calls))
-        if seconds is not None and fault.kind == "cut":
-            training.ranks_are_gone()
         finished = ranks.training_json(directory).get("state") == "finished"
         if seconds is None or (fault.kind == "stop" and not chosen.ranks):
             expect(status == 0, f"status {status} without a fault: {said[-1500:]}")

@@ -19,7 +19,7 @@ pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="namespaces for hosts 
 # Strategy, hosts, and the fault.
 FAULTS = [
     ("single", 1, rank_faults.Fault("kill", 0, "fsync", 0.6)),
-    ("mirrored", 1, rank_faults.Fault("stop", 0, "cblas_sgemm", 0.5)),
+    ("mirrored copied", 1, rank_faults.Fault("stop", 0, "cblas_sgemm", 0.5)),
     ("mpi shared", 1, rank_faults.Fault("stop", 1, "cblas_sgemm", 0.6)),
     ("mpi messages", 2, rank_faults.Fault("kill", 3, "MPI_Isend", 0.5)),
     ("mpi two-level", 2, rank_faults.Fault("stop", 2, "cblas_sgemm", 0.7)),
@@ -54,15 +54,15 @@ def test_what_breaks_is_told(tmp_path, capsys, monkeypatch):
     """With its seed, and what was there stays; the same seed is the same fault."""
     campaign = Campaign(tmp_path)
     calls = campaign.bench.calls("single")
-    drawn = [rank_faults.draw(random.Random(9), campaign.strategy(9), calls) for _ in range(2)]
-    assert drawn[0] == drawn[1] and campaign.strategy(9).name == "single"
+    drawn = [rank_faults.draw(random.Random(14), campaign.strategy(14), calls) for _ in range(2)]
+    assert drawn[0] == drawn[1] and campaign.strategy(14).name == "single"
     monkeypatch.setattr(rank_faults, "checkpoints_hold", nothing_holds)
-    campaign.run([9], 1)
+    campaign.run([14], 1)
     campaign.table()
     told = capsys.readouterr().out
-    assert campaign.broken == [9] and (campaign.top / "9/said").exists()
-    assert f"BROKEN seed 9: single on 1 host: {drawn[0][1]}\ntorn\n" in told and "make rank-faults SEED=9" in told
-    assert "0 faults held, 0 did not happen, 1 broke something: seeds 9" in told
+    assert campaign.broken == [14] and (campaign.top / "14/said").exists()
+    assert f"BROKEN seed 14: single on 1 host: {drawn[0][1]}\ntorn\n" in told and "make rank-faults SEED=14" in told
+    assert "0 faults held, 0 did not happen, 1 broke something: seeds 14" in told
 
 
 @pytest.mark.parametrize("said,holds", [

@@ -20,6 +20,7 @@ while :; do
     read -r command <"$2" || continue
     sh -c "$command" </dev/null >/dev/null &
 done"""
+COMMAND = re.compile(r"\d+ \((.*)\) (\S)")  # the command and the state of a process, in its file "stat"
 # As ssh: HOST COMMAND...
 AGENT = """#!/bin/sh
 shift
@@ -119,7 +120,15 @@ class Hosts:
 
     def processes(self, name):
         """The commands that run there, without the first process and what has ended."""
-        return [command for _, command in self.pids_of(name)]
+        found = []
+        for entry in pathlib.Path(f"/proc/{self.pids[name]}/root/proc").iterdir():
+            try:
+                if entry.name.isdigit() and entry.name != "1":
+                    command, state = COMMAND.match((entry / "stat").read_text()).groups()
+                    found += [command] if state != "Z" else []
+            except OSError:
+                pass
+        return found
 
     def pids_of(self, name):
         namespace = os.readlink(f"/proc/{self.pids[name]}/ns/pid")
@@ -128,7 +137,7 @@ class Hosts:
             try:
                 if entry.name.isdigit() and int(entry.name) != self.pids[name] and \
                         os.readlink(entry / "ns" / "pid") == namespace:
-                    command, state = re.match(r"\d+ \((.*)\) (\S)", (entry / "stat").read_text()).groups()
+                    command, state = COMMAND.match((entry / "stat").read_text()).groups()
                     found += [(int(entry.name), command)] if state != "Z" else []
             except OSError:
                 pass
