@@ -14,6 +14,7 @@
 #include "base/file.h"
 #include "base/unfinished.h"
 #include "checkpoint/bundle_entry.h"
+#include "checkpoint/data_file.h"
 #include "checkpoint/slice_key.h"
 #include "checkpoint/string_tensor.h"
 #include "checkpoint/table.h"
@@ -27,11 +28,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum {
-    GATHER = 1 << 18, /* small tensors are collected into writes of this size */
-    SHARED = 1 << 20, /* from this size on, a thread for the CRC saves more than starting it costs */
-    PIECE = 1 << 18,  /* large ones go through the cache in pieces of this size: CRC, then write */
-};
+enum { SHARED = 1 << 20 }; /* from this size on, a thread for the CRC saves more than starting it costs */
 
 /* a future entry of the index */
 struct item {
@@ -47,9 +44,8 @@ struct tensor_bundle_writer {
     char *prefix;
     char data_path[PATH_MAX], data_temporary[PATH_MAX], index_path[PATH_MAX], index_temporary[PATH_MAX];
     struct unfinished *unfinished[2]; /* of data and index */
-    int fd;                           /* of the data file */
-    int64_t offset;                   /* where the next tensor goes */
-    struct buffer gather;
+    struct data_file *data;
+    int64_t offset; /* where the next tensor goes */
     struct item **items;
     size_t count, room;
     struct item *partitioned; /* the one a slice was added to last */
@@ -57,7 +53,6 @@ struct tensor_bundle_writer {
     uint64_t begun_left;      /* bytes that it still needs */
     uint32_t begun_crc;
     int use_thread;
-    struct error first; /* why a write failed: finish will not make the checkpoint visible */
 };
 
 static void item_free(struct item *item)
@@ -78,7 +73,7 @@ static void writer_free(struct tensor_bundle_writer *w)
     for (size_t i = 0; i < w->count; i++)
         item_free(w->items[i]);
     free(w->items);
-    buffer_release(&w->gather);
+    data_file_free(w->data);
     free(w->prefix);
     free(w);
 }
@@ -87,7 +82,7 @@ int tensor_bundle_writer_open(struct tensor_bundle_writer **out, const struct io
                               struct error *e)
 {
     struct tensor_bundle_writer *w = calloc(1, sizeof *w);
-    int n = INT_MAX;
+    int n, rc;
 
     *out = NULL;
     if (!w || !(w->prefix = strdup(prefix))) {
@@ -105,11 +100,7 @@ int tensor_bundle_writer_open(struct tensor_bundle_writer **out, const struct io
         return error_set(e, ERR_ARG, "%s: path too long", prefix);
     }
     w->unfinished[0] = unfinished_begin(AT_FDCWD, w->data_temporary);
-    unlink(w->data_temporary);
-    w->fd = w->io->open(w->io->context, w->data_temporary, O_WRONLY | O_CREAT | O_EXCL, 0666);
-    if (w->fd < 0) {
-        int rc = error_system(e, "%s: cannot create", w->data_temporary);
-
+    if ((rc = data_file_create(&w->data, w->io, w->data_temporary, e)) != OK) {
         writer_free(w);
         return rc;
     }
@@ -123,33 +114,6 @@ void tensor_bundle_writer_use_thread(struct tensor_bundle_writer *w, int use)
 }
 
 /* ---- adding ---------------------------------------------------------------------------------------------------- */
-
-static int flush(struct tensor_bundle_writer *w, const void *bytes, size_t n, struct error *e)
-{
-    if (n && io_write_full(w->io, w->fd, bytes, n) < 0) {
-        error_system(&w->first, "%s: cannot write", w->data_temporary);
-        return error_copy(e, &w->first);
-    }
-    return OK;
-}
-
-static int write_bytes(struct tensor_bundle_writer *w, const void *bytes, size_t n, struct error *e)
-{
-    int rc;
-
-    if (n > GATHER - w->gather.length) {
-        if ((rc = flush(w, w->gather.data, w->gather.length, e)) != OK)
-            return rc;
-        buffer_clear(&w->gather);
-        if (n >= GATHER)
-            return flush(w, bytes, n, e);
-    }
-    buffer_append(&w->gather, bytes, n);
-    if (buffer_ok(&w->gather))
-        return OK;
-    error_memory(&w->first, w->prefix, "for a buffer");
-    return error_copy(e, &w->first);
-}
 
 /* A new item whose key is its name, held by nobody yet; NULL without memory, which keep_item() says. */
 static struct item *item_new(const char *name, int type, int rank, const int64_t *shape)
@@ -193,25 +157,11 @@ static int check_arguments(const char *name, int rank, const int64_t *shape, uin
 /* Nothing can be added while a tensor waits for the rest of its bytes. */
 static int check_begun(const struct tensor_bundle_writer *w, struct error *e)
 {
-    if (w->first.code != OK)
-        return error_copy(e, &w->first);
-    if (w->begun_left)
+    const int rc = data_file_error(w->data, e);
+
+    if (rc == OK && w->begun_left)
         return error_set(e, ERR_ARG, "tensor %s: %llu of its bytes are missing", w->begun->name,
                          (unsigned long long)w->begun_left);
-    return OK;
-}
-
-/* Extends the CRC over the bytes of a piece while they are in the cache for writing. */
-static int write_pieces(struct tensor_bundle_writer *w, const char *bytes, size_t n, uint32_t *crc, struct error *e)
-{
-    int rc = OK;
-
-    for (size_t at = 0; at < n && rc == OK; at += PIECE) {
-        const size_t piece = n - at < PIECE ? n - at : PIECE;
-
-        *crc = crc32c_extend(*crc, bytes + at, piece);
-        rc = write_bytes(w, bytes + at, piece, e);
-    }
     return rc;
 }
 
@@ -237,8 +187,8 @@ static int write_with_crc(struct tensor_bundle_writer *w, const void *bytes, siz
     int rc;
 
     if (!w->use_thread || n < SHARED || pthread_create(&thread, NULL, add_up, &s) != 0)
-        return write_pieces(w, bytes, n, crc, e);
-    rc = write_bytes(w, bytes, n, e);
+        return data_file_append(w->data, bytes, n, crc, e);
+    rc = data_file_append(w->data, bytes, n, NULL, e);
     pthread_join(thread, NULL);
     *crc = s.crc;
     return rc;
@@ -285,8 +235,8 @@ int tensor_bundle_writer_append(struct tensor_bundle_writer *w, const void *byte
 {
     int rc;
 
-    if (w->first.code != OK)
-        return error_copy(e, &w->first);
+    if ((rc = data_file_error(w->data, e)) != OK)
+        return rc;
     if (!w->begun || n > w->begun_left)
         return error_set(e, ERR_ARG, "tensor %s: more bytes than its type and shape need",
                          w->begun ? w->begun->name : "?");
@@ -470,17 +420,6 @@ static int build_index(struct tensor_bundle_writer *w, struct buffer *out, struc
     return rc;
 }
 
-/* Syncs and closes. */
-static int settle(struct tensor_bundle_writer *w, int *fd, const char *path, struct error *e)
-{
-    int f = *fd;
-
-    if (w->io->fsync(w->io->context, f) < 0)
-        return error_system(e, "%s: cannot sync", path);
-    *fd = -1;
-    return w->io->close(w->io->context, f) < 0 ? error_system(e, "%s: cannot close", path) : OK;
-}
-
 static int write_index(struct tensor_bundle_writer *w, const struct buffer *index, struct error *e)
 {
     int fd, rc;
@@ -493,9 +432,9 @@ static int write_index(struct tensor_bundle_writer *w, const struct buffer *inde
     if (io_write_full(w->io, fd, index->data, index->length) < 0)
         rc = error_system(e, "%s: cannot write", w->index_temporary);
     else
-        rc = settle(w, &fd, w->index_temporary, e);
-    if (fd >= 0)
-        w->io->close(w->io->context, fd);
+        rc = w->io->fsync(w->io->context, fd) < 0 ? error_system(e, "%s: cannot sync", w->index_temporary) : OK;
+    if (w->io->close(w->io->context, fd) < 0 && rc == OK)
+        rc = error_system(e, "%s: cannot close", w->index_temporary);
     return rc;
 }
 
@@ -531,8 +470,7 @@ int tensor_bundle_writer_finish(struct tensor_bundle_writer *w, struct error *e)
     int rc;
 
     if ((rc = check_begun(w, e)) == OK && (rc = build_index(w, &index, e)) == OK &&
-        (rc = flush(w, w->gather.data, w->gather.length, e)) == OK &&
-        (rc = settle(w, &w->fd, w->data_temporary, e)) == OK && (rc = write_index(w, &index, e)) == OK)
+        (rc = data_file_finish(w->data, e)) == OK && (rc = write_index(w, &index, e)) == OK)
         rc = make_visible(w, &index, e);
     buffer_release(&index);
     if (rc != OK) {
@@ -547,8 +485,6 @@ void tensor_bundle_writer_abandon(struct tensor_bundle_writer *w)
 {
     if (!w)
         return;
-    if (w->fd >= 0)
-        w->io->close(w->io->context, w->fd);
     unlink(w->data_temporary);
     unlink(w->index_temporary);
     writer_free(w);
