@@ -242,6 +242,33 @@ static void histogram(struct buffer *b, const struct strategy_report *r)
     buffer_append_text(b, "]");
 }
 
+/* "partitions": 8, "partitions_decided": true, "partitions_tried": [{"partitions": 2, "seconds": 0.031}, ...] */
+static void parts_json(struct buffer *b, const struct strategy_parts *p)
+{
+    number(b, "partitions", p->partitions);
+    buffer_format(b, ", \"partitions_decided\": %s, \"partitions_tried\": [", p->decided ? "true" : "false");
+    for (size_t i = 0; i < p->count; i++) {
+        buffer_format(b, "%s{\"partitions\": %d", i ? ", " : "", p->tried[i].partitions);
+        number(b, "seconds", p->tried[i].seconds);
+        buffer_append_text(b, "}");
+    }
+    buffer_append_text(b, "]");
+}
+
+/* Logs into how many parts tables are cut, if that was searched. */
+static void say_parts(const struct progress *p, const struct strategy_parts *parts)
+{
+    struct buffer b = BUFFER_EMPTY;
+
+    if (!parts->searched)
+        return;
+    for (size_t i = 0; i < parts->count; i++)
+        buffer_format(&b, "%s%d: %.3g", i ? ", " : "", parts->tried[i].partitions, 1e3 * parts->tried[i].seconds);
+    log_line(p->log, "tables in %d part%s, %s; ms a step with %s", parts->partitions, parts->partitions == 1 ? "" : "s",
+             parts->decided ? "found by search" : "the search was not over", buffer_text(&b));
+    buffer_release(&b);
+}
+
 /* What updates used and left out; all 0 where they leave out nothing. */
 static void gradients_json(struct buffer *b, const struct strategy_gradients *c)
 {
@@ -301,6 +328,7 @@ static void print_json(const struct progress *p, const struct summary *s, double
     number(&b, "variables_copied", (double)s->report.copies);
     histogram(&b, &s->report);
     gradients_json(&b, &s->report.gradients);
+    parts_json(&b, &s->report.parts);
     number(&b, "loss", p->loss);
     number(&b, "precision", p->precision);
     buffer_format(&b, ", \"weights\": \"%016" PRIx64 "\"", s->hash);
@@ -421,6 +449,7 @@ static void say_the_end(const struct progress *p, const struct summary *s, doubl
         say_of_ranks(p, s);
     else if (s->workers > 1)
         log_line(p->log, "thread 0 waited %.1f %% of the time for the others", 100 * lead_share(s, PHASE_WAITING));
+    say_parts(p, &s->report.parts);
     say_of_staleness(p, &s->report);
     say_of_gradients(p, &s->report.gradients);
     if (s->times->ranks > 0)

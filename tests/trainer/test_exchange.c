@@ -147,9 +147,8 @@ static void test_partner(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = { cmocka_unit_test(test_cover), cmocka_unit_test(test_order),
-                                        cmocka_unit_test(test_hash), cmocka_unit_test(test_piece),
-                                        cmocka_unit_test(test_names),
-                                        cmocka_unit_test(test_partner) };
+                                        cmocka_unit_test(test_hash),  cmocka_unit_test(test_piece),
+                                        cmocka_unit_test(test_names), cmocka_unit_test(test_partner) };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,6 +1,7 @@
 /* A model with tables over threads: hybrid has the bits of one rank that sees every table whole. */
 #include "tests/trainer/words.h"
 #include "trainer/collective/exchange.h"
+#include "trainer/server/tables/partition_search.h"
 
 static const struct words_scene usual = {
     .model = &words_model,
@@ -45,7 +46,8 @@ static uint64_t state_alone(const struct words_scene *like)
 static void test_one_hash(void **state)
 {
     static const size_t buckets[] = { 64, 1024, 65536 };
-    static const int workers[] = { 1, 2, 3, 4, 5, 8 }, partitions[] = { 0, 1, 2, 5 };
+    static const char *const partitions[] = { NULL, "1", "2", "5" };
+    static const int workers[] = { 1, 2, 3, 4, 5, 8 };
 
     (void)state;
     for (int kind = 0; kind < OPTIMIZER_KINDS; kind++) {
@@ -61,8 +63,8 @@ static void test_one_hash(void **state)
                     s.partitions = partitions[p];
                     s.bucket_bytes = buckets[(w + p) % 3];
                     if (state_after(&s) != wanted)
-                        fail_msg("optimizer %d, %d workers, %d servers, %d parts", kind, s.workers, s.servers,
-                                 s.partitions);
+                        fail_msg("optimizer %d, %d workers, %d servers, %s parts", kind, s.workers, s.servers,
+                                 s.partitions ? s.partitions : "default");
                 }
     }
 }
@@ -88,6 +90,33 @@ static void test_one_hash_by_host(void **state)
                 if (state_after(&s) != wanted)
                     fail_msg("optimizer %d, hosts %s, %d servers", kind, hosts[i], s.servers);
             }
+    }
+}
+
+/* Rows and their slots move between servers while training runs, also with a checkpoint just before, and the bits
+ * stay. */
+static void test_one_hash_searched(void **state)
+{
+    (void)state;
+    for (int kind = 0; kind < OPTIMIZER_KINDS; kind++) {
+        const int64_t at = PARTITION_SEARCH_BEFORE + PARTITION_SEARCH_STEPS;
+        struct words_scene s = usual, fixed = usual;
+        struct words_actor actors[WORDS_RANKS_MAX];
+        struct strategy_report report;
+        uint64_t wanted;
+
+        s.optimizer = fixed.optimizer = (enum optimizer_kind)kind;
+        s.steps = fixed.steps = at + 4 * PARTITION_SEARCH_STEPS + 2;
+        s.servers = 2 + kind % 2;
+        s.save_at = (int)at;
+        s.hosts = kind % 2 ? "aabsss" : NULL;
+        s.partitions = "search";
+        wanted = state_alone(&fixed);
+        assert_true(state_after(&s) == wanted);
+        words_play(&s, actors);
+        actors[0].strategy->operations->report(actors[0].strategy, &report);
+        assert_true(report.parts.count >= 3 && report.parts.tried[1].partitions == 2 * s.servers);
+        words_leave(&s, actors);
     }
 }
 
@@ -166,8 +195,13 @@ static void test_rules(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_one_hash), cmocka_unit_test(test_one_hash_by_host), cmocka_unit_test(test_left_by_host),
-        cmocka_unit_test(test_left),     cmocka_unit_test(test_order_of_workers), cmocka_unit_test(test_rules),
+        cmocka_unit_test(test_one_hash),
+        cmocka_unit_test(test_one_hash_by_host),
+        cmocka_unit_test(test_one_hash_searched),
+        cmocka_unit_test(test_left_by_host),
+        cmocka_unit_test(test_left),
+        cmocka_unit_test(test_order_of_workers),
+        cmocka_unit_test(test_rules),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -50,7 +50,8 @@ struct words_scene {
     const struct model *model;
     const char *strategy, *reduce;
     enum optimizer_kind optimizer;
-    int workers, servers, partitions, micro_shards;
+    const char *partitions; /* NULL: the default */
+    int workers, servers, micro_shards;
     int64_t steps;
     int async;
     int leave_early;       /* without a batch, so without fetching anything */
@@ -79,7 +80,7 @@ struct words_actor {
 static inline struct strategy_options words_options(const struct words_scene *s)
 {
     const struct kind_setting settings[] = {
-        { "servers", NULL, s->servers },   { "partitions", NULL, s->partitions },
+        { "servers", NULL, s->servers },   { "partitions", s->partitions, 0 },
         { "sparse-reduce", s->reduce, 0 }, { "transport", s->hosts ? "mpi" : "auto", 0 },
         { "async", NULL, s->async },       { .name = NULL },
     };

@@ -27,7 +27,7 @@ struct hybrid_options {
     const char *transport;         /* TRANSPORT_CHOICES */
     const char *reduce;            /* SPARSE_REDUCES */
     const char *local_aggregation; /* auto, on, off */
-    int64_t partitions;
+    const char *partitions;        /* NULL or "search", or a number */
 };
 
 _Static_assert(sizeof(struct hybrid_options) <= STRATEGY_OWN_SIZE, "they have room");
@@ -64,10 +64,9 @@ static int hybrid_step_begin(struct strategy *s, int64_t step, struct error *e)
 {
     struct hybrid *h = hybrid_of(s);
 
-    (void)e;
     h->gathered = h->part.total;
     h->transport->operations->begin(h->transport, step);
-    return OK;
+    return table_worker_begin(h->worker, s->global_step, e);
 }
 
 static int hybrid_fetch(struct strategy *s, const struct batch *batch, struct error *e)
@@ -251,6 +250,22 @@ static int hybrid_serve(struct strategy *s, const volatile int *signal, struct e
     return compare_at_end(h, e);
 }
 
+_Static_assert((int)PARTITION_SEARCH_POINTS <= (int)STRATEGY_RANGES, "what was tried has room");
+
+static void report_parts(const struct hybrid *h, struct strategy_parts *parts)
+{
+    const struct partition_search *s = table_worker_search(h->worker);
+
+    parts->partitions = s->partitions;
+    parts->searched = s->count > 0;
+    parts->decided = s->decided;
+    parts->count = s->count;
+    for (size_t i = 0; i < s->count; i++) {
+        parts->tried[i].partitions = s->points[i].partitions;
+        parts->tried[i].seconds = s->points[i].seconds;
+    }
+}
+
 static void hybrid_report(const struct strategy *s, struct strategy_report *r)
 {
     const struct hybrid *h = (const struct hybrid *)s;
@@ -261,6 +276,8 @@ static void hybrid_report(const struct strategy *s, struct strategy_report *r)
     *r = (struct strategy_report){ .transport = h->transport ? h->transport->operations->name : "messages" };
     for (int w = 0; sent && w < world_size(s->world); w++)
         bytes += sent[w].steps + sent[w].memory;
+    if (h->worker)
+        report_parts(h, &r->parts);
     r->bytes_step = steps > 0 ? (double)bytes / (double)steps : 0;
 }
 
@@ -336,10 +353,26 @@ static int find_groups(struct hybrid *h, struct error *e)
     return rc;
 }
 
+enum { PARTITIONS_SEARCH, PARTITIONS_MOST = 100000, PARTITIONS_WRONG = -1 };
+
+static int partitions_of(const struct hybrid_options *o)
+{
+    char *end;
+    long number;
+
+    if (!o->partitions || !strcmp(o->partitions, "search"))
+        return PARTITIONS_SEARCH;
+    number = strtol(o->partitions, &end, 10);
+    return o->partitions[0] >= '0' && o->partitions[0] <= '9' && !*end && number >= 1 && number <= PARTITIONS_MOST
+               ? (int)number
+               : PARTITIONS_WRONG;
+}
+
 static int make_room(struct hybrid *h, struct error *e)
 {
     const struct strategy *s = &h->base;
     const struct hybrid_options *o = hybrid_options_of(&s->options);
+    const int partitions = partitions_of(o);
     const struct table_setup setup = {
         .world = s->world,
         .optimizer = s->optimizer,
@@ -348,7 +381,8 @@ static int make_room(struct hybrid *h, struct error *e)
         .workers = s->workers,
         .servers = h->servers,
         .rule = rule_of(o->reduce),
-        .partitions = (int)(o->partitions ? o->partitions : h->servers),
+        .partitions = partitions == PARTITIONS_SEARCH ? h->servers : partitions,
+        .search = partitions == PARTITIONS_SEARCH && h->servers > 1,
         .samples = (size_t)s->options.batch_size,
         .first_step = s->options.first_step,
         .clock = s->options.clock,
@@ -422,9 +456,10 @@ static size_t hybrid_rows(struct option *rows, void *own)
           .help = "Make of the workers' gradients of a row, with --run-option hybrid, their mean over all workers, as "
                   "of any other variable (mean, the default), their sum (sum), or their mean over the workers whose "
                   "batches use the row (mean-touching)." },
-        { OPTION_INT, .name = "partitions", .value = &o->partitions, .argument = "P", .minimum = 1, .maximum = 100000,
-          .help = "Cut the rows of each table into P parts, and share these among the servers, with --run-option "
-                  "hybrid. The weights do not depend on it. Default: one part per server." },
+        { OPTION_TEXT, .name = "partitions", .value = &o->partitions, .argument = "P",
+          .help = "Cut the rows of each table into P parts, 1 to 100000, and share these among the servers, with "
+                  "--run-option hybrid; or search the number with which steps are fastest while training runs "
+                  "(search, the default), which several servers are needed for. The weights do not depend on it." },
     };
 
     size_t count;
@@ -460,6 +495,9 @@ static int hybrid_workers(const struct strategy_options *options, int ranks, str
 {
     const struct hybrid_options *o = hybrid_options_of(options);
 
+    if (partitions_of(o) == PARTITIONS_WRONG)
+        return error_set(e, ERR_ARG, "--partitions %.40s: not a number from 1 to %d, or search", o->partitions,
+                         PARTITIONS_MOST);
     if (!strcmp(o->local_aggregation, "on") && rule_of(o->reduce) == SPARSE_MEAN_TOUCHING)
         return error_set(e, ERR_ARG,
                          "--local-aggregation on: --sparse-reduce mean-touching needs to know which workers use a row, "

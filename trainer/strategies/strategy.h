@@ -71,6 +71,17 @@ struct strategy_gradients {
     int64_t own, own_dropped;          /* of this worker */
 };
 
+/* Into how many parts tables are cut on servers; with a search, what was tried, in this order. */
+struct strategy_parts {
+    int partitions; /* 0: no tables on servers */
+    int searched, decided;
+    size_t count;
+    struct {
+        int partitions;
+        double seconds; /* of a step */
+    } tried[STRATEGY_RANGES];
+};
+
 struct strategy_report {
     double bytes_step;     /* bytes per step from this rank to others: sent, or read by them in shared memory */
     double staleness_mean; /* asynchronous: updates between a worker's pull and its push; else 0 */
@@ -81,6 +92,7 @@ struct strategy_report {
     struct strategy_range
         staleness[STRATEGY_RANGES]; /* asynchronous, at the end of the run, on rank 0: the histogram */
     size_t staleness_ranges;        /* its ranges up to the last that is not empty */
+    struct strategy_parts parts;    /* on rank 0 */
     const char *transport;          /* "none", "threads", "shared memory", "messages"; static */
 };
 

@@ -154,6 +154,15 @@ size_t table_parts_rows_most(const struct table_parts *p, const struct network *
     return most;
 }
 
+int table_parts_most(const struct table_parts *p)
+{
+    int32_t most = 1;
+
+    for (size_t t = 0; t < p->table_count; t++)
+        most = p->tables[t].rows > most ? p->tables[t].rows : most;
+    return most < 1 << 30 ? (int)most : 1 << 30;
+}
+
 size_t table_parts_widest(const struct table_parts *p)
 {
     size_t widest = 0;

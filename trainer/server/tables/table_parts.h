@@ -47,6 +47,8 @@ size_t table_parts_tables(const struct network *n);
 const struct table_part *table_parts_find(const struct table_parts *p, int32_t id);
 /* The most rows that a batch of `samples` samples can use, of all tables together. */
 size_t table_parts_rows_most(const struct table_parts *p, const struct network *n, size_t samples);
+/* Rows of the largest table, 2^30 at most: more parts than that change nothing. */
+int table_parts_most(const struct table_parts *p);
 /* Reals of the widest row. */
 size_t table_parts_widest(const struct table_parts *p);
 

@@ -10,6 +10,8 @@
  *   server -> worker 0  STATE    for each of the server's parts and each array that the optimizer has, the rows
  *   server -> worker 0  WHOLE    the same of the weights alone
  *
+ *   worker 0 -> all     PARTS, TABLE_CUT   while the number of parts is searched (partition_search.h), between steps
+ *   server -> server    MOVE        then the rows that go to another server (table_move.h)
  *   worker -> speaker   HOST_NAMES, HOST_SUMS   where the workers of a host exchange rows together (table_groups.h),
  *   speaker -> worker   HOST_VALUES             as with a server; of the host only the speaker, its first worker, is
  *                                               a "worker" above
@@ -39,11 +41,14 @@ enum {
     TAG_TABLE_CONTROL = WORLD_TAG_ASIDE + 100,
     TAG_STATE,
     TAG_WHOLE,
+    TAG_PARTS,
+    TAG_MOVE,
 };
 
 enum table_control {
     TABLE_COLLECT, /* int64: step: send the state as of so many updates */
     TABLE_WHOLE,   /* likewise, the values alone */
+    TABLE_CUT,     /* int64: step, partitions: cut the tables so from there on; 1: that is the decision */
     TABLE_DONE,    /* int64: this worker is, and has sent the sums of so many steps */
 };
 

@@ -1,6 +1,8 @@
 #include "trainer/server/tables/table_server.h"
 
+#include "trainer/server/tables/partition_search.h"
 #include "trainer/server/tables/row_packet.h"
+#include "trainer/server/tables/table_move.h"
 #include "trainer/server/tables/table_protocol.h"
 
 #include <inttypes.h>
@@ -40,7 +42,11 @@ struct table_server {
     struct row_gradient *gradients; /* (vectors of all workers, tables) */
     real *weights;                  /* (vectors) */
     int64_t step;                   /* updates made */
-    int64_t words[2];
+    int64_t words[4];
+    int searching;           /* 1: the number of parts may change when partition_search_due() */
+    int64_t cut;             /* worker 0 wants other parts after so many updates; -1: it does not */
+    int partitions, decided; /* how many; 1: these remain */
+    int64_t cut_at;          /* the updates after which that was done last */
     struct message control;
     int64_t collect; /* worker 0 wants the state as of so many updates; -1: it does not */
     enum table_control what;
@@ -120,7 +126,7 @@ static int update_if_due(struct table_server *s, struct error *e)
 {
     const struct table_groups *g = s->setup.groups;
     const size_t tables = s->parts.table_count;
-    int due = s->collect > s->step, rc = OK;
+    int due = s->collect > s->step || s->cut > s->step, rc = OK;
     enum phase before;
 
     if (s->setup.alone)
@@ -206,6 +212,43 @@ static int send_state(struct table_server *s, struct error *e)
     return rc;
 }
 
+/* ---- other parts ------------------------------------------------------------------------------------------------- */
+
+/* 1: worker 0 is about to say how tables are cut from this step on, but has not yet. */
+static int waits_for_cut(const struct table_server *s)
+{
+    return s->searching && s->cut_at < s->step && partition_search_due(s->step - s->setup.first_step);
+}
+
+static int cut_tables(struct table_server *s, struct error *e)
+{
+    const struct table_movers movers = { s->setup.world, s->setup.optimizer, s->setup.workers, s->setup.servers,
+                                         s->server };
+    struct table_parts parts;
+    struct message *state;
+    int rc = table_parts_make(&parts, optimizer_network(s->setup.optimizer), s->setup.servers, s->partitions, e);
+
+    if (rc < 0)
+        return rc;
+    if (!(state = calloc(parts.count * TABLE_ARRAYS, sizeof *state)))
+        rc = error_memory(e, NULL, "for %zu parts of tables", parts.count);
+    if (rc == OK)
+        rc = table_move(&movers, &s->parts, &parts, s->step, e);
+    if (rc < 0) {
+        free(state);
+        table_parts_release(&parts);
+        return rc;
+    }
+    free(s->state);
+    s->state = state;
+    table_parts_release(&s->parts);
+    s->parts = parts;
+    s->cut_at = s->step;
+    s->cut = -1;
+    s->searching = !s->decided;
+    return OK;
+}
+
 /* ---- what has come ----------------------------------------------------------------------------------------------- */
 
 /* Each of these returns 1: something came; 0: nothing. */
@@ -214,14 +257,13 @@ static int look_for_names(struct table_server *s, int k, struct error *e)
 {
     struct asking *a = &s->asking[k];
     struct row_packet_head head;
-    const int32_t *ids;
     int rc;
 
     if (a->here || !a->in.active || (rc = message_done(s->setup.world, &a->in, e)) == 0)
         return 0;
-    if (rc < 0 ||
-        (rc = row_packet_get_names(a->names, row_packet_names_size(a->most), &s->parts, s->server, &head, &ids, e)) < 0)
+    if (rc < 0)
         return rc;
+    memcpy(&head, a->names, sizeof head); /* the rest is checked in answer(): the parts may change until then */
     if (s->setup.alone ? head.step < 0 : head.step < s->step || head.step > s->step + 1)
         return error_set(e, ERR_CORRUPT, "worker %d asks for rows as of step %" PRId64 " at step %" PRId64,
                          speaker(s, k), head.step, s->step);
@@ -285,6 +327,10 @@ static int look_for_control(struct table_server *s, struct error *e)
         return rc;
     if (s->words[0] == TABLE_DONE) {
         speaker_done(s, s->control.source, s->words[1]);
+    } else if (s->words[0] == TABLE_CUT) {
+        s->cut = s->words[1];
+        s->partitions = (int)s->words[2];
+        s->decided = s->words[3] != 0;
     } else {
         s->what = s->words[0] == TABLE_WHOLE ? TABLE_WHOLE : TABLE_COLLECT;
         s->collect = s->words[1];
@@ -303,8 +349,12 @@ int table_server_look(struct table_server *s, uint32_t flags, struct error *e)
         moved |= (rc = look_for_sums(s, k, e)) > 0;
     if (rc >= 0)
         moved |= (rc = update_if_due(s, e)) > 0;
+    if (rc >= 0 && s->cut >= 0 && s->cut == s->step) {
+        rc = cut_tables(s, e);
+        moved = 1;
+    }
     for (int k = 0; k < groups && rc >= 0; k++)
-        if (is_answerable(s, k)) {
+        if (is_answerable(s, k) && !waits_for_cut(s)) {
             rc = answer(s, k, flags, e);
             moved = 1;
         }
@@ -425,9 +475,10 @@ int table_server_new(struct table_server **out, const struct table_setup *setup,
     s->setup = *setup;
     s->server = server;
     s->step = setup->first_step;
-    s->collect = -1;
+    s->collect = s->cut = s->cut_at = -1;
     if ((rc = table_parts_make(&s->parts, n, setup->servers, setup->partitions, e)) == OK)
         rc = messages_new(s, e);
+    s->searching = rc == OK && setup->search && table_parts_most(&s->parts) > 1;
     if (rc == OK)
         rc = table_update_new(&s->update, setup->optimizer, &s->parts, &setup->groups->pushed, setup->rule,
                               table_parts_rows_most(&s->parts, n, setup->samples) * (size_t)setup->workers, e);

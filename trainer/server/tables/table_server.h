@@ -25,6 +25,7 @@ struct table_setup {
     int workers, servers;
     enum sparse_reduce rule;
     int partitions; /* of each table, at the start */
+    int search;     /* 1: the best number of them is searched while training runs */
     size_t samples; /* the most samples of a worker's batch */
     int64_t first_step;
     /* 1: asynchronous: every push is an update, which the caller makes; see table_server_take(). Each worker is alone

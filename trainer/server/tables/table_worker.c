@@ -1,5 +1,6 @@
 #include "trainer/server/tables/table_worker.h"
 
+#include "base/clock.h"
 #include "trainer/collective/places.h"
 #include "trainer/server/tables/row_packet.h"
 #include "trainer/server/tables/table_host.h"
@@ -16,7 +17,7 @@ struct serving {
     char *names, *values, *sums; /* values: as they come */
     int32_t *ids;                /* (count) those that were asked for */
     size_t count;
-    int64_t words[2];
+    int64_t words[4];
 };
 
 struct table_worker {
@@ -32,6 +33,10 @@ struct table_worker {
     uint32_t flags;
     int64_t step, pushes, bytes; /* bytes: sent in steps */
     int fetched;                 /* rows for this step */
+    struct partition_search search;
+    double window;             /* when the steps began that are timed */
+    int64_t parts_words[3];    /* step, partitions, decided: to or from worker 0 */
+    struct message *parts_out; /* (workers) of worker 0 */
 };
 
 static const enum optimizer_array_kind table_arrays[] = { ARRAY_WEIGHTS, ARRAY_SLOT_1, ARRAY_SLOT_2, ARRAY_AVERAGES };
@@ -93,6 +98,25 @@ static int wait_for(struct table_worker *w, struct message *m, int server, const
         if (!patience_pause(&p) && (rc = late_sentence(w, &p, server, what, e)) < 0)
             return rc;
     phase_clock_enter(w->setup.clock, before);
+    return rc < 0 ? rc : OK;
+}
+
+/* Worker 0 waits until another one has taken what it was told the last time; the others for worker 0. */
+static int wait_for_worker(struct table_worker *w, struct message *m, int other, const char *what, struct error *e)
+{
+    const double deadline = world_deadline(w->setup.world);
+    char name[WORLD_NAME_MAX];
+    struct patience p;
+    int rc;
+
+    patience_init(&p, w->setup.world, deadline + places_precedence(deadline, w->worker > 0));
+    while ((rc = message_done(w->setup.world, m, e)) == 0) {
+        if (patience_pause(&p))
+            continue;
+        world_name(w->setup.world, other, name, sizeof name);
+        if ((rc = patience_over(&p, e, "at step %" PRId64 " for %s, to %s", w->step, name, what)) < 0)
+            return rc;
+    }
     return rc < 0 ? rc : OK;
 }
 
@@ -267,7 +291,7 @@ int64_t table_worker_bytes(const struct table_worker *w)
 
 /* ---- the whole --------------------------------------------------------------------------------------------------- */
 
-static int control(struct table_worker *w, enum table_control kind, int64_t step, struct error *e)
+static int control(struct table_worker *w, const int64_t *words, struct error *e)
 {
     int rc = OK;
 
@@ -276,8 +300,7 @@ static int control(struct table_worker *w, enum table_control kind, int64_t step
 
         if ((rc = wait_for(w, &s->control, j, "collect", e)) < 0)
             return rc;
-        s->words[0] = kind;
-        s->words[1] = step;
+        memcpy(s->words, words, sizeof s->words);
         rc = world_send(w->setup.world, rank_of(w, j), TAG_TABLE_CONTROL, s->words, sizeof s->words, &s->control, e);
     }
     return rc;
@@ -286,8 +309,9 @@ static int control(struct table_worker *w, enum table_control kind, int64_t step
 int table_worker_collect(struct table_worker *w, int64_t step, int state, struct error *e)
 {
     const int arrays = state ? TABLE_ARRAYS : 1;
+    const int64_t words[4] = { state ? TABLE_COLLECT : TABLE_WHOLE, step };
     /* Alone: where the servers stop for the state is agreed on elsewhere, and then they send it. */
-    int rc = w->setup.alone && state ? OK : control(w, state ? TABLE_COLLECT : TABLE_WHOLE, step, e);
+    int rc = w->setup.alone && state ? OK : control(w, words, e);
 
     w->step = step;
     for (size_t i = 0; i < w->parts.count && rc == OK; i++) {
@@ -311,15 +335,83 @@ int table_worker_collect(struct table_worker *w, int64_t step, int state, struct
 
 int table_worker_finish(struct table_worker *w, struct error *e)
 {
-    int rc = is_spoken_for(w) ? OK : control(w, TABLE_DONE, w->pushes, e);
+    const int64_t words[4] = { TABLE_DONE, w->pushes };
+    int rc = is_spoken_for(w) ? OK : control(w, words, e);
 
     if (rc == OK && w->host)
         rc = table_host_finish(w->host, e);
+    for (int k = 1; k < w->setup.workers && rc == OK && w->worker == 0; k++)
+        rc = wait_for_worker(w, &w->parts_out[k], k, "learn how tables are cut", e);
     for (int j = 0; j < w->setup.servers && rc == OK; j++)
         if ((rc = wait_for(w, &w->servers[j].control, j, "end", e)) == OK &&
             (rc = wait_for(w, &w->servers[j].names_out, j, "ask for", e)) == OK)
             rc = wait_for(w, &w->servers[j].sums_out, j, "send", e);
     return rc;
+}
+
+/* ---- the number of parts ----------------------------------------------------------------------------------------- */
+
+/* Worker 0: what to try next, told to all. */
+static int tell_parts(struct table_worker *w, int64_t step, struct error *e)
+{
+    int64_t words[4] = { TABLE_CUT, step };
+    int rc = OK;
+
+    partition_search_next(&w->search, (clock_monotonic() - w->window) / PARTITION_SEARCH_STEPS);
+    for (int k = 1; k < w->setup.workers && rc == OK; k++)
+        rc = wait_for_worker(w, &w->parts_out[k], k, "learn how tables are cut", e);
+    if (rc < 0)
+        return rc;
+    w->parts_words[0] = step;
+    w->parts_words[1] = words[2] = w->search.partitions;
+    w->parts_words[2] = words[3] = w->search.decided;
+    for (int k = 1; k < w->setup.workers && rc == OK; k++)
+        rc = world_send(w->setup.world, k, TAG_PARTS, w->parts_words, sizeof w->parts_words, &w->parts_out[k], e);
+    return rc == OK ? control(w, words, e) : rc;
+}
+
+static int learn_parts(struct table_worker *w, int64_t step, struct error *e)
+{
+    struct message m = { 0, 0, 0 };
+    int rc = world_receive(w->setup.world, 0, TAG_PARTS, w->parts_words, sizeof w->parts_words, &m, e);
+
+    if (rc == OK)
+        rc = wait_for_worker(w, &m, 0, "say how tables are cut", e);
+    if (rc < 0)
+        return rc;
+    if (w->parts_words[0] != step)
+        return error_set(e, ERR_CORRUPT, "rank 0 cuts tables at step %" PRId64 ", not %" PRId64, w->parts_words[0],
+                         step);
+    w->search.partitions = (int)w->parts_words[1];
+    w->search.decided = w->parts_words[2] != 0;
+    return OK;
+}
+
+int table_worker_begin(struct table_worker *w, int64_t step, struct error *e)
+{
+    const int64_t made = step - w->setup.first_step;
+    struct table_parts parts;
+    int rc;
+
+    w->step = step;
+    if (made == PARTITION_SEARCH_BEFORE)
+        w->window = clock_monotonic();
+    if (w->search.decided || !partition_search_due(made))
+        return OK;
+    rc = w->worker == 0 ? tell_parts(w, step, e) : learn_parts(w, step, e);
+    if (rc == OK)
+        rc = table_parts_make(&parts, optimizer_network(w->setup.optimizer), w->setup.servers, w->search.partitions, e);
+    if (rc < 0)
+        return rc;
+    table_parts_release(&w->parts);
+    w->parts = parts;
+    w->window = clock_monotonic();
+    return OK;
+}
+
+const struct partition_search *table_worker_search(const struct table_worker *w)
+{
+    return &w->search;
 }
 
 /* ---- making ------------------------------------------------------------------------------------------------------ */
@@ -357,7 +449,10 @@ int table_worker_new(struct table_worker **out, const struct table_setup *setup,
         w->ids = malloc((w->most + 1) * sizeof *w->ids);
         w->gradients = calloc(vectors_of(w) * w->parts.table_count + 1, sizeof *w->gradients);
         w->weights = calloc(vectors_of(w), sizeof *w->weights);
-        good = w->servers && w->tokens && w->ids && w->gradients && w->weights;
+        w->parts_out = calloc((size_t)setup->workers, sizeof *w->parts_out);
+        partition_search_init(&w->search, setup->partitions, table_parts_most(&w->parts));
+        w->search.decided |= !setup->search;
+        good = w->servers && w->tokens && w->ids && w->gradients && w->weights && w->parts_out;
         for (int j = 0; j < setup->servers && good && !is_spoken_for(w); j++)
             good = serving_new(w, &w->servers[j]);
     }
@@ -387,6 +482,7 @@ void table_worker_free(struct table_worker *w)
     free(w->ids);
     free(w->gradients);
     free(w->weights);
+    free(w->parts_out);
     table_parts_release(&w->parts);
     free(w);
 }

@@ -10,6 +10,7 @@
 #include "base/batch.h"
 #include "base/error.h"
 #include "trainer/collective/micro_shards.h"
+#include "trainer/server/tables/partition_search.h"
 #include "trainer/server/tables/table_server.h"
 
 #include <stdint.h>
@@ -19,6 +20,12 @@ struct table_worker;
 /* As for table_server_new(). */
 int table_worker_new(struct table_worker **out, const struct table_setup *setup, int worker, struct error *e);
 void table_worker_free(struct table_worker *w); /* NULL is fine */
+
+/* Before the step after `step` updates. While the number of parts is searched, all workers now and then agree on the
+ * next one here, and the servers move rows. */
+int table_worker_begin(struct table_worker *w, int64_t step, struct error *e);
+/* The number of parts now, and how it was searched; the times are of worker 0 alone. Borrowed. */
+const struct partition_search *table_worker_search(const struct table_worker *w);
 
 /* Fetches the rows that the batch uses, as of `step` updates; alone: as they are once this worker's pushes are used. */
 int table_worker_fetch(struct table_worker *w, int64_t step, const struct batch *batch, struct error *e);
