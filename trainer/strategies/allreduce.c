@@ -12,7 +12,6 @@
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 struct allreduce {
     struct strategy base;
@@ -44,20 +43,6 @@ static void allreduce_ready(struct strategy *s, size_t low)
     a->transport->operations->advance(a->transport, buckets_ready(a->total, a->bucket, low));
 }
 
-static int compare_replicas(const struct allreduce *a, struct error *e)
-{
-    char ranks[120] = "";
-    size_t used = 0;
-
-    for (int r = tally_differs(a->parts, a->base.workers, 1); r > 0 && used + 12 < sizeof ranks;
-         r = tally_differs(a->parts, a->base.workers, r + 1))
-        used += (size_t)snprintf(ranks + used, sizeof ranks - used, "%s%d", used ? ", " : "", r);
-    if (!used)
-        return OK;
-    return error_set(e, ERR_CORRUPT, "replicas differ before step %lld: the weights of rank %s are not those of rank 0",
-                     (long long)a->base.global_step, ranks);
-}
-
 static int allreduce_step_end(struct strategy *s, struct tally *tally, struct error *e)
 {
     struct allreduce *a = (struct allreduce *)s;
@@ -66,7 +51,7 @@ static int allreduce_step_end(struct strategy *s, struct tally *tally, struct er
 
     if ((rc = a->transport->operations->complete(a->transport, &mine, a->parts, e)) < 0)
         return rc;
-    if (mine.hashed && (rc = compare_replicas(a, e)) < 0)
+    if (mine.hashed && (rc = strategy_compare_parts(s, a->parts, e)) < 0)
         return rc;
     *tally = tally_sum(a->parts, s->workers, s->global_step, s->options.max_steps);
     if (tally->flags & TALLY_LEFT)

@@ -49,7 +49,6 @@ struct hybrid {
     struct tally_part *parts;    /* (workers) */
     struct table_worker *worker; /* NULL on a server */
     struct table_server *server; /* NULL on a worker */
-    uint64_t *hashes;            /* (ranks) */
     char *late;                  /* (workers) */
 };
 
@@ -98,25 +97,6 @@ static void hybrid_ready(struct strategy *s, size_t low)
     phase_clock_enter(s->options.clock, before);
 }
 
-static int say_different(const char *ranks, int64_t step, struct error *e)
-{
-    return error_set(e, ERR_CORRUPT,
-                     "replicas differ before step %" PRId64 ": the weights of rank %s are not those of "
-                     "rank 0",
-                     step, ranks);
-}
-
-static int compare_parts(const struct hybrid *h, struct error *e)
-{
-    char ranks[120] = "";
-    size_t used = 0;
-
-    for (int r = tally_differs(h->parts, h->base.workers, 1); r > 0 && used + 12 < sizeof ranks;
-         r = tally_differs(h->parts, h->base.workers, r + 1))
-        used += (size_t)snprintf(ranks + used, sizeof ranks - used, "%s%d", used ? ", " : "", r);
-    return used ? say_different(ranks, h->base.global_step, e) : OK;
-}
-
 /* The optimizer's own arrays at element x.from of the exchange vector. */
 static struct optimizer_state state_of(struct optimizer *o, struct extent x)
 {
@@ -151,20 +131,16 @@ static void update_dense(struct hybrid *h)
 static int hybrid_step_end(struct strategy *s, struct tally *tally, struct error *e)
 {
     struct hybrid *h = hybrid_of(s);
-    const int64_t every = s->options.check_every;
-    struct tally_part mine = { .score = tally->score, .flags = tally->flags | table_worker_flags(h->worker) };
+    struct tally_part mine = strategy_part(s, tally);
     int rc;
 
-    if (s->workers > 1 && every > 0 && s->global_step % every == 0) {
-        mine.hashed = 1;
-        mine.hash = dense_part_hash(&h->part, s->network);
-    }
+    mine.flags |= table_worker_flags(h->worker);
     rc = tally->flags & TALLY_LEFT ? table_worker_leave(h->worker, s->global_step, e)
                                    : table_worker_push(h->worker, s->global_step, s->shards, h->vectors, e);
     gather(h, 0);
     if (rc < 0 || (rc = h->transport->operations->complete(h->transport, &mine, h->parts, e)) < 0)
         return rc;
-    if (mine.hashed && (rc = compare_parts(h, e)) < 0)
+    if (mine.hashed && (rc = strategy_compare_parts(s, h->parts, e)) < 0)
         return rc;
     *tally = tally_sum(h->parts, s->workers, s->global_step, s->options.max_steps);
     if (tally->flags & TALLY_LEFT)
@@ -189,27 +165,13 @@ static int hybrid_fetch_all(struct strategy *s, struct error *e)
 
 /* ---- the end ----------------------------------------------------------------------------------------------------- */
 
-/* All ranks compare the workers' dense weights. */
-static int compare_at_end(struct hybrid *h, struct error *e)
-{
-    const struct strategy *s = &h->base;
-    const uint64_t mine = s->worker < 0 ? 0 : dense_part_hash(&h->part, s->network);
-    int rc = world_gather(s->world, &mine, sizeof mine, h->hashes, "end its last step", e);
-
-    for (int w = 1; w < s->workers && rc == OK; w++)
-        if (h->hashes[w] != h->hashes[0])
-            rc = error_set(e, ERR_CORRUPT,
-                           "replicas differ after the last step: the weights of rank %d are not those of rank 0", w);
-    return rc;
-}
-
 static int hybrid_finish(struct strategy *s, struct error *e)
 {
     const enum phase before = phase_clock_enter(s->options.clock, PHASE_WAITING);
     int rc = table_worker_finish(hybrid_of(s)->worker, e);
 
     if (rc == OK)
-        rc = compare_at_end(hybrid_of(s), e);
+        rc = strategy_compare_replicas(s, 1, e);
     phase_clock_enter(s->options.clock, before);
     return rc;
 }
@@ -247,7 +209,7 @@ static int hybrid_serve(struct strategy *s, const volatile int *signal, struct e
     }
     if (rc < 0 || (rc = table_server_end(h->server, e)) < 0)
         return rc;
-    return compare_at_end(h, e);
+    return strategy_compare_replicas(s, 0, e);
 }
 
 _Static_assert((int)PARTITION_SEARCH_POINTS <= (int)STRATEGY_RANGES, "what was tried has room");
@@ -294,7 +256,6 @@ static void hybrid_release(struct strategy *s)
     free(h->vectors);
     free(h->alone);
     free(h->parts);
-    free(h->hashes);
     free(h->late);
     dense_part_release(&h->part);
     table_groups_release(&h->groups);
@@ -390,12 +351,11 @@ static int make_room(struct hybrid *h, struct error *e)
     int rc;
 
     h->parts = calloc((size_t)s->workers, sizeof *h->parts);
-    h->hashes = calloc((size_t)world_size(s->world), sizeof *h->hashes);
     h->late = calloc((size_t)s->workers, 1);
     if ((rc = dense_part_init(&h->part, s->network, e)) < 0 || (rc = find_groups(h, e)) < 0)
         return rc;
     h->bucket = exchange_bucket(h->part.total, s->options.bucket_bytes, s->workers);
-    if (!h->parts || !h->hashes || !h->late || (s->worker >= 0 && !vectors_new(h)))
+    if (!h->parts || !h->late || (s->worker >= 0 && !vectors_new(h)))
         return error_memory(e, NULL, "to start");
     if (s->worker < 0)
         return table_server_new(&h->server, &setup, world_rank(s->world) - s->workers, e);
@@ -442,6 +402,7 @@ static int hybrid_start(struct strategy **out, const struct strategy *common, st
         return rc;
     }
     h->base.vectors = h->vectors;
+    h->base.dense = &h->part;
     *out = &h->base;
     return OK;
 }

@@ -4,6 +4,7 @@
 #include "trainer/collective/places.h"
 #include "trainer/server/server_seats.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -115,6 +116,20 @@ struct tally_part strategy_part(const struct strategy *s, const struct tally *t)
         part.hash = replica_hash(s);
     }
     return part;
+}
+
+int strategy_compare_parts(const struct strategy *s, const struct tally_part *parts, struct error *e)
+{
+    char ranks[120] = "";
+    size_t used = 0;
+
+    for (int r = tally_differs(parts, s->workers, 1); r > 0 && used + 12 < sizeof ranks;
+         r = tally_differs(parts, s->workers, r + 1))
+        used += (size_t)snprintf(ranks + used, sizeof ranks - used, "%s%d", used ? ", " : "", r);
+    if (!used)
+        return OK;
+    return error_set(e, ERR_CORRUPT, "replicas differ before step %lld: the weights of rank %s are not those of rank 0",
+                     (long long)s->global_step, ranks);
 }
 
 struct last_replica {

@@ -232,5 +232,7 @@ int strategy_waits_for_all(const struct strategy *s);
 
 /* For strategies with replicas: this worker's part of the step, with a hash of its replica every check_every steps. */
 struct tally_part strategy_part(const struct strategy *s, const struct tally *t);
+/* Compares the hashes in the parts of all workers. ERR_CORRUPT, naming those that differ. */
+int strategy_compare_parts(const struct strategy *s, const struct tally_part *parts, struct error *e);
 
 #endif
