@@ -248,6 +248,9 @@ static int start(struct run *r, struct error *e)
     how.clock = &r->clock;
     how.check_every = o->hash_every ? o->hash_every : CHECK_EVERY;
     how.micro_shards = shards;
+    how.data = o->data;
+    how.seed = r->position.seed;
+    how.training = train_options_training(o);
     rc = strategy_start(&r->strategy, r->world, &how, r->optimizer, train_options_fingerprint(o), e);
     if (rc < 0)
         return rc;

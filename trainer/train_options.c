@@ -457,6 +457,25 @@ const char *shard_name(enum shard_kind s)
     return shards[s];
 }
 
+uint64_t train_options_training(const struct train_options *o)
+{
+    const struct schedule *s = &o->optimizer.schedule;
+    const double numbers[] = { o->optimizer.learning_rate,
+                               o->optimizer.momentum,
+                               o->optimizer.moving_average,
+                               o->optimizer.clip_norm,
+                               (double)o->optimizer.kind,
+                               (double)o->shard,
+                               (double)o->augment,
+                               (double)o->sizes.micro_shards,
+                               (double)o->scale_learning_rate,
+                               (double)s->warmup,
+                               s->decay_factor };
+
+    return exchange_hash(s->decay_at, (size_t)s->decays * sizeof *s->decay_at,
+                         exchange_hash(numbers, sizeof numbers, EXCHANGE_HASH_SEED));
+}
+
 uint64_t train_options_fingerprint(const struct train_options *o)
 {
     double numbers[] = { o->optimizer.learning_rate,

@@ -65,5 +65,7 @@ const char *shard_name(enum shard_kind s);
 /* A hash of everything that must be the same on every rank, except the strategy's own options, which the strategy
  * compares itself. */
 uint64_t train_options_fingerprint(const struct train_options *o);
+/* A hash of what the weights depend on beside model, data set, batch, seed and strategy, for --replay. */
+uint64_t train_options_training(const struct train_options *o);
 
 #endif

@@ -19,13 +19,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         return 0;
     memcpy(bytes, data, size);
     if (size >= sizeof header) /* no fuzzer finds this by chance */
-        put_le32(bytes + 44, crc32c(bytes, 44));
+        put_le32(bytes + sizeof header - 4, crc32c(bytes, sizeof header - 4));
     if (arrivals_parse(&a, "record", bytes, size, NULL) != OK) {
         free(bytes);
         return 0;
     }
     arrivals_put_header(&a.header, header);
-    if (memcmp(header, bytes, 40) != 0 || a.count > size / ARRIVALS_PUSH_BYTES || (int64_t)a.count < a.steps)
+    if (memcmp(header, bytes, 128) != 0 || a.count > size / ARRIVALS_PUSH_BYTES || (int64_t)a.count < a.steps)
         abort();
     for (size_t i = 0; i < a.count; i++) {
         arrivals_put(&a.items[i], push);

@@ -20,7 +20,7 @@ def record(path):
     """[(step, worker, version), ...]; a whole record has its end."""
     data = path.read_bytes()
     assert data[:8] == b"arrivals"
-    rows = list(struct.iter_unpack("<III", data[48:len(data) - (len(data) - 48) % 12]))
+    rows = list(struct.iter_unpack("<III", data[136:len(data) - (len(data) - 136) % 12]))
     if rows and rows[-1][0] == 0xffffffff:
         assert rows.pop()[1] == len(rows)
     return rows
@@ -84,8 +84,11 @@ def test_replay_refused(tmp_path):
     ranks.train(4, *options, "--record", path)
     said = ranks.train(5, *options, "--replay", path, status=2)[1]
     assert f"--replay {path} is of a run with 3 workers, and here are 4" in said
+    for more, wanted in ((["--seed", 9], "a run with --seed 1, and this one has 9"),
+                         (["--learning-rate", 0.3], "a run with another optimizer, learning rate")):
+        assert wanted in ranks.train(4, *options, *more, "--replay", path, status=2)[1]
     data = bytearray(path.read_bytes())
-    data[48 + 4] ^= 1  # another worker
+    data[136 + 4] ^= 1  # another worker
     path.write_bytes(data)
     assert "damaged at byte" in ranks.train(4, *options, "--replay", path, status=2)[1]
     assert "cannot make" in ranks.train(4, *options, "--record", tmp_path / "no" / "no", status=2)[1]
@@ -117,7 +120,7 @@ def test_ended(how, options, tmp_path):
     process = ranks.start(4, *LENET, *options, "--max-steps", 10**9, "--checkpoint-dir", directory, "--record", path,
                           OMPI_MCA_odls_base_sigkill_timeout="3")
     part = pathlib.Path(f"{path}.part")
-    ranks.wait_for(process, lambda: part.exists() and part.stat().st_size > 48 + 30 * 12, "some steps to be recorded")
+    ranks.wait_for(process, lambda: part.exists() and part.stat().st_size > 136 + 30 * 12, "some steps to be recorded")
     if how == signal.SIGTERM:
         process.send_signal(how)
     else:

@@ -9,7 +9,8 @@
 
 enum { MOST = 16 };
 
-static const struct arrivals_header backup = { 4, 2, 0, -1, 100 }, alone = { 3, 0, 0, 2, 0 };
+#define TRAINING 32, 5, 0x0807060504030201, "lenet", "mnist"
+static const struct arrivals_header backup = { 4, 2, 0, -1, 100, TRAINING }, alone = { 3, 0, 0, 2, 0, TRAINING };
 
 static size_t put(uint8_t *bytes, const struct arrivals_header *h, const struct arrival *items, size_t count)
 {
@@ -21,9 +22,11 @@ static size_t put(uint8_t *bytes, const struct arrivals_header *h, const struct 
 
 static void test_layout(void **state)
 {
-    static const char wanted[] = "arrivals\1\0\0\0\4\0\0\0\2\0\0\0\0\0\0\0\xff\xff\xff\xff\xff\xff\xff\xff"
-                                 "\x64\0\0\0\0\0\0\0\0\0\0\0"
-                                 "\x44\x12\x6c\x60" /* by another program, bit by bit */
+    static const char wanted[] = "arrivals\2\0\0\0\4\0\0\0\2\0\0\0\0\0\0\0\xff\xff\xff\xff\xff\xff\xff\xff"
+                                 "\x64\0\0\0\0\0\0\0 \0\0\0\0\0\0\0\5\0\0\0\0\0\0\0\1\2\3\4\5\6\7\10"
+                                 "lenet\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0"
+                                 "mnist\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0"
+                                 "\x05\x26\x36\x4a" /* by another program, bit by bit */
                                  "\2\1\0\0\3\0\0\0\1\1\0\0";
     uint8_t bytes[ARRIVALS_HEADER_BYTES + ARRIVALS_PUSH_BYTES];
 
@@ -73,19 +76,21 @@ static void test_damage(void **state)
         const char *says;
     } rows[] = {
         { 0, 'b', "f: not a record of --record" },
-        { 8, 2, "f: format 2 is of another version of this program" },
+        { 8, 1, "f: format 1 is of another version of this program" },
         { 12, 0, "f: damaged at byte 12: its header has impossible numbers" },
         { 15, 1, "f: damaged at byte 12: its header has impossible numbers" },
         { 16, 5, "f: damaged at byte 12: its header has impossible numbers" },
         { 20, 2, "f: damaged at byte 12: its header has impossible numbers" },
         { 24, 0xfe, "f: damaged at byte 12: its header has impossible numbers" },
         { 39, 0x80, "f: damaged at byte 12: its header has impossible numbers" },
-        { 47, 1, "f: damaged at byte 0: its header does not have its checksum" },
-        { ARRIVALS_HEADER_BYTES, 1, "f: damaged at byte 48, or before it" },     /* its step */
-        { ARRIVALS_HEADER_BYTES + 4, 4, "f: damaged at byte 48, or before it" }, /* its worker */
-        { ARRIVALS_HEADER_BYTES + 8, 1, "f: damaged at byte 48, or before it" }, /* its version */
+        { 95, 1, "f: damaged at byte 12: its header has impossible numbers" }, /* a name without an end */
+        { 127, 1, "f: damaged at byte 12: its header has impossible numbers" },
+        { 135, 1, "f: damaged at byte 0: its header does not have its checksum" },
+        { ARRIVALS_HEADER_BYTES, 1, "f: damaged at byte 136, or before it" },     /* its step */
+        { ARRIVALS_HEADER_BYTES + 4, 4, "f: damaged at byte 136, or before it" }, /* its worker */
+        { ARRIVALS_HEADER_BYTES + 8, 1, "f: damaged at byte 136, or before it" }, /* its version */
         { ARRIVALS_HEADER_BYTES + 3 * ARRIVALS_PUSH_BYTES + 8, 0,
-          "f: damaged at byte 84, or before it" }, /* dropped after a used one */
+          "f: damaged at byte 172, or before it" }, /* dropped after a used one */
     };
     static const struct arrival steps[] = { { 0, 1, 0 }, { 0, 3, 0 }, { 1, 1, 1 }, { 1, 3, 1 } };
 
@@ -97,8 +102,8 @@ static void test_damage(void **state)
         struct error e;
 
         bytes[rows[i].at] = rows[i].byte;
-        if (rows[i].at >= 12 && rows[i].at < 44)
-            put_le32(bytes + 44, crc32c(bytes, 44));
+        if (rows[i].at >= 12 && rows[i].at < 132)
+            put_le32(bytes + 132, crc32c(bytes, 132));
         assert_int_equal(arrivals_parse(&a, "f", bytes, n, &e), ERR_CORRUPT);
         assert_string_equal(e.message, rows[i].says);
         assert_null(a.items);
@@ -136,7 +141,7 @@ static void test_end(void **state)
     }
     memset(bytes + n, 0, ARRIVALS_PUSH_BYTES);
     assert_int_equal(arrivals_parse(&a, "f", bytes, n + ARRIVALS_PUSH_BYTES, &e), ERR_CORRUPT);
-    assert_string_equal(e.message, "f: damaged at byte 96, or before it");
+    assert_string_equal(e.message, "f: damaged at byte 184, or before it");
 }
 
 static void test_fit(void **state)
@@ -146,28 +151,45 @@ static void test_fit(void **state)
         int64_t max_steps;
         const char *says;
     } rows[] = {
-        { { 4, 2, 0, -1, 100 }, 107, NULL },
-        { { 4, 2, 0, -1, 100 }, 103, NULL },
-        { { 4, 2, 0, -1, 100 },
+        { { 4, 2, 0, -1, 100, TRAINING }, 107, NULL },
+        { { 4, 2, 0, -1, 100, TRAINING }, 103, NULL },
+        { { 4, 2, 0, -1, 100, TRAINING },
           108,
           "f ends at step 107, where its run was killed, before --max-steps 108; train to at most that" },
-        { { 3, 2, 0, -1, 100 }, 107, "f is of a run with 4 workers, and here are 3" },
-        { { 4, 3, 0, -1, 100 },
+        { { 3, 2, 0, -1, 100, TRAINING }, 107, "f is of a run with 4 workers, and here are 3" },
+        { { 4, 3, 0, -1, 100, TRAINING },
           107,
           "f is of a run with --replicas-to-aggregate 2, and this one has --replicas-to-aggregate 3" },
-        { { 4, 2, 1, -1, 100 },
+        { { 4, 2, 1, -1, 100, TRAINING },
           107,
           "f is of a run with --replicas-to-aggregate 2, and this one has --replicas-to-aggregate 2 "
           "--first-step-tokens" },
-        { { 4, 0, 0, 3, 100 },
+        { { 4, 0, 0, 3, 100, TRAINING },
           107,
           "f is of a run with --replicas-to-aggregate 2, and this one has --async --staleness 3" },
-        { { 4, 0, 0, -1, 100 }, 107, "f is of a run with --replicas-to-aggregate 2, and this one has --async" },
-        { { 4, 2, 0, -1, 0 },
+        { { 4, 0, 0, -1, 100, TRAINING },
+          107,
+          "f is of a run with --replicas-to-aggregate 2, and this one has --async" },
+        { { 4, 2, 0, -1, 0, TRAINING },
           7,
           "f is of a run that began at step 100, and this one begins at step 0; begin with the same checkpoint, or "
           "with "
           "--resume never" },
+        { { 4, 2, 0, -1, 100, 32, 5, 1, "resnet32", "mnist" },
+          107,
+          "f is of a run with --model lenet, and this one has resnet32" },
+        { { 4, 2, 0, -1, 100, 32, 5, 1, "lenet", "cifar10" },
+          107,
+          "f is of a run with --data mnist, and this one has cifar10" },
+        { { 4, 2, 0, -1, 100, 64, 5, 1, "lenet", "mnist" },
+          107,
+          "f is of a run with 32 samples a step of each worker, and this one has 64; give its --batch-size or "
+          "--global-batch" },
+        { { 4, 2, 0, -1, 100, 32, 6, 1, "lenet", "mnist" }, 107, "f is of a run with --seed 5, and this one has 6" },
+        { { 4, 2, 0, -1, 100, 32, 5, 1, "lenet", "mnist" },
+          107,
+          "f is of a run with another optimizer, learning rate, schedule, --shard, --augment or --micro-shards; give "
+          "the options of that run" },
     };
     const struct arrivals a = { .header = backup, .steps = 7 };
 

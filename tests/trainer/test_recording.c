@@ -11,7 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static const struct arrivals_header header = { 3, 0, 0, -1, 0 };
+static const struct arrivals_header header = { .workers = 3, .staleness = -1 };
 
 enum { PUSHES = 150, FIRST_HARMLESS = 10 /* call: after the renaming, everything is there */ };
 

@@ -283,7 +283,7 @@ static int open_records(struct parameter_server *ps, struct error *e)
 {
     const struct strategy_options *o = &ps->base.options;
     const struct parameter_server_options *own = own_options(o);
-    const struct arrivals_header h = {
+    struct arrivals_header h = {
         .workers = ps->base.workers,
         .aggregate = !o->synchronous ? 0
                      : o->aggregate  ? o->aggregate
@@ -291,8 +291,15 @@ static int open_records(struct parameter_server *ps, struct error *e)
         .tokens = own->tokens,
         .staleness = own->staleness,
         .first_step = o->first_step,
+        .batch = o->batch_size,
+        .seed = o->seed,
+        .training = o->training,
     };
-    int rc = own->replay ? read_replayed(ps, &h, e) : OK;
+    int rc;
+
+    snprintf(h.model, sizeof h.model, "%s", network_model(ps->base.network)->name);
+    snprintf(h.data, sizeof h.data, "%s", o->data ? o->data : "");
+    rc = own->replay ? read_replayed(ps, &h, e) : OK;
 
     if (rc == OK && own->record)
         rc = recording_open(&ps->recording, NULL, own->record, &h, e);

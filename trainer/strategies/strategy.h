@@ -51,6 +51,8 @@ struct strategy_options {
     int64_t first_step;              /* updates done before this run */
     int64_t max_steps;               /* updates after which the run ends */
     size_t bucket_bytes;       /* maximum size of the pieces in which gradients are exchanged; 0: as it sees fit */
+    const char *data;          /* the name of the data set; borrowed */
+    uint64_t seed, training;   /* of the run; a hash of all other options that the weights depend on */
     int micro_shards;          /* of a step of all workers; 0: each hands on one sum. Synchronous */
     int64_t check_every;       /* steps between two comparisons of all replicas; 0: never */
     struct phase_clock *clock; /* of this rank; borrowed; NULL: none */

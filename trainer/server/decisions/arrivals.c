@@ -10,7 +10,7 @@
 
 static const char magic[8] = { 'a', 'r', 'r', 'i', 'v', 'a', 'l', 's' };
 
-enum { FORMAT = 1, HEADER_CRC = 44 };
+enum { FORMAT = 2, HEADER_CRC = ARRIVALS_HEADER_BYTES - 4, MODEL_AT = 64, DATA_AT = MODEL_AT + ARRIVALS_NAME };
 
 static const uint32_t end_mark = UINT32_MAX;
 
@@ -24,6 +24,11 @@ void arrivals_put_header(const struct arrivals_header *h, uint8_t bytes[ARRIVALS
     put_le32(bytes + 20, (uint32_t)h->tokens);
     put_le64(bytes + 24, (uint64_t)h->staleness);
     put_le64(bytes + 32, (uint64_t)h->first_step);
+    put_le64(bytes + 40, (uint64_t)h->batch);
+    put_le64(bytes + 48, h->seed);
+    put_le64(bytes + 56, h->training);
+    memcpy(bytes + MODEL_AT, h->model, ARRIVALS_NAME);
+    memcpy(bytes + DATA_AT, h->data, ARRIVALS_NAME);
     put_le32(bytes + HEADER_CRC, crc32c(bytes, HEADER_CRC));
 }
 
@@ -45,11 +50,13 @@ static int parse_header(struct arrivals_header *h, const char *name, const uint8
 {
     uint32_t workers, aggregate, tokens;
 
-    if (n < ARRIVALS_HEADER_BYTES || memcmp(bytes, magic, sizeof magic) != 0)
+    if (n < MODEL_AT - 16 || memcmp(bytes, magic, sizeof magic) != 0) /* the header of the first format */
         return error_set(e, ERR_CORRUPT, "%s: not a record of --record", name);
     if (get_le32(bytes + 8) != FORMAT)
         return error_set(e, ERR_CORRUPT, "%s: format %" PRIu32 " is of another version of this program", name,
                          get_le32(bytes + 8));
+    if (n < ARRIVALS_HEADER_BYTES)
+        return error_set(e, ERR_CORRUPT, "%s: not a record of --record", name);
     if (get_le32(bytes + HEADER_CRC) != crc32c(bytes, HEADER_CRC))
         return error_set(e, ERR_CORRUPT, "%s: damaged at byte 0: its header does not have its checksum", name);
     workers = get_le32(bytes + 12);
@@ -57,8 +64,13 @@ static int parse_header(struct arrivals_header *h, const char *name, const uint8
     tokens = get_le32(bytes + 20);
     h->staleness = (int64_t)get_le64(bytes + 24);
     h->first_step = (int64_t)get_le64(bytes + 32);
+    h->batch = (int64_t)get_le64(bytes + 40);
+    h->seed = get_le64(bytes + 48);
+    h->training = get_le64(bytes + 56);
+    memcpy(h->model, bytes + MODEL_AT, sizeof h->model);
+    memcpy(h->data, bytes + DATA_AT, sizeof h->data);
     if (workers < 1 || workers > ARRIVALS_WORKERS_MAX || aggregate > workers || tokens > 1 || h->staleness < -1 ||
-        h->first_step < 0)
+        h->first_step < 0 || h->batch < 0 || h->model[ARRIVALS_NAME - 1] || h->data[ARRIVALS_NAME - 1])
         return error_set(e, ERR_CORRUPT, "%s: damaged at byte 12: its header has impossible numbers", name);
     h->workers = (int)workers;
     h->aggregate = (int)aggregate;
@@ -116,6 +128,31 @@ int arrivals_parse(struct arrivals *out, const char *name, const uint8_t *bytes,
     return OK;
 }
 
+/* The part of arrivals_fit() that is not about servers: what was trained. */
+static int is_same_training(const char *name, const struct arrivals_header *then, const struct arrivals_header *now,
+                            struct error *e)
+{
+    if (strcmp(then->model, now->model) != 0)
+        return error_set(e, ERR_ARG, "%s is of a run with --model %s, and this one has %s", name, then->model,
+                         now->model);
+    if (strcmp(then->data, now->data) != 0)
+        return error_set(e, ERR_ARG, "%s is of a run with --data %s, and this one has %s", name, then->data, now->data);
+    if (then->batch != now->batch)
+        return error_set(e, ERR_ARG,
+                         "%s is of a run with %" PRId64 " samples a step of each worker, and this one has %" PRId64
+                         "; give its --batch-size or --global-batch",
+                         name, then->batch, now->batch);
+    if (then->seed != now->seed)
+        return error_set(e, ERR_ARG, "%s is of a run with --seed %" PRIu64 ", and this one has %" PRIu64, name,
+                         then->seed, now->seed);
+    if (then->training != now->training)
+        return error_set(e, ERR_ARG,
+                         "%s is of a run with another optimizer, learning rate, schedule, --shard, --augment or "
+                         "--micro-shards; give the options of that run",
+                         name);
+    return OK;
+}
+
 int arrivals_fit(const struct arrivals *a, const char *name, const struct arrivals_header *now, int64_t max_steps,
                  struct error *e)
 {
@@ -146,7 +183,7 @@ int arrivals_fit(const struct arrivals *a, const char *name, const struct arriva
         return error_set(e, ERR_ARG,
                          "%s ends at step %" PRId64 "%s, before --max-steps %" PRId64 "; train to at most that", name,
                          h->first_step + a->steps, a->complete ? "" : ", where its run was killed", max_steps);
-    return OK;
+    return is_same_training(name, h, now, e);
 }
 
 void arrivals_release(struct arrivals *a)

@@ -2,18 +2,23 @@
  * arrivals.h - the record of a run's pushes, in the order in which they were used or dropped: --record, --replay.
  * Pure.
  *
- * The file: a header of 48 bytes, then 12 bytes for each push; all integers are little-endian.
+ * The file: a header of 136 bytes, then 12 bytes for each push; all integers are little-endian.
  *
  *   offset  bytes  header
  *   0       8      "arrivals"
- *   8       4      version of the format, 1
+ *   8       4      version of the format, 2
  *   12      4      workers
  *   16      4      aggregate: pushes that make an update; 0: asynchronous, each push is an update
  *   20      4      tokens: 1: --first-step-tokens
  *   24      8      staleness: the bound of --staleness, -1: none
  *   32      8      first_step: updates before the run
- *   40      4      reserved, 0
- *   44      4      CRC-32C of the 44 bytes before
+ *   40      8      batch: samples of a worker's step
+ *   48      8      seed
+ *   56      8      training: a hash of all other options that the weights depend on
+ *   64      32     model: its name, zeros after it
+ *   96      32     data: likewise
+ *   128     4      reserved, 0
+ *   132     4      CRC-32C of the 132 bytes before
  *
  *   offset  bytes  push
  *   0       4      step: updates since first_step before the one that this push was part of, or was dropped at
@@ -35,12 +40,15 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { ARRIVALS_HEADER_BYTES = 48, ARRIVALS_PUSH_BYTES = 12, ARRIVALS_WORKERS_MAX = 1 << 20 };
+enum { ARRIVALS_HEADER_BYTES = 136, ARRIVALS_PUSH_BYTES = 12, ARRIVALS_NAME = 32, ARRIVALS_WORKERS_MAX = 1 << 20 };
 
 struct arrivals_header {
     int workers, aggregate, tokens; /* aggregate 0: asynchronous */
     int64_t staleness;              /* -1: unbounded */
     int64_t first_step;
+    int64_t batch;
+    uint64_t seed, training;
+    char model[ARRIVALS_NAME], data[ARRIVALS_NAME]; /* zeros after them */
 };
 
 struct arrival {
