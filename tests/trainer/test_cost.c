@@ -156,21 +156,47 @@ static void test_final_at(void **state)
     near(plan_final_at(&w, 100), 3);
 }
 
-/* n workers and one server: all gradients come over its link, n D, then all values leave over it. */
+/* n workers and one server, a packet of one segment: the last worker begins when the n answers have left; its gradients
+ * come a message later than those of the others, and the first worker waits for one answer. */
 static void test_one_server(void **state)
 {
     struct plan_work w = bare_work();
     const struct plan_machine m = bare_machine();
-    struct plan_cost c = cost_of("ps", &w, &m, (struct plan_shape){ 4, 1, 1 });
-    const double quarter = plan_wire_bytes(4, ELEMENTS) / BANDWIDTH; /* of the vector, of four workers */
+    const double message = plan_wire_bytes(1, 1024) / BANDWIDTH;
+    struct plan_cost c;
 
     (void)state;
-    near(c.bytes, 4 * 4 * ELEMENTS);
-    near(c.seconds, 2 * (plan_wire_bytes(4, 4.0 * ELEMENTS) / BANDWIDTH + LATENCY));
-    assert_int_equal(c.limit, PLAN_SERVER);
-    w.bucket_bytes = ELEMENTS; /* the answers leave while the next packets come: one of four is seen */
-    c = cost_of("ps", &w, &m, (struct plan_shape){ 4, 1, 1 });
-    near(c.seconds, 5 * quarter + 2 * LATENCY);
+    w.elements = 256;
+    for (int n = 1; n <= 8; n *= 2) {
+        c = cost_of("ps", &w, &m, (struct plan_shape){ n, 1, 1 });
+        near(c.bytes, n * 1024);
+        near(c.seconds, (n + 1) * message + 2 * LATENCY);
+        assert_int_equal(c.on_server, n > 1);
+    }
+    assert_int_equal(c.limit, PLAN_LATENCY);
+}
+
+/* n D come over the server's link while n D leave: more packets are better, but never as good as if all workers began
+ * together. */
+static void test_packets_of_one_server(void **state)
+{
+    struct plan_work w = bare_work();
+    const struct plan_machine m = bare_machine();
+    const double all = plan_wire_bytes(4, 4.0 * ELEMENTS) / BANDWIDTH;
+    double before = 2 * all + 2 * LATENCY;
+
+    (void)state;
+    for (size_t packets = 4; packets <= 64; packets *= 4) {
+        struct plan_cost c;
+
+        w.bucket_bytes = 4 * ELEMENTS / packets;
+        c = cost_of("ps", &w, &m, (struct plan_shape){ 4, 1, 1 });
+        near(c.bytes, 4 * 4 * ELEMENTS);
+        assert_int_equal(c.limit, PLAN_SERVER);
+        assert_true(c.seconds < before);
+        assert_true(c.seconds > all * (1 + 1.0 / (double)packets) + 2 * LATENCY);
+        before = c.seconds;
+    }
 }
 
 /* As many servers on hosts of their own as workers: no link carries much more than D. */
@@ -179,10 +205,32 @@ static void test_servers_apart(void **state)
     const struct plan_work w = bare_work();
     const struct plan_machine m = bare_machine();
     const struct plan_cost c = cost_of("ps", &w, &m, (struct plan_shape){ 4, 1, 4 });
+    const double shorter = 4; /* bytes: ELEMENTS - 1 values on four servers */
 
     (void)state;
     near(c.bytes, 4 * 4 * (ELEMENTS / 4 + 1)); /* the batch's weight goes to every server */
-    near(c.seconds, 2 * (plan_wire_bytes(4, 4 * (ELEMENTS / 4 + 1)) / BANDWIDTH + LATENCY));
+    near(c.seconds, 2 * (plan_wire_bytes(4, 4 * (ELEMENTS / 4 + 1)) / BANDWIDTH + LATENCY) - shorter / BANDWIDTH);
+}
+
+/* The workers of a host push their sum, so a host's link carries D however many there are; not asynchronously. */
+static void test_servers_and_local_aggregation(void **state)
+{
+    struct plan_work w = bare_work();
+    struct plan_machine m = bare_machine();
+    const struct plan_cost apart = cost_of("ps", &w, &m, (struct plan_shape){ 2, 1, 1 });
+    const struct plan_cost beside = cost_of("ps", &w, &m, (struct plan_shape){ 4, 1, 0 });
+
+    (void)state;
+    near(cost_of("ps", &w, &m, (struct plan_shape){ 6, 3, 1 }).bytes, apart.bytes);
+    near(cost_of("ps", &w, &m, (struct plan_shape){ 6, 3, 1 }).seconds, apart.seconds);
+    near(cost_of("ps", &w, &m, (struct plan_shape){ 8, 2, 0 }).bytes, beside.bytes);
+    near(cost_of("ps", &w, &m, (struct plan_shape){ 8, 2, 0 }).seconds, beside.seconds);
+    near(cost_of("ps:async", &w, &m, (struct plan_shape){ 6, 3, 1 }).bytes, 4 * ELEMENTS);
+    m.add = 1e-6; /* two vectors on each host, then two at the server, and the values are taken */
+    w.elements = 256;
+    near(cost_of("ps", &w, &m, (struct plan_shape){ 4, 2, 1 }).seconds -
+             cost_of("ps", &w, &m, (struct plan_shape){ 2, 1, 1 }).seconds,
+         2 * 1024e-6);
 }
 
 /* 2 (n - 1) / n D each way: as the all-reduce. */
@@ -303,8 +351,10 @@ int main(void)
         cmocka_unit_test(test_overlap),
         cmocka_unit_test(test_final_at),
         cmocka_unit_test(test_one_server),
+        cmocka_unit_test(test_packets_of_one_server),
         cmocka_unit_test(test_servers_apart),
         cmocka_unit_test(test_servers_beside_workers),
+        cmocka_unit_test(test_servers_and_local_aggregation),
         cmocka_unit_test(test_async),
         cmocka_unit_test(test_hybrid),
         cmocka_unit_test(test_hybrid_on_one_host),

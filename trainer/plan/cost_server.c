@@ -2,12 +2,16 @@
  * Parameter servers as trainer/server/ runs them: workers send their gradients in packets, each server adds and updates
  * a packet when all of its parts have come, and sends the values back. The packets are those of placement.h.
  *
- * Servers on hosts of their own have links of their own. Where each host of workers has a server, all hosts are alike:
- * the traffic of one of them is laid out.
+ * The workers of a host push together, as they do by default: their gradients are added there first. Asynchronous
+ * workers, and those of a host that has the servers, too, push each for itself.
+ *
+ * Servers on hosts of their own have links of their own, and the order of messages is played (server_traffic.h). Where
+ * each host of workers has a server, all hosts are alike: the traffic of one of them is laid out.
  */
 #include "trainer/plan/cost.h"
 
 #include "trainer/plan/computing.h"
+#include "trainer/plan/server_traffic.h"
 #include "trainer/server/placement.h"
 
 #include <stdlib.h>
@@ -19,6 +23,7 @@ struct server_case {
     const struct plan_work *work;
     const struct plan_machine *machine;
     int workers, hosts, group, servers;
+    int senders; /* that push each for itself: workers, or with the sum of its workers a host */
     enum { APART, COLOCATED, ONE_HOST } where;
     double crowding;
     struct placement placement;
@@ -56,7 +61,7 @@ static void release(struct server_case *c)
 }
 
 static int prepare(struct server_case *c, const struct plan_work *w, const struct plan_machine *m,
-                   const struct plan_shape *s, struct error *e)
+                   const struct plan_shape *s, int synchronous, struct error *e)
 {
     const struct extent whole = { 0, w->elements - 1 };
     int rc;
@@ -70,6 +75,7 @@ static int prepare(struct server_case *c, const struct plan_work *w, const struc
     c->where = s->workers + c->servers <= s->per_host || (!s->servers && c->hosts == 1) ? ONE_HOST
                : s->servers                                                             ? APART
                                                                                         : COLOCATED;
+    c->senders = synchronous && c->where != ONE_HOST ? c->hosts : s->workers;
     c->crowding = plan_crowding(m, c->group);
     rc = placement_make(&c->placement, w->variables ? w->variables : &whole, w->variables ? w->variable_count : 1,
                         c->servers, e);
@@ -95,19 +101,25 @@ static int busiest(const struct server_case *c)
     return most;
 }
 
+/* How many senders a host has. */
+static int senders_of_host(const struct server_case *c)
+{
+    return c->senders < c->workers ? 1 : c->group;
+}
+
 /* Bytes of a step, one way, of a server's host and of a worker's. */
 static double server_bytes(const struct server_case *c)
 {
     const double most = (double)c->packings[busiest(c)].length * sizeof(float);
 
-    return most * (c->where == COLOCATED ? 2 * (c->workers - c->group) : c->workers);
+    return most * (c->where == COLOCATED ? 2 * (c->senders - senders_of_host(c)) : c->senders);
 }
 
 static double worker_bytes(const struct server_case *c)
 {
     const double all = (double)(c->work->elements - 1 + (size_t)c->servers) * sizeof(float);
 
-    return c->where == COLOCATED ? 0 : all * (c->where == ONE_HOST ? 1 : c->group);
+    return c->where == COLOCATED ? 0 : all * (c->where == ONE_HOST ? 1 : senders_of_host(c));
 }
 
 /* What a packet takes of the links, each way: of its server's, or of the worker's if that carries more; in memory, of
@@ -116,7 +128,7 @@ static struct pipeline_task message(const struct server_case *c, const struct se
 {
     const struct plan_machine *m = c->machine;
     const int server = OF_WORKER + OF_SERVER * (c->where == APART ? p->server : 0);
-    const double n = c->workers, bandwidth = m->network.bandwidth;
+    const double n = c->senders, bandwidth = m->network.bandwidth;
     struct pipeline_task t = { .resource = { reply ? DOWN : UP, -1 },
                                .delay = m->network.latency,
                                .after = { PIPELINE_NOTHING, PIPELINE_NOTHING } };
@@ -129,12 +141,12 @@ static struct pipeline_task message(const struct server_case *c, const struct se
         t.delay = m->memory.latency;
     } else if (c->where == COLOCATED) { /* what all ranks of a host send; as much comes to it */
         t.resource[0] = UP;
-        t.duration[0] = plan_wire_bytes(n - c->group, p->bytes) / bandwidth;
+        t.duration[0] = plan_wire_bytes(n - senders_of_host(c), p->bytes) / bandwidth;
     } else if (server_bytes(c) >= worker_bytes(c)) {
         t.resource[0] = server + (reply ? SERVER_UP : SERVER_DOWN);
         t.duration[0] = plan_wire_bytes(n, p->bytes) / bandwidth;
     } else {
-        t.duration[0] = plan_wire_bytes(c->group, p->bytes) / bandwidth;
+        t.duration[0] = plan_wire_bytes(senders_of_host(c), p->bytes) / bandwidth;
     }
     return t;
 }
@@ -143,8 +155,14 @@ static double server_work(const struct server_case *c, double bytes)
 {
     const struct plan_machine *m = c->machine;
 
-    return c->workers * (bytes * m->add + (c->where == ONE_HOST ? 0 : 2 * m->message)) +
+    return c->senders * (bytes * m->add + (c->where == ONE_HOST ? 0 : 2 * m->message)) +
            c->work->update * bytes / sizeof(float) / (double)c->work->elements;
+}
+
+/* Seconds in which a host's workers' packets are added before they are sent as one. */
+static double adding_first(const struct server_case *c, double bytes)
+{
+    return c->senders < c->workers ? plan_adding(c->machine, bytes * c->group, 1) : 0;
 }
 
 static void lay_out_packet(struct server_case *c, const struct sent_packet *p, struct computing *computing)
@@ -154,7 +172,9 @@ static void lay_out_packet(struct server_case *c, const struct sent_packet *p, s
     size_t last;
 
     computing_until(computing, plan_final_at(c->work, p->low));
-    push.after[0] = computing->last;
+    push.after[0] = c->senders < c->workers
+                        ? pipeline_then(c->pipeline, PROCESSOR, adding_first(c, p->bytes), 0, computing->last)
+                        : computing->last;
     last = pipeline_add(c->pipeline, &push);
     last = pipeline_then(c->pipeline, server + SERVER_PROCESSOR, server_work(c, p->bytes), 0, last);
     reply.after[0] = last;
@@ -183,6 +203,39 @@ static int list_packets(const struct server_case *c, struct sent_packet **out, s
     return OK;
 }
 
+/* 1: each message is laid out, since their order matters: several senders share the link of a server. */
+static int is_played(const struct server_case *c, size_t packets)
+{
+    return c->where == APART && c->senders > 1 && (size_t)c->senders * packets <= TRAFFIC_MESSAGES_MOST;
+}
+
+static int play_steps(const struct server_case *c, const struct sent_packet *packets, size_t count, double *seconds,
+                      struct error *e)
+{
+    struct server_traffic traffic = { .workers = c->senders,
+                                      .servers = c->servers,
+                                      .count = count,
+                                      .computing = c->crowding * (c->work->forward + c->work->backward),
+                                      .bandwidth = c->machine->network.bandwidth,
+                                      .latency = c->machine->network.latency };
+    struct traffic_packet *all = calloc(count + 1, sizeof *all);
+    int rc;
+
+    if (!all)
+        return error_memory(e, NULL, "for %zu packets", count);
+    for (size_t i = 0; i < count; i++)
+        all[i] = (struct traffic_packet){ .server = packets[i].server,
+                                          .bytes = packets[i].bytes,
+                                          .final = c->crowding * plan_final_at(c->work, packets[i].low),
+                                          .prepare = adding_first(c, packets[i].bytes),
+                                          .answer = server_work(c, packets[i].bytes),
+                                          .take = packets[i].bytes * c->machine->add };
+    traffic.packets = all;
+    rc = server_traffic_seconds(&traffic, seconds, e);
+    free(all);
+    return rc;
+}
+
 static int step_seconds(struct server_case *c, double *seconds, struct error *e)
 {
     struct sent_packet *packets;
@@ -190,6 +243,11 @@ static int step_seconds(struct server_case *c, double *seconds, struct error *e)
     size_t count;
     int rc = list_packets(c, &packets, &count, e);
 
+    if (rc == OK && is_played(c, count)) {
+        rc = play_steps(c, packets, count, seconds, e);
+        free(packets);
+        return rc;
+    }
     for (size_t i = 0; i < count && rc == OK; i++)
         lay_out_packet(c, &packets[i], &computing);
     if (rc == OK) { /* what is computed after the last packet of the busiest server is final */
@@ -212,7 +270,7 @@ static int sync_cost(const struct plan_work *w, const struct plan_machine *m, co
                      struct plan_cost *out, struct error *e)
 {
     struct server_case c;
-    int rc = prepare(&c, w, m, s, e);
+    int rc = prepare(&c, w, m, s, 1, e);
 
     if (rc == OK && (rc = step_seconds(&c, &out->seconds, e)) == OK) {
         out->steps = 1 / out->seconds;
@@ -229,7 +287,7 @@ static double server_seconds(const struct server_case *c)
     struct server_case one = *c;
     double link = 0, processor = 0;
 
-    one.workers = 1;
+    one.workers = one.senders = 1;
     for (size_t k = 0; k < p->packet_count; k++) {
         const struct sent_packet sent = { 0, packet_bytes(&p->packets[k]), 0 };
 
@@ -238,7 +296,7 @@ static double server_seconds(const struct server_case *c)
             processor += 2 * (sent.bytes / c->machine->memory.bandwidth + c->machine->message);
         else if (c->where ==
                  COLOCATED) /* of n pushes all but this host's come over the link, and leave it as answers */
-            link += 2 * message(c, &sent, 0).duration[0] / c->workers;
+            link += 2 * message(c, &sent, 0).duration[0] / c->senders;
         else
             link += plan_wire_bytes(1, sent.bytes) / c->machine->network.bandwidth;
     }
@@ -252,7 +310,7 @@ static int async_cost(const struct plan_work *w, const struct plan_machine *m, c
     const struct plan_shape lone = { 1, s->per_host, s->servers };
     struct server_case c, one;
     double alone = 0, together;
-    int rc = prepare(&c, w, m, s, e), first = prepare(&one, w, m, &lone, rc < 0 ? NULL : e);
+    int rc = prepare(&c, w, m, s, 0, e), first = prepare(&one, w, m, &lone, 0, rc < 0 ? NULL : e);
 
     if (rc == OK && (rc = first) == OK && (rc = step_seconds(&one, &alone, e)) == OK) {
         together = server_seconds(&c);
