@@ -45,8 +45,8 @@ size_t exchange_bucket(size_t total, size_t bytes, int ranks);
 size_t exchange_packet(size_t total, size_t bytes);
 
 /*
- * With whom rank r of n exchanges messages k-th, k from 0 to n - 1: each rank once, in one of the rounds itself (then it
- * has nothing to send). Ranks are partners both ways, so each sends to one that sends to it: no rank's link gets the
+ * With whom rank r of n exchanges messages k-th, k from 0 to n - 1: each rank once, itself in one of the rounds (then
+ * it has nothing to send). Ranks are partners both ways, so each sends to one that sends to it: no rank's link gets the
  * messages of several at once while others' are idle, and TCP's acknowledgements travel with segments of data.
  */
 int exchange_partner(int n, int r, int k);

@@ -7,8 +7,8 @@
  *   SPREADING our slice is added and being sent to all; the others' sums are being sent to us
  *   DONE      all of that has ended
  *
- * Ranks send to each other in pairs (exchange_partner): if all began with rank 0, its link would get more than it carries
- * while those of others are idle. That cost 2 % of a step of lenet over four links of 10 Mbit/s.
+ * Ranks send to each other in pairs (exchange_partner): if all began with rank 0, its link would get more than it
+ * carries while those of others are idle. That cost 2 % of a step of lenet over four links of 10 Mbit/s.
  *
  * A rank with several vectors (reduction.h) sends its slices of one after the other. The last of the last bucket also
  * carries the tally, so a step costs no message more. Messages advance only inside calls of MPI: advance() is called
