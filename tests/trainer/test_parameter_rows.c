@@ -152,10 +152,16 @@ static void check_bytes(const struct words_scene *s)
     struct words_actor actors[WORDS_RANKS_MAX];
     struct table_parts parts;
     struct placement placement;
+    size_t held = 0;
 
     words_play(s, actors);
     assert_int_equal(table_parts_make(&parts, actors[0].network, s->servers, s->servers, NULL), OK);
     assert_int_equal(placement_of(&placement, actors[0].network, s->servers, 0, 1, NULL), OK);
+    for (int j = 0; j < s->servers; j++)
+        held += placement.held[j];
+    for (size_t t = 0; t < parts.table_count; t++) /* which are not in packets */
+        held += (size_t)parts.tables[t].rows * parts.tables[t].width;
+    assert_int_equal(held, network_parameter_count(actors[0].network));
     for (int w = 0; w < s->workers; w++) {
         int64_t ids[WORDS_RANKS_MAX] = { 0 }, reals[WORDS_RANKS_MAX] = { 0 };
 
