@@ -65,6 +65,30 @@ static void test_table(void **state)
     }
 }
 
+/* The variables of lenet: no server has 3 % more than its share, and each has parts of the largest variable. */
+static void test_shares(void **state)
+{
+    static const size_t sizes[] = { 250, 10, 5000, 20, 16000, 50, 500, 10 };
+    struct extent extents[8];
+
+    (void)state;
+    layout(sizes, 8, extents);
+    for (int servers = 2; servers <= 8; servers++) {
+        const size_t share = 21840 / (size_t)servers;
+        struct placement p;
+        int has[8] = { 0 };
+
+        assert_int_equal(placement_make(&p, extents, 8, servers, NULL), OK);
+        for (size_t i = 0; i < p.count; i++)
+            has[p.items[i].server] |= p.items[i].extent.from < extents[4].to && p.items[i].extent.to > extents[4].from;
+        for (int j = 0; j < servers; j++) {
+            assert_in_range(p.held[j], 0, share + share * 3 / 100);
+            assert_true(has[j]);
+        }
+        placement_release(&p);
+    }
+}
+
 /* Each on the next server, whatever its size, in the order given; not in that of the vector. */
 static void test_in_turn(void **state)
 {
@@ -171,8 +195,8 @@ static void test_any(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(test_table), cmocka_unit_test(test_in_turn),
-                                        cmocka_unit_test(test_any) };
+    const struct CMUnitTest tests[] = { cmocka_unit_test(test_table), cmocka_unit_test(test_shares),
+                                        cmocka_unit_test(test_in_turn), cmocka_unit_test(test_any) };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -122,6 +122,8 @@ int placement_make(struct placement *out, const struct extent *variables, size_t
     for (size_t i = 0; i < count; i++)
         total += length_of(variables[i]);
     most = (total + (size_t)servers - 1) / (size_t)servers;
+    if (servers > 1 && most > PLACEMENT_LEAST)
+        most = most / PLACEMENT_PARTS > PLACEMENT_LEAST ? most / PLACEMENT_PARTS : PLACEMENT_LEAST;
     return place(out, variables, count, servers, most ? most : 1, place_largest_first, e);
 }
 

@@ -1,16 +1,20 @@
 /*
  * placement.h - which server holds which part of the exchange vector. Pure.
  *
- * Variables larger than total / servers are first cut into equal parts (sizes differ by at most one element); then the
- * parts are placed from the largest to the smallest, each on the server with the fewest elements so far. Ties: the part
- * that comes first in the vector, the server with the lowest number. No server gets more than total / servers plus one
- * part.
+ * On several servers, variables larger than a PLACEMENT_PARTS-th of total / servers are first cut into equal parts
+ * (sizes differ by at most one element), but not below PLACEMENT_LEAST elements; then the parts are placed from the
+ * largest to the smallest, each on the server with the fewest elements so far. Ties: the part that comes first in the
+ * vector, the server with the lowest number. No server gets more than total / servers plus one part. Parts are small
+ * since all wait for the server that has most. And a large variable is on all servers, so all have work while backward
+ * is still at earlier layers.
  */
 #ifndef TRAINER_SERVER_PLACEMENT_H
 #define TRAINER_SERVER_PLACEMENT_H
 
 #include "base/error.h"
 #include "trainer/collective/exchange.h"
+
+enum { PLACEMENT_PARTS = 32, PLACEMENT_LEAST = 64 };
 
 struct placed {
     struct extent extent;
