@@ -61,13 +61,13 @@ size_t exchange_bucket(size_t total, size_t bytes, int ranks)
     return bytes / sizeof(real) < aligned ? aligned : bytes / sizeof(real) / aligned * aligned;
 }
 
-size_t exchange_packet(size_t total, size_t bytes)
+size_t exchange_packet(size_t total, size_t bytes, int beside)
 {
     const size_t said = bytes / sizeof(real);
 
     if (bytes)
         return said ? said : 1;
-    return exchange_piece(total, PACKETS_WANTED);
+    return exchange_piece(total, beside ? 2 : PACKETS_WANTED);
 }
 
 int exchange_partner(int n, int r, int k)

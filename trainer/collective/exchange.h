@@ -40,9 +40,13 @@ size_t exchange_piece(size_t total, size_t pieces);
 /* Elements of a bucket of the all-reduce: as many as the user said in bytes; 0: buckets of equal size, of which two can
  * overlap, with slices of equal size. */
 size_t exchange_bucket(size_t total, size_t bytes, int ranks);
-/* Elements of a packet to a server that holds `total`: as many as the user said in bytes; 0: a small model has several
- * packets, too, so that the new values of one come back while the gradients of the next are on their way. */
-size_t exchange_packet(size_t total, size_t bytes);
+/*
+ * Elements of a packet to a server that holds `total`: as many as the user said in bytes; 0: a small model has several
+ * packets, too, so that the new values of one come back while the gradients of the next are on their way. beside: 1:
+ * each of several hosts of workers has servers, too: then two packets suffice, since links carry gradients and values
+ * at the same time anyway, and each packet more is one more for which all may wait.
+ */
+size_t exchange_packet(size_t total, size_t bytes, int beside);
 
 /*
  * With whom rank r of n exchanges messages k-th, k from 0 to n - 1: each rank once, itself in one of the rounds (then

@@ -83,8 +83,8 @@ static int prepare(struct server_case *c, const struct plan_work *w, const struc
     if (rc == OK && !(c->packings = calloc((size_t)c->servers, sizeof *c->packings)))
         rc = error_memory(e, NULL, "for %d servers", c->servers);
     for (int j = 0; j < c->servers && rc == OK; j++)
-        rc = packing_make(&c->packings[j], &c->placement, j, exchange_packet(c->placement.held[j] + 1, w->bucket_bytes),
-                          e);
+        rc = packing_make(&c->packings[j], &c->placement, j,
+                          exchange_packet(c->placement.held[j] + 1, w->bucket_bytes, c->where == COLOCATED), e);
     if (rc == OK)
         rc = pipeline_new(&c->pipeline, OF_WORKER + OF_SERVER * c->servers, e);
     return rc;

@@ -238,19 +238,38 @@ static const struct strategy_operations operations = {
     .free = parameter_server_release,
 };
 
+/* 1: there are several hosts, and servers only beside workers. */
+static int servers_beside_workers(const struct strategy *s, struct error *e)
+{
+    const struct process *places = world_places(s->world);
+    const int ranks = world_size(s->world);
+    int *host = calloc((size_t)ranks, sizeof *host);
+    int hosts;
+
+    if (!host)
+        return error_memory(e, NULL, "for the places of %d", ranks);
+    hosts = places ? places_hosts(places, s->workers, host) : 1;
+    hosts = hosts > 1 && places_hosts(places, ranks, host) == hosts;
+    free(host);
+    return hosts;
+}
+
 static int place(struct parameter_server *ps, struct error *e)
 {
     const struct strategy *s = &ps->base;
     const size_t vectors = (size_t)reduction_most_vectors(&s->reduction);
+    const int beside = servers_beside_workers(s, e);
     int rc;
 
+    if (beside < 0)
+        return beside;
     if (!(ps->packings = calloc((size_t)ps->servers, sizeof *ps->packings)))
         return error_memory(e, NULL, "for %d servers", ps->servers);
     rc = placement_of(&ps->placement, s->network, ps->servers,
                       !strcmp(own_options(&s->options)->placement, "round-robin"), sends_rows(s), e);
     for (int j = 0; j < ps->servers && rc == OK; j++) {
         const size_t held = ps->placement.held[j] + ps->placement.shared.to - ps->placement.shared.from;
-        const size_t limit = exchange_packet(held, s->options.bucket_bytes);
+        const size_t limit = exchange_packet(held, s->options.bucket_bytes, beside);
 
         rc = packing_make(&ps->packings[j], &ps->placement, j, limit, e);
         if (rc == OK && (ps->packings[j].packet_count > PACKETS_MAX || limit > INT_MAX / sizeof(real) / 2 / vectors ||
