@@ -65,7 +65,8 @@ class Training:
         """About how many are sent, where each bucket goes in messages of its own."""
         options = dict(self.options)
         buckets = MODELS[self.model].size / min(options.get("--bucket-bytes", 60 << 10), MODELS[self.model].size)
-        if not self.ranks or options.get("--transport") == "shared" or (self.strategy == "hybrid" and self.servers):
+        tables = self.servers and MODELS[self.model].tables  # of which the rows that are used travel alone
+        if not self.ranks or options.get("--transport") == "shared" or tables:
             return 0
         return STEPS * buckets * 2 * self.workers * (1 if self.strategy == "ps" else self.workers - 1)
 
@@ -135,7 +136,7 @@ def on_several_hosts(model):
         for servers, size in zip(SERVERS, sizes):
             made += [Training(model, "ps", workers, layout, servers, (size, *next(pushing)))]
             if MODELS[model].tables:
-                made += [Training(model, "hybrid", workers, layout, servers, (size, *next(reducing)))]
+                made += [Training(model, "hybrid", workers, layout, servers, (size, *next(reducing), *next(pushing)))]
         if not MODELS[model].tables:
             made += [Training(model, "hybrid", workers, layout, 0, (sizes[1],))]
         yield from (Cell(training) for training in made if training.ranks >= LAYOUTS[layout])

@@ -13,12 +13,14 @@ was built anew. Exit status: 0 all are equal; 1 a cell differs, fails or was not
 import argparse
 import collections
 import concurrent.futures
+import contextlib
 import hashlib
 import json
 import os
 import pathlib
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -34,7 +36,8 @@ import two_hosts  # noqa: E402
 from cells import KILLED_AT, LAYOUTS, MICRO_SHARDS, MODELS, MOST_MESSAGES, SAVED_EVERY, STEPS, cells, reference  # noqa: E402
 
 MOMENT = ranks.BUILD / "tests/campaign/moment.so"
-LIMIT = 900        # seconds for a training, on a busy machine
+LIMIT = 1800       # seconds for a training, on a busy machine
+DEADLINE = 600     # seconds that a rank waits for another
 TOLD_EVERY = 30    # seconds, where nobody sees a line that changes
 CURVES = ("loss", "precision", "learning_rate")
 
@@ -72,7 +75,7 @@ class Bench:
         if LAYOUTS[training.layout] == 1:
             return [*ranks.command(training.ranks)[:-1], *variables], ranks.ENVIRONMENT
         if not self.hosts:
-            self.hosts = bridged_hosts.Hosts(self.top, "abcd")
+            self.hosts = bridged_hosts.Hosts(tempfile.mkdtemp(dir=self.top), "abcd")
         places = ",".join(f"{host}:{count}" for host, count in training.places())
         return [*self.hosts.inside("a"), "mpirun", *two_hosts.KEEPALIVE, "--host", places, "--bind-to", "none", *variables,
                 *(["--map-by", "node"] if "in turn" in training.layout else []), "-n", training.ranks], self.hosts.variables()
@@ -86,9 +89,21 @@ class Bench:
         try:
             printed, said = self.process.communicate(timeout=LIMIT)
         except subprocess.TimeoutExpired:
-            self.process.kill()
-            raise Failed(f"hangs: {LIMIT} s: {self.process.communicate()[1][-300:]}") from None
+            raise Failed(f"hangs: {LIMIT} s: {self.end()[-300:]}") from None
         return self.process.returncode, printed, said
+
+    def end(self):
+        """Ends what still runs, and all that it started; what it said."""
+        if self.process is None or self.process.poll() is not None:
+            return ""
+        pids = [*ranks.rank_processes(self.process).values(), self.process.pid]
+        if self.hosts:  # with these all that runs on them, also what nsenter has started; the next training makes others
+            self.hosts.close()
+            self.hosts = None
+        for pid in pids:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        return self.process.communicate()[1]
 
     def summary(self, training, *options):
         """Of a training that must succeed: what --json has, and what was said."""
@@ -131,7 +146,8 @@ class Bench:
             raise Failed(f"killed only after step {last}")
 
     def wanted(self, place):
-        return ["--max-steps", self.steps, "--log-every", 1, "--hash-every", 10, "--json", "--log-dir", place / "log",
+        return ["--max-steps", self.steps, "--log-every", 1, "--hash-every", 10, "--json", "--deadline", DEADLINE,
+                "--log-dir", place / "log",
                 *(["--checkpoint-dir", place / "ckpt", "--save-checkpoint-steps", SAVED_EVERY, "--take-over"]
                   if (place / "ckpt").exists() else [])]
 
@@ -173,9 +189,7 @@ class Bench:
                 for step, values in sorted(found.items())}
 
     def close(self):
-        if self.process and self.process.poll() is None:
-            self.process.kill()
-            self.process.communicate()
+        self.end()
         if self.hosts:
             self.hosts.close()
 

@@ -8,6 +8,8 @@ import sys
 
 import pytest
 
+import waiting
+
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "matrix"))
 
 import cells  # noqa: E402  where it is, is known now
@@ -39,6 +41,34 @@ def test_some_cells(tmp_path, capsys):
     capsys.readouterr()
     assert run(chosen, tmp_path)
     assert "5 cells, of which 0 are to run" in capsys.readouterr().out
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="namespaces for hosts need root")
+@pytest.mark.parametrize("layout", ["one host", "2 hosts"])
+def test_what_hangs_is_ended(layout, tmp_path, monkeypatch):
+    """With its ranks, also on other hosts; the next training has new ones."""
+    monkeypatch.setattr(same_bits, "LIMIT", 3)
+    bench, training = same_bits.Bench(tmp_path, {}, 10**9), Training("lenet", "mpi", 2, layout)
+    hosts, close = [], same_bits.bridged_hosts.Hosts.close
+    monkeypatch.setattr(same_bits.bridged_hosts.Hosts, "close", lambda made: (hosts.append(made), close(made)))
+    for _ in range(2):
+        assert bench.cell(Cell(training))["why"].startswith("hangs: 3 s: ")
+        assert bench.process.poll() is not None and bench.hosts is None
+    assert len(hosts) == (2 if layout == "2 hosts" else 0)
+    assert not any(holder.poll() is None for made in hosts for holder in made.holders.values())
+    waiting.wait_for(lambda: not trainers_of(tmp_path), lambda: f"{trainers_of(tmp_path)} to end")
+    bench.close()
+
+
+def trainers_of(directory):
+    """Processes with this directory in their command line."""
+    found = []
+    for entry in pathlib.Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            found += [entry.parent.name] if os.fsencode(directory) in entry.read_bytes() else []
+        except OSError:
+            pass
+    return found
 
 
 def test_what_differs_is_told(tmp_path, capsys, monkeypatch):
