@@ -92,10 +92,10 @@ class Bench:
             raise Failed(f"hangs: {LIMIT} s: {self.end()[-300:]}") from None
         return self.process.returncode, printed, said
 
-    def end(self):
-        """Ends what still runs, and all that it started; what it said."""
+    def kill(self):
+        """Kills what still runs, and all that it started; its cell fails then."""
         if self.process is None or self.process.poll() is not None:
-            return ""
+            return
         pids = [*ranks.rank_processes(self.process).values(), self.process.pid]
         if self.hosts:  # with these all that runs on them, also what nsenter has started; the next training makes others
             self.hosts.close()
@@ -103,7 +103,11 @@ class Bench:
         for pid in pids:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
-        return self.process.communicate()[1]
+
+    def end(self):
+        """The same; what it said."""
+        self.kill()
+        return self.process.communicate()[1] if self.process else ""
 
     def summary(self, training, *options):
         """Of a training that must succeed: what --json has, and what was said."""
@@ -189,7 +193,7 @@ class Bench:
                 for step, values in sorted(found.items())}
 
     def close(self):
-        self.end()
+        self.kill()
         if self.hosts:
             self.hosts.close()
 
@@ -250,7 +254,7 @@ class Matrix:
     def __init__(self, chosen, results, data, top):
         self.chosen, self.results, self.data, self.top = chosen, results, data, top
         self.lock, self.told, self.done, self.bad = threading.Lock(), 0.0, 0, 0
-        self.running, self.benches = {}, []
+        self.running, self.benches, self.ended = {}, [], False
 
     def tell(self, total):
         now = time.monotonic()
@@ -281,7 +285,10 @@ class Matrix:
                     cell = missing.popleft()
                     self.running[number] = f"{cell}"
                     self.tell(total)
-                self.results.add(cell, bench.cell(cell))
+                result = bench.cell(cell)
+                if self.ended:
+                    return
+                self.results.add(cell, result)
                 difference = self.results.difference(cell)
                 with self.lock:
                     self.done += 1
@@ -304,6 +311,9 @@ class Matrix:
                 except BaseException:
                     with self.lock:
                         missing.clear()
+                        self.ended = True
+                    for bench in self.benches:
+                        bench.kill()
                     raise
         finally:
             for bench in self.benches:
@@ -370,6 +380,7 @@ def parsed(words=None):
 
 def main(words=None):
     options = parsed(words)
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # as Ctrl-C
     layouts = options.layout.split(",") if options.layout else list(LAYOUTS) if os.geteuid() == 0 else ["one host"]
     chosen = [cell for cell in cells(options.model.split(",")) if all(word in f"{cell}" for word in options.only) and
               any(name in cell.layout for name in layouts)]
