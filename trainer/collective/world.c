@@ -142,13 +142,14 @@ static int launched(void)
     return 0;
 }
 
-/* Waits until the messages `in` and `out` are done. `doing`: what a late rank should do. */
-static int wait_for_all(struct world *w, const char *doing, struct error *e)
+/* Waits until the messages `in` and `out` are done. `doing`: what a late rank should do. longer: seconds beyond the
+ * deadline, where the rank that this one waits for may itself wait for another. */
+static int wait_for_all(struct world *w, const char *doing, double longer, struct error *e)
 {
     struct buffer ranks = BUFFER_EMPTY;
     struct patience p;
 
-    patience_init(&p, w, w->deadline);
+    patience_init(&p, w, w->deadline + longer);
     for (int more = 1; more;) {
         more = 0;
         for (int r = 0; r < w->size; r++) {
@@ -192,7 +193,7 @@ static int gather(struct world *w, const void *mine, size_t n, void *all, const 
     }
     if (rc < 0)
         w->lost = 1;
-    return rc < 0 ? rc : wait_for_all(w, doing, e);
+    return rc < 0 ? rc : wait_for_all(w, doing, 0, e);
 }
 
 /* Allocates memory for collective operations, and learns where the ranks are. */
@@ -476,7 +477,7 @@ int world_broadcast(struct world *w, void *bytes, size_t n, const char *what, st
         if (rc < 0)
             w->lost = 1;
         else
-            rc = wait_for_all(w, doing, e);
+            rc = wait_for_all(w, doing, w->rank > 0 ? places_precedence(w->deadline, 2) : 0, e);
     }
     return rc;
 }

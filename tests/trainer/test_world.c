@@ -1,0 +1,89 @@
+/* Who reports a broadcast that does not end: its root at the deadline, the others later, as the root may wait itself. */
+#include "trainer/collective/world.h"
+
+#include "base/clock.h"
+#include "tests/check.h"
+#include "tests/trainer/threads.h"
+#include "trainer/collective/places.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { RANKS = 3, DEADLINE = 1 };
+
+struct one {
+    pthread_t thread;
+    struct thread_post *post;
+    int rank, silent; /* silent: the rank that takes no part */
+    int rc;
+    double seconds;
+    struct error error;
+    struct world *world;
+};
+
+static void *live(void *context)
+{
+    struct one *o = context;
+    int value = 7;
+    double begun;
+
+    if (world_over(&o->world, thread_participant(o->post, o->rank), DEADLINE, NULL) < 0)
+        abort();
+    begun = clock_monotonic();
+    if (o->rank != o->silent)
+        o->rc = world_broadcast(o->world, &value, sizeof value, "the weights", &o->error);
+    o->seconds = clock_monotonic() - begun;
+    return NULL;
+}
+
+static void broadcast_without(struct one *ones, int silent)
+{
+    struct thread_post *post = thread_post_new(RANKS);
+
+    for (int r = 0; r < RANKS; r++) {
+        ones[r] = (struct one){ .post = post, .rank = r, .silent = silent };
+        assert_int_equal(pthread_create(&ones[r].thread, NULL, live, &ones[r]), 0);
+    }
+    for (int r = 0; r < RANKS; r++)
+        pthread_join(ones[r].thread, NULL);
+    for (int r = 0; r < RANKS; r++)
+        world_close(ones[r].world);
+    thread_post_free(post);
+}
+
+static void test_root_reports(void **state)
+{
+    struct one ones[RANKS];
+
+    (void)state;
+    broadcast_without(ones, 2);
+    assert_int_equal(ones[0].rc, ERR_PEER);
+    assert_non_null(strstr(ones[0].error.message, "waited 1 s for rank 2 "));
+    assert_non_null(strstr(ones[0].error.message, " to take the weights;"));
+    assert_int_equal(ones[1].rc, OK);
+}
+
+static void test_root_is_late(void **state)
+{
+    struct one ones[RANKS];
+
+    (void)state;
+    broadcast_without(ones, 0);
+    for (int r = 1; r < RANKS; r++) {
+        assert_int_equal(ones[r].rc, ERR_PEER);
+        assert_non_null(strstr(ones[r].error.message, "waited 1 s for rank 0 "));
+        assert_non_null(strstr(ones[r].error.message, " to send the weights;"));
+        assert_true(ones[r].seconds > DEADLINE + places_precedence(DEADLINE, 2));
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_root_reports),
+        cmocka_unit_test(test_root_is_late),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
