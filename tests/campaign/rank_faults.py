@@ -277,8 +277,8 @@ def named(said):
 
 def blames(chosen, hosts, fault, said):
     """The failure has its name: of the rank, alone, or, where a cable is cut, of a rank at its other end. Nobody else is
-    blamed; but a rank may wait for one that has spoken before, or, when mpirun ends all, for one that speaks as well, or for
-    a server: these wait for others."""
+    blamed; but a rank may wait for one that has spoken before, or, when mpirun ends all, for one that speaks as well, for a
+    server, or, on the other host, which sees no more, for any: these wait for others."""
     text = said[-1500:]
     if not chosen.ranks:
         return
@@ -292,7 +292,8 @@ def blames(chosen, hosts, fault, said):
     expect(any(found == {fault.rank} for _, found, _ in sentences), f"rank {fault.rank} is not named alone: {sentences} {text}")
     everyone = {speaker for speaker, _, _ in sentences}
     for speaker, found, hurried in sentences:
-        expect(fault.rank in found or found <= (everyone | servers if hurried else spoken),
+        far = hosts == 2 and speaker is not None and (speaker < 2) != (fault.rank < 2)
+        expect(fault.rank in found or (hurried and far) or found <= (everyone | servers if hurried else spoken),
                f"another than rank {fault.rank} is named: {sentences} {text}")
         spoken.add(speaker)
 

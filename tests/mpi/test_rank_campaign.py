@@ -65,6 +65,10 @@ def test_what_breaks_is_told(tmp_path, capsys, monkeypatch):
     assert "0 faults held, 0 did not happen, 1 broke something: seeds 14" in told
 
 
+HURRIED = ("mpirun noticed that process rank 2 with PID 0 on node b exited on signal 9 (Killed).\n"
+           "trainer: rank {} on host {}: mpirun ends the ranks; this one waited 2.3 s at step 2 for rank 1 on host a, for x")
+
+
 @pytest.mark.parametrize("said,holds", [
     ("trainer: rank 0 on host a: waited 9 s at step 5 for rank 2 on host a, for tensors x .. y; ending all ranks", True),
     ("trainer: rank 0 on host a: waited 9 s at step 5 for rank 1 on host a, for tensors x .. y; ending all ranks", False),
@@ -85,3 +89,11 @@ def test_blame(said, holds):
         assert not holds
     else:
         assert holds
+
+
+def test_blame_from_afar():
+    """Of rank 2 that was killed on host b: whom a rank of host a waited for when mpirun ended it, is no blame."""
+    fault = rank_faults.Fault("kill", 2, "rename", 0.5)
+    rank_faults.blames(rank_faults.STRATEGIES["ring"], 2, fault, HURRIED.format(0, "a"))
+    with pytest.raises(Broken, match="another than rank 2 is named"):
+        rank_faults.blames(rank_faults.STRATEGIES["ring"], 2, fault, HURRIED.format(3, "b"))

@@ -148,8 +148,22 @@ static void look_around(int phase, char *ranks, int count)
         closedir(processes);
 }
 
-/* Reports, unless a rank of this host has done so, and ends this process; returns if another one will, unless `grace`
- * has passed as well. */
+/* When the deadline passes, the first rank of a host speaks that sees who is late there. A grace later, the first one of
+ * each host speaks, since if all are there, one of another host is late; and after another, any rank. */
+enum { SEES, INFERS, ANYONE };
+
+/* 1: another rank has the word, on this host or, before a grace has passed, on another. */
+static int yields(const char *ranks, int count, int rank, int grace)
+{
+    if (grace == SEES && !memchr(ranks, LATE, (size_t)count) && count_ended(ranks, count) <= 0)
+        return 1;
+    for (int r = 0; grace < ANYONE && r < rank && r < count; r++)
+        if (ranks[r] == HERE)
+            return 1;
+    return 0;
+}
+
+/* Reports, unless a rank of this host has done so, and ends this process; returns if another one may know more. */
 static void give_up(const struct watchdog *d, int phase, int grace)
 {
     const struct process *places = atomic_load(&d->places);
@@ -163,16 +177,15 @@ static void give_up(const struct watchdog *d, int phase, int grace)
     process_self(&self);
     if (ranks) {
         look_around(phase, ranks, count);
-        if (grace) { /* one that has just reported, and is ending, looks like one that has not begun */
+        if (grace > SEES) { /* one that has just reported, and is ending, looks like one that has not begun */
             nanosleep(&(struct timespec){ 1, 0 }, NULL);
             memset(ranks, NOT_HERE, (size_t)count);
             look_around(phase, ranks, count);
         }
-        for (int r = 0; !grace && r < rank && r < count; r++)
-            if (ranks[r] == HERE) {
-                free(ranks);
-                return;
-            }
+        if (yields(ranks, count, rank, grace)) {
+            free(ranks);
+            return;
+        }
         if (count_ended(ranks, count) > 0) {
             launcher_end_later(LAUNCHER_END_MILLISECONDS);
             _Exit(d->status);
@@ -197,7 +210,7 @@ static void *watch(void *context)
 {
     struct watchdog *d = context;
     double waited = 0, last = clock_monotonic();
-    int watched = -1, grace = 0;
+    int watched = -1, grace = SEES;
 
     for (;;) {
         const int phase = atomic_load(&d->phase);
@@ -208,7 +221,7 @@ static void *watch(void *context)
         if (phase == WATCHDOG_PHASES)
             return NULL;
         if (watched != phase)
-            waited = 0, grace = 0;
+            waited = 0, grace = SEES;
         watched = phase;
         if (poll(&changed, 1, phase == WATCHDOG_RUNNING ? -1 : LOOK_MILLISECONDS) > 0 &&
             read(d->changed, &count, sizeof count) < 0)
@@ -220,7 +233,7 @@ static void *watch(void *context)
             atomic_load(&d->phase) != phase)
             continue;
         give_up(d, phase, grace);
-        grace = 1;
+        grace += grace < ANYONE;
     }
 }
 
