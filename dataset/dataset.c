@@ -95,6 +95,19 @@ int dataset_open(struct dataset **out, const char *name, const char *directory, 
     return OK;
 }
 
+int dataset_hold_out(struct dataset *d, size_t n, struct error *e)
+{
+    const size_t left = d->count - n;
+
+    if (n >= d->count)
+        return error_set(e, ERR_ARG, "the training data of %s have only %zu %s", d->name, d->count, dataset_unit(d));
+    d->input = dataset_sample(d, n);
+    d->labels.data = (const char *)d->labels.data + n * element_size(d->labels.element);
+    d->labels.shape[0] = left < INT32_MAX ? (int32_t)left : INT32_MAX;
+    d->count = left;
+    return OK;
+}
+
 void dataset_free(struct dataset *d)
 {
     struct dataset_owned *o = (struct dataset_owned *)(void *)d; /* d is its first member */

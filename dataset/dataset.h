@@ -71,6 +71,8 @@ static inline size_t dataset_width(const struct dataset *d)
  * near ones). ERR_IO, ERR_CORRUPT: the sentence names file and byte. On OK *out is yours until dataset_free(). */
 int dataset_open(struct dataset **out, const char *name, const char *directory, enum dataset_split split,
                  const struct shard *shard, struct error *e);
+/* Leaves out the first n samples. ERR_ARG: none would be left. */
+int dataset_hold_out(struct dataset *d, size_t n, struct error *e);
 void dataset_free(struct dataset *d); /* NULL is fine */
 
 /* The known names, NULL at the end. */

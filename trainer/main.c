@@ -99,6 +99,8 @@ static int open_data(struct run *r, struct error *e)
         return OK;
     if ((rc = dataset_open(&r->dataset, o->data, o->data_directory, DATASET_TRAIN, &shard, e)) < 0)
         return rc;
+    if ((rc = dataset_hold_out(r->dataset, (size_t)o->hold_out, e)) < 0)
+        return error_prefix(e, "--hold-out %" PRId64, o->hold_out);
     r->position.vocabulary = r->dataset->vocabulary;
     if (!t && training_transform(o))
         return error_set(e, ERR_ARG, "model %s: unknown transform '%s'", m->name, training_transform(o));

@@ -6,6 +6,7 @@
 #include "trainer/strategies/strategy_choice.h"
 
 #include <assert.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,7 +19,7 @@ static const char examples[] =
     "  mpirun -n 4 trainer --run-option mpi --model resnet32 --data cifar10 --data-dir data --batch-size 32 "
     "--checkpoint-dir ckpt --save-checkpoint-steps 100 --log-dir logs/mpi/train --max-steps 3500\n";
 
-enum { COMMON_ROWS = 42 + LAUNCH_ROWS, ALL_ROWS = COMMON_ROWS + STRATEGY_CHOICE_ROWS };
+enum { COMMON_ROWS = 43 + LAUNCH_ROWS, ALL_ROWS = COMMON_ROWS + STRATEGY_CHOICE_ROWS };
 
 enum { REPRODUCIBLE_SHARDS = 8 }; /* of 16 images at a batch of 128: more of them would be smaller, and slower */
 
@@ -26,7 +27,7 @@ enum { REPRODUCIBLE_SHARDS = 8 }; /* of 16 images at a batch of 128: more of the
 struct command {
     struct train_options o; /* what needs no translation */
     const char *model, *optimizer, *shard, *resume, *scale, *decay_at;
-    int64_t batch_size, global_batch, micro_shards, keep, seed, bucket_bytes;
+    int64_t batch_size, global_batch, micro_shards, keep, seed, bucket_bytes, hold_out;
     double learning_rate, momentum;
     int moving_average;
     char models[256], data_sets[256]; /* to choose from */
@@ -42,7 +43,6 @@ static const struct command defaults = {
     .scale = "none",
     .shard = "records",
     .resume = "auto",
-    .seed = 1,
 };
 
 static size_t add_rows(struct option *table, size_t at, const struct option *rows, size_t count)
@@ -108,6 +108,9 @@ static size_t add_how_rows(struct option *t, size_t at, struct command *c)
           .help = "Give each worker its part of all records in one shuffled order (records, the default), whole "
                   "files of its own (files, as much for each, except with --async), or all records in an order of its "
                   "own (none)." },
+        { OPTION_INT, .name = "hold-out", .value = &c->hold_out, .argument = "N", .minimum = 0, .maximum = 1e12,
+          .help = "Leave out the first N training samples, which TensorFlow's readers of MNIST hold out for "
+                  "validation. Default: the model's." },
         { OPTION_HEADING, .help = "How to train:" },
         { OPTION_INT, .name = "max-steps", .value = &c->o.max_steps, .argument = "N", .minimum = 1, .maximum = 1e15,
           .help = "Finish the training at global step N. Default: 1000." },
@@ -126,8 +129,8 @@ static size_t add_how_rows(struct option *t, size_t at, struct command *c)
         { OPTION_FLAG, .name = "augment", .value = &c->o.augment,
           .help = "Augment images by random crops, flips and so on, as the model's reference does (default)." },
         { OPTION_INT, .name = "seed", .value = &c->seed, .argument = "N", .minimum = 0, .maximum = 9e15,
-          .help = "Draw the initial values, the order of the data and the augmentation from seed N. Default: 1, or the "
-                  "checkpoint's on resume." },
+          .help = "Draw the initial values, the order of the data and the augmentation from seed N. Default: the "
+                  "model's or 1, or the checkpoint's on resume." },
     };
 
     return add_rows(t, at, rows, sizeof rows / sizeof *rows);
@@ -378,8 +381,14 @@ static int translate(struct command *c, const struct options *given, struct trai
     o->sizes = sizes_of(c, o);
     o->keep = (size_t)c->keep;
     o->bucket_bytes = (size_t)c->bucket_bytes;
-    o->seed = (uint64_t)c->seed;
     o->seed_given = options_given(given, "seed");
+    o->seed = o->seed_given ? (uint64_t)c->seed : o->recipe->seed ? o->recipe->seed : 1;
+    o->hold_out = options_given(given, "hold-out") ? c->hold_out : o->recipe->hold_out;
+    if (o->hold_out && o->shard == SHARD_FILES)
+        return error_set(e, ERR_ARG,
+                         "--hold-out %" PRId64 ": with --shard files each worker would leave out samples of its own; "
+                         "use --shard records, or --hold-out 0",
+                         o->hold_out);
     optimizer_of(c, given, o);
     if (schedule_of(c, given, o, e) < 0 || check_reproducible(c, o, e) < 0 || check_synchronous(c, o, e) < 0)
         return ERR_ARG;
@@ -469,6 +478,7 @@ uint64_t train_options_training(const struct train_options *o)
                                (double)o->augment,
                                (double)o->sizes.micro_shards,
                                (double)o->scale_learning_rate,
+                               (double)o->hold_out,
                                (double)s->warmup,
                                s->decay_factor };
 
@@ -487,6 +497,7 @@ uint64_t train_options_fingerprint(const struct train_options *o)
                          (double)o->hash_every,
                          (double)o->max_steps,
                          (double)o->seed,
+                         (double)o->hold_out,
                          (double)o->shard,
                          (double)o->augment,
                          (double)o->sizes.micro_shards,

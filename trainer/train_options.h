@@ -40,6 +40,7 @@ struct train_options {
     int64_t resume_step;
     uint64_t seed;
     int seed_given;
+    int64_t hold_out; /* the first training samples, which are left out */
     double deadline;
     struct launch_options launch;
     char **own; /* (own_count) argv without the options of `launch` */

@@ -8,7 +8,8 @@ struct model; /* model.h */
     ROW(lenet) \
     ROW(cifar10_cnn) \
     ROW(resnet32) \
-    ROW(next_word)
+    ROW(next_word) \
+    ROW(mnist_cnn)
 
 #define MODEL_DECLARATION(name) extern const struct model model_##name;
 MODELS(MODEL_DECLARATION)

@@ -72,6 +72,33 @@ static void test_mnist_names(void **state)
     }
 }
 
+/* The first samples are left out, images and labels alike; one must be left. */
+static void test_hold_out(void **state)
+{
+    struct dataset *d;
+    struct error e;
+
+    (void)state;
+    mnist_put(directory, "train", '-', 0, 50, 5, 4);
+    assert_int_equal(dataset_open(&d, "mnist", directory, DATASET_TRAIN, NULL, &e), OK);
+    assert_int_equal(dataset_hold_out(d, 0, &e), OK);
+    assert_int_equal(d->count, 50);
+    for (size_t left_out = 13; left_out <= 39; left_out += 13) { /* each time 13 more */
+        assert_int_equal(dataset_hold_out(d, 13, &e), OK);
+        assert_int_equal(d->count, 50 - left_out);
+        assert_int_equal(d->labels.shape[0], 50 - left_out);
+        for (size_t i = 0; i < d->count; i++) {
+            assert_int_equal(field_integer(&d->labels, i), (i + left_out) % 10);
+            for (size_t p = 0; p < 20; p++)
+                assert_int_equal(((const uint8_t *)dataset_sample(d, i))[p], pixel_value(i + left_out, p));
+        }
+    }
+    assert_int_equal(dataset_hold_out(d, 11, &e), ERR_ARG);
+    assert_string_equal(e.message, "the training data of mnist have only 11 images");
+    assert_int_equal(d->count, 11);
+    dataset_free(d);
+}
+
 static void test_mnist_errors(void **state)
 {
     static const uint32_t ten[] = { 10 };
@@ -272,6 +299,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_mnist_names, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_hold_out, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_mnist_errors, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_missing_says_so_to_programs, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_cifar10, set_up, tear_down),

@@ -137,10 +137,16 @@ static void resnet32(void **state)
     check_model("resnet32", 2, 1);
 }
 
+static void mnist_cnn(void **state)
+{
+    (void)state;
+    check_model("mnist_cnn", 2, 1);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = { cmocka_unit_test(lenet), cmocka_unit_test(cifar10_cnn),
-                                        cmocka_unit_test(resnet32) };
+                                        cmocka_unit_test(resnet32), cmocka_unit_test(mnist_cnn) };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -38,6 +38,7 @@ static void counts(void **state)
         { "resnet32", 464154, 2272, 31 * 4 + 32 + 1 },
         { "cifar10_cnn", 1068298, 0, 10 },
         { "lenet", 21840, 0, 8 },
+        { "mnist_cnn", 1014922, 0, 14 },
         { "next_word", 10000 * 64 + 5 * 64 * 128 + 128 + 128 * 10000 + 10000, 0, 5 },
     };
 
@@ -104,6 +105,12 @@ static void names(void **state)
         { "lenet", "conv2/weights", 4, { 5, 5, 10, 20 }, 1e-4, INITIAL_UNIFORM, 0.08944271909999159, "" },
         { "lenet", "fc3/weights", 2, { 320, 50 }, 1e-4, INITIAL_UNIFORM, 0.12734290799340264, "" },
         { "lenet", "fc4/biases", 1, { 10 }, 0, INITIAL_CONSTANT, 0, "" },
+        { "mnist_cnn", "Conv/weights", 4, { 5, 5, 1, 128 }, 0, INITIAL_UNIFORM, 0.043133109281375365, "" },
+        { "mnist_cnn", "Conv_1/weights", 4, { 5, 5, 128, 128 }, 0, INITIAL_UNIFORM, 0.030618621784789725, "" },
+        { "mnist_cnn", "Conv_5/weights", 4, { 3, 3, 128, 128 }, 0, INITIAL_UNIFORM, 0.05103103630798288, "" },
+        { "mnist_cnn", "Conv_5/biases", 1, { 128 }, 0, INITIAL_CONSTANT, 0, "" },
+        { "mnist_cnn", "fully_connected/weights", 2, { 1152, 10 }, 0, INITIAL_UNIFORM, 0.07185757571479554, "" },
+        { "mnist_cnn", "fully_connected/biases", 1, { 10 }, 0, INITIAL_CONSTANT, 0, "" },
     };
 
     (void)state;

@@ -135,6 +135,21 @@ def next_word(words, training, keep_mask=None):
     return layer(tf.nn.relu(bend(layer(x, "hidden", 128))), "logits", 10000)
 
 
+def mnist_cnn(images, training, keep_mask=None):
+    def layer(x, name, shape, operation):
+        with v1.variable_scope(name):
+            kernel = weights("weights", shape, v1.glorot_uniform_initializer())
+            return tf.nn.bias_add(operation(x, kernel), weights("biases", shape[-1:], constant(0.0)))
+
+    def convolution(x, name, size):
+        return tf.nn.relu(bend(layer(x, name, [size, size, x.shape[3], 128], lambda x, w: tf.nn.conv2d(x, w, 1, "SAME"))))
+
+    x = max_pool(convolution(convolution(images, "Conv", 5), "Conv_1", 5), 2, 2, "VALID")
+    x = max_pool(convolution(convolution(x, "Conv_2", 3), "Conv_3", 3), 2, 2, "VALID")
+    x = max_pool(convolution(convolution(x, "Conv_4", 3), "Conv_5", 3), 2, 2, "VALID")
+    return layer(tf.reshape(x, [-1, 1152]), "fully_connected", [1152, 10], tf.matmul)
+
+
 MODELS = {model.name: model for model in (
     Model("lenet", (28, 28, 1), lenet, lambda name: 1e-4 if name.endswith("/weights") else 0, 21840),
     Model("cifar10_cnn", (24, 24, 3), cifar10_cnn,
@@ -142,4 +157,5 @@ MODELS = {model.name: model for model in (
     Model("resnet32", (32, 32, 3), resnet32, lambda name: 0.0002 if name.endswith("/DW") else 0, 464154, 2272),
     Model("next_word", (1, 5, 1), next_word,
           lambda name: 1e-5 if name in ("hidden/weights", "logits/weights") else 0, 1971088, classes=10000, words=10000),
+    Model("mnist_cnn", (28, 28, 1), mnist_cnn, lambda name: 0, 1014922),
 )}

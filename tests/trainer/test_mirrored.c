@@ -8,7 +8,6 @@
 #include "base/random.h"
 #include "tests/model/images_batch.h"
 #include "tests/trainer/kinds.h"
-#include "tests/trainer/mnist_cnn.h"
 
 #include <pthread.h>
 #include <sched.h>
@@ -327,7 +326,7 @@ static void test_copies_are_counted(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         const struct scene s = {
-            .model = &mnist_cnn, .weights = rows[i].weights, .threads = rows[i].threads, .unit = 1
+            .model = model_find("mnist_cnn"), .weights = rows[i].weights, .threads = rows[i].threads, .unit = 1
         };
         const struct optimizer_options adam = { .kind = OPTIMIZER_ADAM, .learning_rate = 0.001 };
         const struct strategy_options options = options_of(&s);

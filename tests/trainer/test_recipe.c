@@ -49,6 +49,32 @@ static void test_seed_models(void **state)
     }
 }
 
+/* As published: batch, optimizer, rate, seed, and 55,000 of MNIST's images. */
+static void test_published(void **state)
+{
+    static const struct {
+        const char *model, *optimizer;
+        double rate;
+        int batch, hold_out;
+        uint64_t seed;
+    } rows[] = {
+        { "cifar10_cnn", "sgd", 0.1, 128, 0, 0 },
+        { "resnet32", "momentum", 0.1, 128, 0, 0 },
+        { "mnist_cnn", "adam", 0.001, 1024, 5000, 777 },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        const struct recipe *r = recipe_find(rows[i].model);
+
+        assert_string_equal(r->optimizer, rows[i].optimizer);
+        assert_true(r->learning_rate == rows[i].rate);
+        assert_int_equal(r->batch_size, rows[i].batch);
+        assert_int_equal(r->hold_out, rows[i].hold_out);
+        assert_int_equal(r->seed, rows[i].seed);
+    }
+}
+
 static void test_usual(void **state)
 {
     const struct recipe *r = recipe_find("a model of one's own");
@@ -84,10 +110,8 @@ static void test_schedules(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_every_model),
-        cmocka_unit_test(test_seed_models),
-        cmocka_unit_test(test_usual),
-        cmocka_unit_test(test_schedules),
+        cmocka_unit_test(test_every_model), cmocka_unit_test(test_seed_models), cmocka_unit_test(test_published),
+        cmocka_unit_test(test_usual),       cmocka_unit_test(test_schedules),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -103,6 +103,31 @@ static void test_given(void **state)
     assert_true(o->seed_given && o->seed == 0);
 }
 
+/* The recipe's seed and held-out samples, unless others are given. */
+static void test_from_recipe(void **state)
+{
+    const char *const plain[] = { "--model=mnist_cnn", "--data=mnist", NULL };
+    const char *const given[] = {
+        "--model=mnist_cnn", "--data=mnist", "--seed=0", "--hold-out=0", "--shard=files", NULL
+    };
+    struct parsed p, other;
+
+    (void)state;
+    assert_int_equal(parse(plain, &p, NULL), OPTIONS_RUN);
+    assert_int_equal(p.o.seed, 777);
+    assert_int_equal(p.o.seed_given, 0);
+    assert_int_equal(p.o.hold_out, 5000);
+    assert_int_equal(p.o.sizes.batch_size, 1024);
+    assert_int_equal(p.o.optimizer.kind, OPTIMIZER_ADAM);
+    assert_int_equal(parse(given, &other, NULL), OPTIONS_RUN);
+    assert_int_equal(other.o.seed, 0);
+    assert_int_equal(other.o.hold_out, 0);
+    other.o = p.o;
+    other.o.hold_out++;
+    assert_true(train_options_fingerprint(&other.o) != train_options_fingerprint(&p.o));
+    assert_true(train_options_training(&other.o) != train_options_training(&p.o));
+}
+
 /* What a step is does not depend on the number of workers, whatever else is given. */
 static void test_reproducible(void **state)
 {
@@ -124,9 +149,9 @@ static void test_refused(void **state)
     static const struct {
         const char *words[WORDS], *sentence;
     } cases[] = {
-        { { "--data", "cifar10" }, "--model is missing; use one of lenet|cifar10_cnn|resnet32|next_word" },
+        { { "--data", "cifar10" }, "--model is missing; use one of lenet|cifar10_cnn|resnet32|next_word|mnist_cnn" },
         { { "--model", "resnet23", "--data", "cifar10" },
-          "'resnet23' is not one of lenet|cifar10_cnn|resnet32|next_word (did you mean resnet32?)" },
+          "'resnet23' is not one of lenet|cifar10_cnn|resnet32|next_word|mnist_cnn (did you mean resnet32?)" },
         { { "--model", "lenet" }, "--data is missing; use one of mnist|fashion-mnist|cifar10|text" },
         { { "--model", "lenet", "--data", "fashon-mnist" }, "did you mean fashion-mnist?" },
         { { GIVEN, "--save-checkpoint-steps", "5", "--save-checkpoint-seconds", "5" }, "use one" },
@@ -145,6 +170,7 @@ static void test_refused(void **state)
         { { GIVEN, "--run-option", "pss" }, "run-option" },
         { { GIVEN, "--resume", "newest", "--checkpoint-dir", "c" }, "'newest' is not auto, never or a step" },
         { { GIVEN, "--batch-size", "0" }, "batch-size" },
+        { { "--model=mnist_cnn", "--data=mnist", "--shard=files" }, "--hold-out 5000: with --shard files" },
         { { GIVEN, "--batch-size", "8", "--global-batch", "8" }, "--batch-size and --global-batch are both given" },
         { { GIVEN, "--run-option", "ps", "--async", "--global-batch", "8" }, "workers of ps --async make no step" },
         { { GIVEN, "--run-option", "ps", "--async", "--hash-every", "8" }, "no two workers of ps --async have" },
@@ -228,10 +254,10 @@ static void test_own_options(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(test_defaults),   cmocka_unit_test(test_given),
-                                        cmocka_unit_test(test_schedule),   cmocka_unit_test(test_reproducible),
-                                        cmocka_unit_test(test_refused),    cmocka_unit_test(test_fingerprint),
-                                        cmocka_unit_test(test_own_options) };
+    const struct CMUnitTest tests[] = { cmocka_unit_test(test_defaults),    cmocka_unit_test(test_given),
+                                        cmocka_unit_test(test_schedule),    cmocka_unit_test(test_reproducible),
+                                        cmocka_unit_test(test_from_recipe), cmocka_unit_test(test_refused),
+                                        cmocka_unit_test(test_fingerprint), cmocka_unit_test(test_own_options) };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -15,6 +15,8 @@ struct recipe {
     /* The learning rate of global step t (the number of updates applied before it) for a base rate; NULL: the base. */
     double (*schedule)(double base, int64_t step);
     int batch_size;        /* per worker */
+    int hold_out;          /* the first training samples, which it is not trained on (0: none); TensorFlow's 5,000 */
+    uint64_t seed;         /* 0: 1 */
     double moving_average; /* decay of moving averages of the variables (0: none); the tutorial's 0.9999 */
     double loss_average;   /* decay of moving averages of the losses (0: none); the tutorial's 0.9 */
 };
@@ -23,7 +25,8 @@ struct recipe {
     ROW(lenet) \
     ROW(cifar10_cnn) \
     ROW(resnet32) \
-    ROW(next_word)
+    ROW(next_word) \
+    ROW(mnist_cnn)
 
 #define RECIPE_DECLARATION(name) extern const struct recipe recipe_##name;
 RECIPES(RECIPE_DECLARATION)

@@ -213,7 +213,7 @@ static double count_samples(const struct compare_plan *p)
 
     if (dataset_open(&d, p->data, p->data_directory, DATASET_TRAIN, NULL, NULL) < 0)
         return 0;
-    count = (double)d->count;
+    count = dataset_hold_out(d, (size_t)p->hold_out, NULL) == OK ? (double)d->count : 0;
     dataset_free(d);
     return count;
 }

@@ -73,6 +73,7 @@ static int plan_cell(struct compare_plan *p, const struct compare_wanted *w, con
     p->model = o.model->name;
     p->data = o.data;
     p->data_directory = o.data_directory;
+    p->hold_out = o.hold_out;
     p->jobs[p->count++] = job;
     return 1;
 }

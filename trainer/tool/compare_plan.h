@@ -22,6 +22,7 @@ struct compare_plan {
     size_t count;
     struct buffer left_out;                    /* "single with 2 workers", those that are not, with commas; may be "" */
     const char *model, *data, *data_directory; /* borrowed from the options */
+    int64_t hold_out;                          /* training samples that are left out */
 };
 
 /* ERR_ARG: a sentence for the user. On OK or not, compare_plan_release() it. */
