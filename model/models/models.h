@@ -9,7 +9,8 @@ struct model; /* model.h */
     ROW(cifar10_cnn) \
     ROW(resnet32) \
     ROW(next_word) \
-    ROW(mnist_cnn)
+    ROW(mnist_cnn) \
+    ROW(mnist_lstm)
 
 #define MODEL_DECLARATION(name) extern const struct model model_##name;
 MODELS(MODEL_DECLARATION)

@@ -140,13 +140,20 @@ static void resnet32(void **state)
 static void mnist_cnn(void **state)
 {
     (void)state;
-    check_model("mnist_cnn", 2, 1);
+    check_model("mnist_cnn", 1, 1);
+}
+
+static void mnist_lstm(void **state)
+{
+    (void)state;
+    check_model("mnist_lstm", 3, 20);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = { cmocka_unit_test(lenet), cmocka_unit_test(cifar10_cnn),
-                                        cmocka_unit_test(resnet32), cmocka_unit_test(mnist_cnn) };
+                                        cmocka_unit_test(resnet32), cmocka_unit_test(mnist_cnn),
+                                        cmocka_unit_test(mnist_lstm) };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

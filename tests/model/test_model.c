@@ -39,6 +39,7 @@ static void counts(void **state)
         { "cifar10_cnn", 1068298, 0, 10 },
         { "lenet", 21840, 0, 8 },
         { "mnist_cnn", 1014922, 0, 14 },
+        { "mnist_lstm", 24458, 0, 4 },
         { "next_word", 10000 * 64 + 5 * 64 * 128 + 128 + 128 * 10000 + 10000, 0, 5 },
     };
 
@@ -105,6 +106,10 @@ static void names(void **state)
         { "lenet", "conv2/weights", 4, { 5, 5, 10, 20 }, 1e-4, INITIAL_UNIFORM, 0.08944271909999159, "" },
         { "lenet", "fc3/weights", 2, { 320, 50 }, 1e-4, INITIAL_UNIFORM, 0.12734290799340264, "" },
         { "lenet", "fc4/biases", 1, { 10 }, 0, INITIAL_CONSTANT, 0, "" },
+        { "mnist_lstm", "rnn/lstm_cell/kernel", 2, { 92, 256 }, 0, INITIAL_UNIFORM, 0.13130643285972254, "" },
+        { "mnist_lstm", "rnn/lstm_cell/bias", 1, { 256 }, 0, INITIAL_CONSTANT, 0, "" },
+        { "mnist_lstm", "dense/kernel", 2, { 64, 10 }, 0, INITIAL_UNIFORM, 0.2847473987257497, "" },
+        { "mnist_lstm", "dense/bias", 1, { 10 }, 0, INITIAL_CONSTANT, 0, "" },
         { "mnist_cnn", "Conv/weights", 4, { 5, 5, 1, 128 }, 0, INITIAL_UNIFORM, 0.043133109281375365, "" },
         { "mnist_cnn", "Conv_1/weights", 4, { 5, 5, 128, 128 }, 0, INITIAL_UNIFORM, 0.030618621784789725, "" },
         { "mnist_cnn", "Conv_5/weights", 4, { 3, 3, 128, 128 }, 0, INITIAL_UNIFORM, 0.05103103630798288, "" },

@@ -4,6 +4,7 @@ Each function builds logits in the default graph with variables of the original 
 """
 import numpy
 import tensorflow as tf
+from tensorflow.python.ops import rnn_grad  # noqa: F401  registers the gradient of BlockLSTM
 
 v1 = tf.compat.v1
 
@@ -150,6 +151,30 @@ def mnist_cnn(images, training, keep_mask=None):
     return layer(tf.reshape(x, [-1, 1152]), "fully_connected", [1152, 10], tf.matmul)
 
 
+def mnist_lstm(images, training, keep_mask=None):
+    """LSTMCell by the kernel that computes it: without Keras, TensorFlow has no class for it any more."""
+    note_nearest(tf.ones([1]), tf.ones([1]))  # nothing in it bends
+    with v1.variable_scope("rnn/lstm_cell"):
+        kernel = weights("kernel", [28 + 64, 4 * 64], v1.glorot_uniform_initializer())
+        bias = weights("bias", [4 * 64], constant(0.0))
+    return dense_of_last(lstm(tf.reshape(images, [-1, 28, 28]), kernel, bias, 64), "dense", 64)
+
+
+def dense_of_last(steps, scope, units):
+    with v1.variable_scope(scope):
+        kernel = weights("kernel", [units, 10], v1.glorot_uniform_initializer())
+        return tf.matmul(steps[:, -1], kernel) + weights("bias", [10], constant(0.0))
+
+
+def lstm(x, kernel, bias, units):
+    """What each step gives, (batch, steps, units), from x (batch, steps, values)."""
+    zeros, none = tf.zeros([tf.shape(x)[0], units]), tf.zeros([units])
+    steps = tf.cast(tf.shape(x)[1], tf.int64)
+    given = tf.raw_ops.BlockLSTM(seq_len_max=steps, x=tf.transpose(x, [1, 0, 2]), cs_prev=zeros, h_prev=zeros, w=kernel,
+                                 wci=none, wcf=none, wco=none, b=bias, forget_bias=1.0, cell_clip=-1.0)
+    return tf.transpose(given.h, [1, 0, 2])
+
+
 MODELS = {model.name: model for model in (
     Model("lenet", (28, 28, 1), lenet, lambda name: 1e-4 if name.endswith("/weights") else 0, 21840),
     Model("cifar10_cnn", (24, 24, 3), cifar10_cnn,
@@ -158,4 +183,5 @@ MODELS = {model.name: model for model in (
     Model("next_word", (1, 5, 1), next_word,
           lambda name: 1e-5 if name in ("hidden/weights", "logits/weights") else 0, 1971088, classes=10000, words=10000),
     Model("mnist_cnn", (28, 28, 1), mnist_cnn, lambda name: 0, 1014922),
+    Model("mnist_lstm", (28, 28, 1), mnist_lstm, lambda name: 0, 24458),
 )}

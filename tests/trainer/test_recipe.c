@@ -61,6 +61,7 @@ static void test_published(void **state)
         { "cifar10_cnn", "sgd", 0.1, 128, 0, 0 },
         { "resnet32", "momentum", 0.1, 128, 0, 0 },
         { "mnist_cnn", "adam", 0.001, 1024, 5000, 777 },
+        { "mnist_lstm", "adam", 0.001, 32, 5000, 0 },
     };
 
     (void)state;

@@ -149,9 +149,11 @@ static void test_refused(void **state)
     static const struct {
         const char *words[WORDS], *sentence;
     } cases[] = {
-        { { "--data", "cifar10" }, "--model is missing; use one of lenet|cifar10_cnn|resnet32|next_word|mnist_cnn" },
+        { { "--data", "cifar10" },
+          "--model is missing; use one of lenet|cifar10_cnn|resnet32|next_word|mnist_cnn|mnist_lstm" },
         { { "--model", "resnet23", "--data", "cifar10" },
-          "'resnet23' is not one of lenet|cifar10_cnn|resnet32|next_word|mnist_cnn (did you mean resnet32?)" },
+          "'resnet23' is not one of lenet|cifar10_cnn|resnet32|next_word|mnist_cnn|mnist_lstm (did you mean "
+          "resnet32?)" },
         { { "--model", "lenet" }, "--data is missing; use one of mnist|fashion-mnist|cifar10|text" },
         { { "--model", "lenet", "--data", "fashon-mnist" }, "did you mean fashion-mnist?" },
         { { GIVEN, "--save-checkpoint-steps", "5", "--save-checkpoint-seconds", "5" }, "use one" },

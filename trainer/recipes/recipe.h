@@ -26,7 +26,8 @@ struct recipe {
     ROW(cifar10_cnn) \
     ROW(resnet32) \
     ROW(next_word) \
-    ROW(mnist_cnn)
+    ROW(mnist_cnn) \
+    ROW(mnist_lstm)
 
 #define RECIPE_DECLARATION(name) extern const struct recipe recipe_##name;
 RECIPES(RECIPE_DECLARATION)
