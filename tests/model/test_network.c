@@ -21,6 +21,12 @@ struct fed {
     const struct model *model;
 };
 
+/* The first of these models that is tested: mnist_cnn has no layer that cifar10_cnn lacks, and takes ten times as long. */
+static const char *const *next_model(const char *const *names)
+{
+    return *names && !strcmp(*names, "mnist_cnn") ? names + 1 : names;
+}
+
 static struct network *new_network(const char *model, int max_batch)
 {
     struct error e = { 0 };
@@ -95,7 +101,7 @@ static double difference(const real *a, const real *b, size_t n)
 static void inference_in_any_parts(void **state)
 {
     (void)state;
-    for (const char *const *name = model_names(); *name; name++) {
+    for (const char *const *name = next_model(model_names()); *name; name = next_model(name + 1)) {
         struct fed *f = new_fed(*name);
         struct network *whole = new_network(*name, ROOM), *small = new_network(*name, 5);
         const size_t classes = (size_t)f->model->classes, size_all = ROOM * classes;
@@ -121,7 +127,7 @@ static void inference_in_any_parts(void **state)
 static void scores(void **state)
 {
     (void)state;
-    for (const char *const *name = model_names(); *name; name++) {
+    for (const char *const *name = next_model(model_names()); *name; name = next_model(name + 1)) {
         struct fed *f = new_fed(*name);
         struct network *n = new_network(*name, 7);
         const int classes = f->model->classes;
@@ -158,7 +164,7 @@ static void same_bits(void **state)
     static const int counts[] = { 1, 5, 33, ROOM };
 
     (void)state;
-    for (const char *const *name = model_names(); *name; name++) {
+    for (const char *const *name = next_model(model_names()); *name; name = next_model(name + 1)) {
         struct fed *f = new_fed(*name);
         struct network *a = new_network(*name, ROOM);
         const size_t n = network_exchange_count(a);
@@ -366,10 +372,16 @@ static void on_ready(void *context, size_t low)
     w->lows[w->calls++] = low;
 }
 
+/* All of its layers work on the whole batch: it is one segment. */
+static int is_one_segment(const char *model)
+{
+    return !strcmp(model, "mnist_lstm");
+}
+
 static void ready(void **state)
 {
     (void)state;
-    for (const char *const *name = model_names(); *name; name++) {
+    for (const char *const *name = next_model(model_names()); *name; name = next_model(name + 1)) {
         struct fed *f = new_fed(*name);
         struct network *n = new_network(*name, 9);
         struct watch w = { n,    network_parameter_count(n),
@@ -381,7 +393,7 @@ static void ready(void **state)
         network_train(n, &batch, 1, &(struct gradient_sink){ .dense = on_ready, .context = &w }, &result);
         assert_int_equal(w.low, 0);
         assert_int_equal(w.lows[0], network_parameter_count(n)); /* the statistics come first */
-        assert_true(w.calls >= 3);
+        assert_true(w.calls >= (is_one_segment(*name) ? 2 : 3));
         for (size_t k = 0; k < w.calls; k++) {
             assert_memory_equal(w.copies[k] + w.lows[k], network_exchange(n) + w.lows[k],
                                 (w.total - w.lows[k]) * sizeof(real));
@@ -406,7 +418,7 @@ static int left_at(void *context)
 static void left_half_way(void **state)
 {
     (void)state;
-    for (const char *const *name = model_names(); *name; name++) {
+    for (const char *const *name = next_model(model_names()); *name; name = next_model(name + 1)) {
         enum { IMAGES = ROOM };
         struct fed *f = new_fed(*name);
         struct network *n = new_network(*name, IMAGES), *undisturbed = new_network(*name, IMAGES);
@@ -420,7 +432,7 @@ static void left_half_way(void **state)
         network_set_leave(n, left_at, &at);
         assert_int_equal(network_train(n, at_step(&batch, 0), 1, NULL, &result), 1);
         asked = INT_MAX - at;
-        assert_true(asked > (f->model->integers ? 3 : 9)); /* the former has few layers */
+        assert_true(asked > (is_one_segment(*name) ? 1 : f->model->integers ? 3 : 9)); /* those have few layers */
         at = 0;
         assert_int_equal(network_asked_to_leave(n), 1);
         for (int i = 0; i < asked; i += 1 + asked / 7) {
@@ -443,7 +455,7 @@ static void left_half_way(void **state)
 static void weights_are_shared(void **state)
 {
     (void)state;
-    for (const char *const *name = model_names(); *name; name++) {
+    for (const char *const *name = next_model(model_names()); *name; name = next_model(name + 1)) {
         struct fed *f = new_fed(*name);
         struct network *a = new_network(*name, 4), *b = new_network(*name, 4);
         struct batch batch = part(f, 0, 4);
@@ -520,7 +532,7 @@ static void variance_beside_large_mean(void **state)
 static void nan_is_seen(void **state)
 {
     (void)state;
-    for (const char *const *name = model_names(); *name; name++) {
+    for (const char *const *name = next_model(model_names()); *name; name = next_model(name + 1)) {
         struct fed *f = new_fed(*name);
         struct network *n = new_network(*name, 3);
         struct batch batch = part(f, 0, 3);
