@@ -92,7 +92,7 @@ class Bench:
             raise Failed(f"hangs: {LIMIT} s: {self.end()[-300:]}") from None
         return self.process.returncode, printed, said
 
-    def kill(self):
+    def kill_all(self):
         """Kills what still runs, and all that it started; its cell fails then."""
         if self.process is None or self.process.poll() is not None:
             return
@@ -106,7 +106,7 @@ class Bench:
 
     def end(self):
         """The same; what it said."""
-        self.kill()
+        self.kill_all()
         return self.process.communicate()[1] if self.process else ""
 
     def summary(self, training, *options):
@@ -193,7 +193,7 @@ class Bench:
                 for step, values in sorted(found.items())}
 
     def close(self):
-        self.kill()
+        self.kill_all()
         if self.hosts:
             self.hosts.close()
 
@@ -313,7 +313,7 @@ class Matrix:
                         missing.clear()
                         self.ended = True
                     for bench in self.benches:
-                        bench.kill()
+                        bench.kill_all()
                     raise
         finally:
             for bench in self.benches:
