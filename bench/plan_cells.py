@@ -27,7 +27,7 @@ def predicted(options, workers, how):
     with tempfile.TemporaryDirectory() as directory:
         network = None
         try:
-            network = slow_network.Network(directory, 2, options.network_megabits)
+            network = slow_network.Network(directory, 2, options.network_megabits, options.network_congestion)
             plan = network.train(programs.program(options.build, "trainer"), [1, 1], "plan", *MODEL, "--ranks", str(workers),
                                  "--format", "json", *how)
         finally:
@@ -48,6 +48,7 @@ def run(options):
         error = expected / step - 1
         rows.append((name, f"{step:.0f}", f"{rounds[0]:.0f}-{rounds[-1]:.0f}", f"{expected:.0f}", f"{100 * error:+.1f} %",
                      "" if abs(error) <= WITHIN else f"more than {100 * WITHIN:.0f} %"))
-    print(f"\nlenet, ms a step between hosts at {options.network_megabits} Mbit/s, predicted and measured")
+    print(f"\nlenet, ms a step between hosts at {options.network_megabits} Mbit/s, TCP {options.network_congestion}, "
+          "predicted and measured")
     programs.table(("", "measured", "lowest-highest", "predicted", "error", ""), rows)
     return rows

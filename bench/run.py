@@ -95,6 +95,7 @@ def main():
     parser.add_argument("--saving-rounds", type=int, default=5, help="saving_speed: (5)")
     network = parser.add_argument_group("slow_network")
     network.add_argument("--network-megabits", type=int, default=10, help="a second, of each host in each direction (10)")
+    network.add_argument("--network-congestion", default="reno", help="of TCP; 'kernel': what the kernel takes by itself (reno)")
     network.add_argument("--network-steps", type=int, default=30, help="(30)")
     network.add_argument("--network-rounds", type=int, default=3, help="the one in the middle counts (3)")
     logs = parser.add_argument_group("export_speed, verify_speed, inspect_speed")

@@ -2,7 +2,9 @@
 
 The hosts are network namespaces with a name and a /dev/shm of their own, on a switch whose ports have the rate (tbf) in each
 direction. The bound counts the bytes of the busiest link, as the trainer counted them, and the headers of Ethernet, IP and TCP;
-not TCP's acknowledgements, which are 2 % more. A worker and a server are on each of 4 hosts (mpirun --map-by node).
+not TCP's acknowledgements, which are 2 % more. TCP's congestion control is Reno, which every kernel lets a namespace choose:
+with BBR, which some kernels take by themselves, the connections of a server share its link unevenly, and a step of the same
+training takes 325 or 410 ms. A worker and a server are on each of 4 hosts (mpirun --map-by node).
 Needs root, iproute2 and util-linux.
 """
 import json
@@ -40,7 +42,7 @@ def checked(*words):
 class Network:
     """Namespaces h0, h1, ... and the switch's."""
 
-    def __init__(self, directory, count, megabits):
+    def __init__(self, directory, count, megabits, congestion="kernel"):
         self.directory, self.holders = pathlib.Path(directory), []
         self.switch = self.namespace("switch")
         checked(*self.inside(self.switch), "ip", "link", "add", "switch", "up", "type", "bridge")
@@ -52,6 +54,8 @@ class Network:
                     self.switch)
             checked(*self.inside(pid), "ip", "address", "add", f"10.112.0.{number + 1}/24", "dev", "cable")
             checked(*self.inside(pid), "ip", "link", "set", "cable", "up")
+            if congestion != "kernel":
+                checked(*self.inside(pid), "sysctl", "-qw", f"net.ipv4.tcp_congestion_control={congestion}")
             checked(*self.inside(self.switch), "ip", "link", "set", f"port{number}", "master", "switch", "up")
             for process, device in ((pid, "cable"), (self.switch, f"port{number}")):
                 checked(*self.inside(process), "tc", "qdisc", "add", "dev", device, "root", "tbf", "rate",
@@ -98,7 +102,7 @@ def measured(options, slots, how):
     with tempfile.TemporaryDirectory() as directory:
         network = None
         try:
-            network = Network(directory, len(slots), options.network_megabits)
+            network = Network(directory, len(slots), options.network_megabits, options.network_congestion)
             summary = network.train(programs.program(options.build, "trainer"), slots, *LENET, "--max-steps",
                                     str(options.network_steps), *how)
         finally:
@@ -125,6 +129,7 @@ def run(options):
             step, bound = rounds[len(rounds) // 2]
             rows.append((name, f"{step:.0f}", f"{rounds[0][0]:.0f}-{rounds[-1][0]:.0f}", f"{bound:.0f}", f"{step / bound:.2f}",
                          f"<= {wanted}" if wanted and options.network_megabits == 10 else ""))
-    print(f"\nlenet, ms a step between hosts at {options.network_megabits} Mbit/s, {options.network_steps} steps")
+    print(f"\nlenet, ms a step between hosts at {options.network_megabits} Mbit/s, TCP {options.network_congestion}, "
+          f"{options.network_steps} steps")
     programs.table(("", "ms a step", "lowest-highest", "bound of the wire", "ratio", "wanted"), rows)
     return rows

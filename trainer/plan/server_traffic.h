@@ -5,10 +5,10 @@
  * The order of messages matters: a server's link is shared by all workers, and the worker that gets its last values
  * last begins its next step last. By then the other workers' gradients wait before its own at the server's link, and no
  * packet can be answered before its last part has come; meanwhile nothing leaves. With one server and 4 workers, 16
- * packets each, that is a seventh of the step.
+ * packets each, that is a tenth of the step.
  *
  * Each link serves what comes in the order in which it comes. What a server has for several workers leaves in turns, as
- * TCP sends what waits on a connection: up to 28 segments at once.
+ * TCP sends what waits on a connection: 4 segments at once.
  */
 #ifndef TRAINER_PLAN_SERVER_TRAFFIC_H
 #define TRAINER_PLAN_SERVER_TRAFFIC_H
