@@ -148,8 +148,8 @@ static void look_around(int phase, char *ranks, int count)
         closedir(processes);
 }
 
-/* When the deadline passes, the first rank of a host speaks that sees who is late there. A grace later, the first one of
- * each host speaks, since if all are there, one of another host is late; and after another, any rank. */
+/* When the deadline passes, the first rank of a host speaks that sees who is late there. A grace later, the first one
+ * of each host speaks, since if all are there, one of another host is late; and after another, any rank. */
 enum { SEES, INFERS, ANYONE };
 
 /* 1: another rank has the word, on this host or, before a grace has passed, on another. */
