@@ -8,6 +8,7 @@
 #include "eventlog/eventlog.h"
 #include "trainer/collective/places.h"
 
+#include <dirent.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -17,12 +18,25 @@
 #define WATCHED_SECONDS 10
 enum { LINE_COLUMNS = 80 }; /* where there is no terminal */
 
+/* 1: a run has logged there; a directory that cannot be read has none. */
+static int has_event_files(const char *directory)
+{
+    DIR *d = directory ? opendir(directory) : NULL;
+    int found = 0;
+
+    for (const struct dirent *entry; d && !found && (entry = readdir(d)) != NULL;)
+        found = entry->d_name[0] != '.' && strstr(entry->d_name, "tfevents") != NULL;
+    if (d)
+        closedir(d);
+    return found;
+}
+
 int progress_open(struct progress *p, struct log *log, const char *log_directory, int64_t step, struct error *e)
 {
     struct eventlog_writer_options options = { .flush_seconds = 0.5 };
     struct eventlog_error error = { 0 };
 
-    if (step > 0) {
+    if (step > 0 || has_event_files(log_directory)) { /* also after a run that died before its first checkpoint */
         options.resume = EVENTLOG_RESUME_PURGE;
         options.purge_step = step + 1;
     }

@@ -41,7 +41,7 @@ struct progress {
 };
 
 /* log_directory NULL: no event file. The first record of the file is on disk on return. step: where the training
- * continues, 0 at its start; points of later steps, logged by a run that died, are purged from the curves. */
+ * continues, 0 at its start; points of later steps that an earlier run logged there are purged from the curves. */
 int progress_open(struct progress *p, struct log *log, const char *log_directory, int64_t step, struct error *e);
 /* The training loop starts now, at `step`. */
 void progress_start(struct progress *p, int64_t step);

@@ -1,7 +1,9 @@
 """What a training says while it runs: where it begins, how far it is, how it ended; on a terminal, through mpirun to a
 terminal, and into a file."""
+import json
 import os
 import re
+import subprocess
 
 import pytest
 
@@ -98,3 +100,13 @@ def test_training_json_is_renewed(slow, tmp_path):
     process.terminate()
     process.communicate(timeout=DEADLINE)
     assert ranks.training_json(tmp_path)["state"] == "stopped"
+
+
+def test_points_of_a_run_that_died_early(tmp_path):
+    """One that died before its first checkpoint, and begins anew: its points are hidden, also by loaders that read all files."""
+    for steps in (9, 6):
+        ranks.train(0, *LENET, "--max-steps", steps, "--log-every", 3, "--log-dir", tmp_path)
+    for view, wanted in (("session", [1, 3, 6]), ("all", [1, 1, 3, 3, 6, 6, 9])):
+        run = subprocess.run([ranks.BUILD / "bin/eventlog", "export", f"--view={view}", "--format=jsonl", "--tag", "loss",
+                              tmp_path], capture_output=True, text=True, check=True)
+        assert [json.loads(line)["step"] for line in run.stdout.splitlines()] == wanted, view
