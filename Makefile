@@ -90,7 +90,7 @@ EVENTLOG_MPI_C := $(call folder,eventlog_mpi)
 CHECKPOINT_C := $(call folder,checkpoint checkpoint/directory)
 CHECKPOINT_TOOL_C := $(call folder,checkpoint/tool checkpoint/tool/convert)
 DATASET_C := $(call folder,dataset)
-MODEL_C   := $(filter-out $(if $(filter 1,$(ONEDNN)),,%_onednn.c),$(call folder,model $(addprefix model/,kernels layers models)))
+MODEL_C   := $(filter-out $(if $(filter 1,$(ONEDNN)),,%_onednn.c),$(call folder,model $(addprefix model/,file kernels layers models)))
 TRAINER_C := $(filter-out trainer/main.c,$(call folder,trainer $(addprefix trainer/,advice collective collective/transports compare launch optimizers \
                plan recipes server server/decisions server/groups server/tables strategies timing update)))
 TRAINER_TOOL_C := $(call folder,trainer/tool)

@@ -1,5 +1,7 @@
 #include "evaluator/evaluator_options.h"
 
+#include "base/file.h"
+#include "checkpoint/directory/checkpoint_directory.h"
 #include "dataset/dataset.h"
 #include "evaluator/score/builtin_runner.h"
 #include "evaluator/score/command_runner.h"
@@ -10,6 +12,7 @@
 #include <limits.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 static const char examples[] =
     "  evaluator --checkpoint-dir ckpt --eval-dir logs/run/eval --model resnet32 --data cifar10 --data-dir data\n"
@@ -39,7 +42,9 @@ static const struct option table_template[] = {
       .help = "Put the eval directories of --watch, --watch-file and --watch-tree below ROOT." },
     { OPTION_HEADING,
       .help = "Evaluate with a built-in model; --model and --data are required unless --exec is given:" },
-    { OPTION_CHOICE, .name = "model", .argument = "NAME", .help = "Evaluate checkpoints of this model." },
+    { OPTION_CHOICE_OR_PATH, .name = "model", .argument = "NAME",
+      .help = "Evaluate checkpoints of this model: a built-in one, or that of a model file. Default: the model file "
+              "that the trainer put beside the checkpoints, CKPT/net.model." },
     { OPTION_CHOICE, .name = "data", .argument = "NAME", .help = "Evaluate on the test images of this data set." },
     { OPTION_TEXT, .name = "data-dir", .argument = "DIR",
       .help = "Read the data set from DIR. Default: where Debian's package installs it, if there is one." },
@@ -298,6 +303,16 @@ int evaluator_options_several(const struct evaluator_options *c)
     return c->watch.count || c->watch_file || c->watch_tree;
 }
 
+/* Without --model, uses the file that the trainer put beside the checkpoints. */
+static void find_model(struct evaluator_options *c)
+{
+    if (c->model || c->exec || !c->checkpoint_directory || evaluator_options_several(c))
+        return;
+    if (file_join(c->model_file, sizeof c->model_file, c->checkpoint_directory, CHECKPOINT_MODEL_FILE, NULL) == OK &&
+        access(c->model_file, R_OK) == 0)
+        c->model = c->model_file;
+}
+
 static int check_command(const struct evaluator_options *c, struct error *e)
 {
     struct stat st;
@@ -325,8 +340,8 @@ static int check_command(const struct evaluator_options *c, struct error *e)
     if (!c->exec && (c->exec_timeout > 0 || c->retries || c->jobs))
         return error_set(e, ERR_ARG, "--exec-timeout, --retries and --jobs need --exec");
     if (!c->exec && (!c->model || !c->data))
-        return error_set(e, ERR_ARG, "--%s is missing; use one of %s, or --exec", c->model ? "data" : "model",
-                         c->model ? c->data_sets : c->models);
+        return error_set(e, ERR_ARG, "--%s is missing; use one of %s%s, or --exec", c->model ? "data" : "model",
+                         c->model ? c->data_sets : c->models, c->model ? "" : ", or a model file");
     if (evaluator_options_several(c))
         return OK;
     if (stat(c->checkpoint_directory, &st) == 0 && !S_ISDIR(st.st_mode))
@@ -384,5 +399,7 @@ int evaluator_options_parse(struct evaluator_options *out, const struct subcomma
     if (out->keep_best && !options_given(&options, "pin"))
         out->pin = 1;
     out->metric_bits = metric_choice(out->metrics);
+    if (rc == OPTIONS_RUN)
+        find_model(out);
     return rc == OPTIONS_RUN ? check_command(out, e) : rc;
 }

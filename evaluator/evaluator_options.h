@@ -28,6 +28,7 @@ struct evaluator_options { /* text is borrowed from argv; what is not given is 0
     int tutorial_denominator, take_over;
     struct option_list watch;
     const char *watch_file, *watch_tree, *eval_root, *prom, *log_format, *log_file;
+    char model_file[4096];            /* `model`, if it was found beside the checkpoints */
     char models[256], data_sets[256]; /* to choose from */
 };
 

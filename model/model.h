@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "base/batch.h"
 
+struct model_file;      /* file/model_file.h */
 struct network_builder; /* network_builder.h: what `build` calls, layer by layer */
 
 struct model {
@@ -21,6 +22,7 @@ struct model {
     int ties_are_correct;    /* 1: correct if no logit is above the label's (tutorial); 0: argmax, lowest */
     double statistics_decay; /* of batch-norm moving statistics; 0 without batch norm */
     int (*build)(struct network_builder *b, struct error *e);
+    const struct model_file *file; /* what `build` reads; NULL: a built-in model */
 };
 
 /* FIELD_INPUT for `count` samples; input (count, height, width, channels) of type real, or int32_t for models that read

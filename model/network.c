@@ -94,6 +94,12 @@ const struct variable *network_variables(const struct network *n, size_t *count)
     return n->built.variables;
 }
 
+const struct network_call *network_calls(const struct network *n, size_t *count)
+{
+    *count = n->built.call_count;
+    return n->built.calls;
+}
+
 size_t network_rows_most(const struct network *n, size_t variable)
 {
     const struct variable *v = &n->built.variables[variable];

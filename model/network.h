@@ -26,7 +26,21 @@
 #include <stdint.h>
 
 enum variable_kind { VARIABLE_WEIGHT, VARIABLE_STATISTIC };
-enum initial_kind { INITIAL_CONSTANT, INITIAL_NORMAL, INITIAL_TRUNCATED_NORMAL, INITIAL_UNIFORM };
+/* The last four are for kernel_options alone; of the numbers of inputs and outputs of a kernel they make
+ *   GLOROT        uniform within sqrt(6 / (inputs + outputs))
+ *   UNIT_SCALING  uniform within sqrt(3 / inputs)
+ *   HE            normal of deviation sqrt(2 / inputs)
+ *   HE_FAN_OUT    normal of deviation sqrt(2 / outputs) */
+enum initial_kind {
+    INITIAL_CONSTANT,
+    INITIAL_NORMAL,
+    INITIAL_TRUNCATED_NORMAL,
+    INITIAL_UNIFORM,
+    INITIAL_GLOROT,
+    INITIAL_UNIT_SCALING,
+    INITIAL_HE,
+    INITIAL_HE_FAN_OUT
+};
 
 struct variable {
     char name[128];          /* as in the checkpoint: "unit_1_0/sub1/conv1/DW" */
@@ -42,6 +56,7 @@ struct variable {
 };
 
 struct network;
+struct network_call; /* layer_call.h */
 
 /* max_batch: the largest batch in later calls; 0 builds only the table of variables (for a parameter server). The first
  * call loads the compute libraries. ERR_NOMEM, ERR_ARG; ERR_IO: such a library is missing. On OK *out is yours until
@@ -51,6 +66,7 @@ void network_free(struct network *n); /* NULL is fine */
 
 const struct model *network_model(const struct network *n);
 const struct variable *network_variables(const struct network *n, size_t *count); /* in order of construction */
+const struct network_call *network_calls(const struct network *n, size_t *count); /* that made it; layer_call.h */
 size_t network_parameter_count(const struct network *n);
 size_t network_statistic_count(const struct network *n);
 size_t network_exchange_count(const struct network *n); /* elements of the exchange vector */

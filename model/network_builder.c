@@ -3,11 +3,15 @@
 #include "base/array.h"
 #include "model/network_internal.h"
 
+#include <math.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum { CHANNELS_MAX = 1 << 16, SIZE_MAX_REALS = 1 << 30 };
+/* Beyond any machine, and far from overflowing, also times the largest batch. */
+static const size_t parameters_max = (size_t)1 << 36, values_max = (size_t)1 << 34;
 
 void network_builder_init(struct network_builder *b, const struct model *model)
 {
@@ -28,6 +32,7 @@ void network_builder_release(struct network_builder *b)
 {
     network_plan_release(&b->plan);
     free(b->variables);
+    free(b->calls);
     memset(b, 0, sizeof *b);
 }
 
@@ -59,12 +64,12 @@ static struct variable *add_variable(struct network_builder *b, const char *scop
     }
     v = memset(&b->variables[b->variable_count], 0, sizeof *v);
     if (!join(v->name, sizeof v->name, scope, name)) {
-        error_set(&b->error, ERR_ARG, "model %s: the name %s/%s is too long", b->model->name, scope, name);
+        network_builder_fail(b, ERR_ARG, "the name %s/%s is too long", scope, name);
         return NULL;
     }
     for (size_t i = 0; i < b->variable_count; i++)
         if (!strcmp(b->variables[i].name, v->name)) {
-            error_set(&b->error, ERR_ARG, "model %s: two variables are named %s", b->model->name, v->name);
+            network_builder_fail(b, ERR_ARG, "two variables are named %s", v->name);
             return NULL;
         }
     v->kind = kind;
@@ -72,12 +77,36 @@ static struct variable *add_variable(struct network_builder *b, const char *scop
     v->count = 1;
     for (int d = 0; d < rank; d++) {
         v->shape[d] = shape[d];
+        if (shape[d] < 1 || v->count > parameters_max / (size_t)shape[d]) {
+            network_builder_fail(b, ERR_ARG, "its variable %s would have none or too many values", v->name);
+            return NULL;
+        }
         v->count *= (size_t)shape[d];
+    }
+    if (*total > parameters_max - v->count) {
+        network_builder_fail(b, ERR_ARG, "the variables up to here have too many values");
+        return NULL;
     }
     v->offset = *total;
     *total += v->count;
     b->variable_count++;
     return v;
+}
+
+/* What depends on the kernel's inputs and outputs: those of a window's pixel times its pixels. */
+static void scale_initial(struct variable *v)
+{
+    const double pixels = v->rank == 4 ? (double)(v->shape[0] * v->shape[1]) : 1;
+    const double in = pixels * (double)v->shape[v->rank - 2], out = pixels * (double)v->shape[v->rank - 1];
+
+    switch (v->initial) {
+    case INITIAL_GLOROT: v->initial_value = sqrt(6.0 / (in + out)); break;
+    case INITIAL_UNIT_SCALING: v->initial_value = sqrt(3.0 / in); break;
+    case INITIAL_HE: v->initial_value = sqrt(2.0 / in); break;
+    case INITIAL_HE_FAN_OUT: v->initial_value = sqrt(2.0 / out); break;
+    default: return;
+    }
+    v->initial = v->initial == INITIAL_GLOROT || v->initial == INITIAL_UNIT_SCALING ? INITIAL_UNIFORM : INITIAL_NORMAL;
 }
 
 size_t network_builder_kernel(struct network_builder *b, const char *name, int rank, const int64_t *shape,
@@ -90,6 +119,7 @@ size_t network_builder_kernel(struct network_builder *b, const char *name, int r
     v->decay = options->decay;
     v->initial = options->initial;
     v->initial_value = options->initial_value;
+    scale_initial(v);
     return v->offset;
 }
 
@@ -109,11 +139,79 @@ size_t network_builder_constant(struct network_builder *b, const char *scope, co
 
 /* ---- layers ------------------------------------------------------------------------------------------------------ */
 
+int network_builder_fail(struct network_builder *b, int code, const char *format, ...)
+{
+    char text[300];
+    va_list list;
+
+    if (b->error.code)
+        return VALUE_NONE;
+    va_start(list, format);
+    vsnprintf(text, sizeof text, format, list);
+    va_end(list);
+    if (b->place)
+        error_set(&b->error, code, "%s: %s", b->place, text);
+    else
+        error_set(&b->error, code, "model %s: %s", b->model->name, text);
+    return VALUE_NONE;
+}
+
 int network_builder_refuse(struct network_builder *b, const char *what, const char *why)
 {
-    if (!b->error.code)
-        error_set(&b->error, ERR_ARG, "model %s: layer %d (%s): %s", b->model->name, b->plan.layer_count, what, why);
-    return VALUE_NONE;
+    if (b->place)
+        return network_builder_fail(b, ERR_ARG, "%s", why);
+    return network_builder_fail(b, ERR_ARG, "layer %d (%s): %s", b->plan.layer_count, what, why);
+}
+
+void network_builder_note(struct network_builder *b, const char *name, const struct network_call *call)
+{
+    const struct value *shown;
+    struct network_call *to;
+
+    if (b->error.code)
+        return;
+    if (!ARRAY_ROOM(b->calls, b->call_room, b->call_count + 1)) {
+        error_memory(&b->error, NULL, "for the calls of model %s", b->model->name);
+        return;
+    }
+    to = &b->calls[b->call_count++];
+    *to = *call;
+    snprintf(to->name, sizeof to->name, "%s", name);
+    shown = &b->plan.values[call->out == VALUE_NONE ? call->inputs[0] : call->out];
+    to->height = shown->shape.height;
+    to->width = shown->shape.width;
+    to->channels = shown->shape.channels;
+    to->parameters = b->parameters - b->noted[0];
+    to->statistics = b->statistics - b->noted[1];
+    b->noted[0] = b->parameters;
+    b->noted[1] = b->statistics;
+}
+
+struct window network_builder_window(const struct argument *size, const struct argument *stride,
+                                     const struct argument *padding, int standard)
+{
+    struct window w = {
+        .height = (int)size->v[0],
+        .width = (int)size->v[1],
+        .stride_height = (int)stride->v[0],
+        .stride_width = (int)stride->v[1],
+        .padding = padding->v[0] != 0 ? PADDING_SAME : PADDING_EXPLICIT,
+        .top = (int)padding->v[1],
+        .bottom = (int)padding->v[2],
+        .left = (int)padding->v[3],
+        .right = (int)padding->v[4],
+    };
+
+    if (!w.stride_height) {
+        w.stride_height = standard ? standard : w.height;
+        w.stride_width = standard ? standard : w.width;
+    }
+    return w;
+}
+
+struct kernel_options network_builder_kernel_options(const struct argument *initial, const struct argument *decay)
+{
+    return (struct kernel_options){ (enum initial_kind)(int)initial->v[0], initial->v[1], decay->v[0] };
 }
 
 /* 1 if an activation's gradient reads the sign of this value's memory. */
@@ -196,10 +294,15 @@ struct layer *network_builder_layer_of(struct network_builder *b, const struct l
         network_builder_refuse(b, kind->name, "its output would have no pixels, or too many");
         return NULL;
     }
+    if (b->values + shape_size(&out) > values_max) {
+        network_builder_refuse(b, kind->name, "the values up to here are too many");
+        return NULL;
+    }
     if (!(v = network_plan_add_value(&b->plan))) {
         no_memory(b);
         return NULL;
     }
+    b->values += shape_size(&out);
     v->shape = out;
     if (!(l = network_builder_layer_to(b, kind, in[0], b->plan.value_count - 1, state_size)))
         return NULL;

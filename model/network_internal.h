@@ -6,6 +6,7 @@
 #ifndef MODEL_NETWORK_INTERNAL_H
 #define MODEL_NETWORK_INTERNAL_H
 
+#include "model/layer_call.h"
 #include "model/network_builder.h"
 #include "model/network_plan.h"
 
@@ -15,8 +16,49 @@ struct network_builder {
     size_t variable_count, variable_room;
     size_t parameters, statistics; /* reals so far */
     struct network_plan plan;
+    struct network_call *calls; /* (call_count) in order */
+    size_t call_count, call_room;
+    size_t values;      /* reals of all values of one sample */
+    size_t noted[2];    /* parameters and statistics of the calls so far */
+    const char *place;  /* "net.model: line 3: dense" for the first mistake; NULL: the number of the layer */
     struct error error; /* the first mistake */
 };
+
+/* Remembers a call that succeeded: each builder call ends with it. name: of its variables, or "". */
+void network_builder_note(struct network_builder *b, const char *name, const struct network_call *call);
+
+/* A window as arguments of a call, and back. standard: the stride where none is said; 0: the size. */
+#define SIZE_ARGUMENT(w) \
+    { \
+        { \
+            (w).height, (w).width \
+        } \
+    }
+#define STRIDE_ARGUMENT(w) \
+    { \
+        { \
+            (w).stride_height, (w).stride_width \
+        } \
+    }
+#define PADDING_ARGUMENT(w) \
+    { \
+        { \
+            (double)(w).padding, (w).top, (w).bottom, (w).left, (w).right \
+        } \
+    }
+#define INITIAL_ARGUMENT(options) \
+    { \
+        { \
+            (double)(options)->initial, (options)->initial_value \
+        } \
+    }
+struct window network_builder_window(const struct argument *size, const struct argument *stride,
+                                     const struct argument *padding, int standard);
+struct kernel_options network_builder_kernel_options(const struct argument *initial, const struct argument *decay);
+
+/* Keeps the first mistake. VALUE_NONE. */
+int network_builder_fail(struct network_builder *b, int code, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
 
 /* Adds a layer of that kind from value `in` to a new value of shape `out`, with `state_size` zeroed bytes of state.
  * NULL: impossible, and the mistake is kept. Valid until the next layer is added. */

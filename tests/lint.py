@@ -55,7 +55,7 @@ OURS = {
     "trainer/launch": BASE | {"checkpoint/directory"},
     "trainer/optimizers": {"model"},
     "trainer/plan": BASE | {"model", "trainer/collective", "trainer/recipes", "trainer/server"},
-    "trainer/recipes": set(),
+    "trainer/recipes": {"model"},
     "trainer/server": {"base", "model", "trainer/collective", "trainer/server/decisions", "trainer/server/groups",
                        "trainer/server/tables", "trainer/timing"},
     "trainer/server/decisions": {"base", "trainer/collective"},

@@ -102,6 +102,9 @@ static int open_data(struct run *r, struct error *e)
     if ((rc = dataset_hold_out(r->dataset, (size_t)o->hold_out, e)) < 0)
         return error_prefix(e, "--hold-out %" PRId64, o->hold_out);
     r->position.vocabulary = r->dataset->vocabulary;
+    if (o->file && o->file->model.integers != (r->dataset->element == ELEMENT_INT32))
+        return error_set(e, ERR_ARG, "%s: its task is %s, but %s has %s", o->file->path,
+                         m->integers ? "next_word" : "classification", o->data, dataset_unit(r->dataset));
     if (!t && training_transform(o))
         return error_set(e, ERR_ARG, "model %s: unknown transform '%s'", m->name, training_transform(o));
     if ((rc = transform_check(t, r->dataset, e)) < 0)
@@ -109,6 +112,8 @@ static int open_data(struct run *r, struct error *e)
     height = t && t->height ? t->height : r->dataset->height;
     width = t && t->width ? t->width : r->dataset->width;
     channels = t && t->channels ? t->channels : r->dataset->channels;
+    if (o->file)
+        model_file_complete(o->file, height, width, channels, r->dataset->classes);
     if (height != m->height || width != m->width || channels != m->channels || r->dataset->classes != m->classes)
         return error_set(e, ERR_ARG, "%s is for %s of %dx%dx%d in %d classes, but %s has %dx%dx%d in %d", m->name,
                          dataset_unit(r->dataset), m->height, m->width, m->channels, m->classes, o->data, height, width,
@@ -118,6 +123,25 @@ static int open_data(struct run *r, struct error *e)
                          o->sizes.global_batch ? "global-batch" : "batch-size",
                          o->sizes.global_batch ? o->sizes.global_batch : o->sizes.batch_size, r->workers,
                          r->workers == 1 ? "" : "s", together, dataset_unit(r->dataset), o->data, r->dataset->count);
+    return OK;
+}
+
+/* Servers read no data: what a model file leaves to it, they get from rank 0. */
+static int share_shape(struct run *r, struct error *e)
+{
+    struct model_file *f = r->options.file;
+    int64_t shape[4];
+    int rc;
+
+    if (!f)
+        return OK;
+    shape[0] = f->model.height;
+    shape[1] = f->model.width;
+    shape[2] = f->model.channels;
+    shape[3] = f->model.classes;
+    if ((rc = world_broadcast(r->world, shape, sizeof shape, "the shape of the data", e)) < 0)
+        return rc;
+    model_file_complete(f, (int)shape[0], (int)shape[1], (int)shape[2], (int)shape[3]);
     return OK;
 }
 
@@ -304,6 +328,8 @@ static int set_up(struct run *r, struct error *e)
         if (rc == OK)
             rc = open_data(r, e);
     }
+    if (r->options.file && ((rc = world_agree(r->world, "open its data", rc, e)) < 0 || (rc = share_shape(r, e)) < 0))
+        return rc;
     if (rc == OK)
         rc = build(r, e);
     if (rc == OK && world_rank(r->world) == 0)
@@ -546,6 +572,7 @@ static void release(struct run *r)
     micro_shards_free(r->shards);
     network_free(r->network);
     dataset_free(r->dataset);
+    train_options_release(&r->options);
     if (r->lock >= 0)
         close(r->lock);
 }

@@ -3,6 +3,7 @@
 #include "base/buffer.h"
 #include "base/file.h"
 #include "checkpoint/directory/checkpoint_directory.h"
+#include "trainer/own_model.h"
 #include "trainer/training_lock.h"
 
 #include <inttypes.h>
@@ -73,6 +74,7 @@ static int load(const struct resuming *r, const char *name, struct error *e)
     int rc;
 
     if ((rc = file_join(prefix, sizeof prefix, o->checkpoint_directory, name, e)) < 0 ||
+        (rc = own_model_check(o->file, o->model->name, o->checkpoint_directory, e)) < 0 ||
         (rc = training_checkpoint_load(prefix, r->optimizer, r->losses, &was, e)) < 0)
         return rc;
     if (was.vocabulary && r->position->vocabulary && was.vocabulary != r->position->vocabulary)
@@ -163,12 +165,15 @@ static int resume(const struct resuming *r, struct error *e)
 
 int resuming_start(const struct resuming *r, int64_t *step, struct error *e)
 {
-    int rc;
+    const struct train_options *o = r->options;
+    int rc, kept;
 
     *step = -1;
     r->position->seed = r->options->seed;
     if ((rc = resume(r, e)) < 0)
         return rc;
+    if (o->checkpoint_directory && (kept = own_model_keep(o->file, o->model->name, o->checkpoint_directory, e)) < 0)
+        return kept;
     if (rc == 1) {
         *step = r->position->global_step;
         return OK;

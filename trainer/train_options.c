@@ -2,6 +2,7 @@
 
 #include "base/number.h"
 #include "base/program/options.h"
+#include "dataset/transform.h"
 #include "trainer/collective/exchange.h"
 #include "trainer/strategies/strategy_choice.h"
 
@@ -88,7 +89,9 @@ static size_t add_what_rows(struct option *t, size_t at, struct command *c)
 {
     const struct option rows[] = {
         { OPTION_HEADING, .help = "What to train, and on which ranks:" },
-        { OPTION_CHOICE, .name = "model", .value = &c->model, .argument = "NAME", .help = "Train this model. Required.",
+        { OPTION_CHOICE_OR_PATH, .name = "model", .value = &c->model, .argument = "NAME",
+          .help = "Train this model: a built-in one, or that of a model file ('trainer models --reference' explains "
+                  "it), a copy of which is kept in CKPT. Required.",
           .choices = options_choices(model_names(), c->models, sizeof c->models) },
         { OPTION_CHOICE, .name = "data", .value = &c->o.data, .argument = "NAME",
           .help = "Train on this data set. Required.",
@@ -333,7 +336,11 @@ static int schedule_of(const struct command *c, const struct options *given, str
 {
     char kinds[128] = "";
 
-    o->optimizer.schedule.recipe = o->recipe->schedule;
+    o->optimizer.schedule.recipe = &o->recipe->schedule;
+    if (!options_given(given, "warmup"))
+        o->optimizer.schedule.warmup = o->recipe->warmup;
+    if (!options_given(given, "clip-norm"))
+        o->optimizer.clip_norm = o->recipe->clip_norm;
     o->scale_learning_rate = !strcmp(c->scale, "linear");
     if (o->scale_learning_rate && !o->strategy.synchronous)
         return error_set(e, ERR_ARG,
@@ -365,11 +372,42 @@ static void optimizer_of(const struct command *c, const struct options *given, s
         o->optimizer.moving_average = !c->moving_average ? 0 : r->moving_average > 0 ? r->moving_average : 0.9999;
 }
 
+/* A wrong optimizer or transform of a model file is found here, where these are known. */
+static int check_recipe(const struct model_file *f, struct error *e)
+{
+    const char *const transforms[] = { f->model.transform, f->recipe.transform };
+
+    if (strcmp(f->recipe.optimizer,
+               optimizer_kind_names[index_of(f->recipe.optimizer, optimizer_kind_names, OPTIMIZER_KINDS)]) != 0)
+        return error_set(e, ERR_ARG, "%s: optimizer: '%s' is not one of %s", f->path, f->recipe.optimizer,
+                         &OPTIMIZERS(OPTIMIZER_CHOICE)[1]);
+    for (size_t i = 0; i < 2; i++)
+        if (transforms[i] && !transform_find(transforms[i]))
+            return error_set(e, ERR_ARG, "%s: %s: there is no transform '%s'", f->path, i ? "augment" : "transform",
+                             transforms[i]);
+    return OK;
+}
+
+static int model_of(const struct command *c, struct train_options *o, struct error *e)
+{
+    o->model_given = c->model;
+    if (!model_file_is_path(c->model)) {
+        o->model = model_find(c->model);
+        o->recipe = recipe_find(c->model);
+        return OK;
+    }
+    if (model_file_open(&o->file, c->model, e) < 0 || check_recipe(o->file, e) < 0)
+        return error_prefix(e, "--model");
+    o->model = &o->file->model;
+    o->recipe = &o->file->recipe;
+    return OK;
+}
+
 static int translate(struct command *c, const struct options *given, struct train_options *o, struct error *e)
 {
     *o = c->o;
-    o->model = model_find(c->model);
-    o->recipe = recipe_find(c->model);
+    if (model_of(c, o, e) < 0)
+        return ERR_ARG;
     if (strategy_choice_resolve(&c->strategies, given, &o->strategy, e) < 0)
         return ERR_ARG;
     if (!o->model->integers && o->strategy.kind->without_tables) /* only tables read integers */
@@ -438,11 +476,21 @@ int train_options_parse(struct train_options *out, const struct subcommand *comm
         return rc;
     if (positional > 0)
         return options_unknown_command(&o, argv[1], e);
-    if ((rc = train_options_check(&c, e)) < 0 || (rc = translate(&c, &o, out, e)) < 0)
+    if ((rc = train_options_check(&c, e)) < 0)
         return rc;
+    if ((rc = translate(&c, &o, out, e)) < 0) {
+        train_options_release(out);
+        return rc;
+    }
     out->own = argv;
     out->own_count = options_remove(&o, argc, argv, launch_option_names, LAUNCH_NAMES);
     return OPTIONS_RUN;
+}
+
+void train_options_release(struct train_options *o)
+{
+    model_file_free(o->file);
+    o->file = NULL;
 }
 
 struct option *train_options_rows(size_t *count, void **values)
@@ -507,6 +555,7 @@ uint64_t train_options_fingerprint(const struct train_options *o)
     double schedule[] = { (double)o->scale_learning_rate, (double)s->warmup, s->decay_factor, o->optimizer.clip_norm };
     uint64_t h = exchange_hash(o->model->name, strlen(o->model->name), EXCHANGE_HASH_SEED);
 
+    h = o->file ? exchange_hash(o->file->text, o->file->length, h) : h;
     h = exchange_hash(o->data, strlen(o->data), h);
     h = exchange_hash(schedule, sizeof schedule, h);
     h = exchange_hash(s->decay_at, (size_t)s->decays * sizeof *s->decay_at, h);

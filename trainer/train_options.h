@@ -1,10 +1,12 @@
-/* train_options.h - reads the trainer's command line, and checks all that can be checked without files. */
+/* train_options.h - reads the trainer's command line, and checks all that can be checked without files but that of the
+ * model. */
 #ifndef TRAINER_TRAIN_OPTIONS_H
 #define TRAINER_TRAIN_OPTIONS_H
 
 #include "base/error.h"
 #include "base/program/subcommand.h"
 #include "dataset/dataset.h"
+#include "model/file/model_file.h"
 #include "model/model.h"
 #include "trainer/batch_plan.h"
 #include "trainer/launch/launch.h"
@@ -20,6 +22,8 @@ enum resume_kind { RESUME_AUTO, RESUME_NEVER, RESUME_STEP };
 #define TRAIN_DEADLINE 60.0 /* seconds, the default */
 
 struct train_options {
+    struct model_file *file; /* owned: train_options_release(); NULL: a built-in model */
+    const char *model_given; /* as on the command line; borrowed from argv */
     const struct model *model;
     const struct recipe *recipe;                      /* of the model */
     const char *data, *data_directory;                /* borrowed from argv */
@@ -55,6 +59,8 @@ int train_options_command(const struct subcommand *commands, size_t count, int a
  * is reordered and borrowed. */
 int train_options_parse(struct train_options *out, const struct subcommand *commands, size_t count, int argc,
                         char **argv, struct error *e);
+
+void train_options_release(struct train_options *o);
 
 /* The rows of a training's command line, *count of them, for a command that starts trainings and takes their options
  * among its own. Their values are in *values. Both are yours: free() them. NULL: no memory. */

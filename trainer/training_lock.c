@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "base/directory_lock.h"
 #include "base/file.h"
+#include "checkpoint/directory/checkpoint_directory.h"
 #include "checkpoint/directory/state_file.h"
 #include "trainer/training_status.h"
 
@@ -116,7 +117,8 @@ static int is_half_written(const char *name)
     const size_t n = strlen("model.ckpt-");
     const char *end = name + n;
 
-    if (file_replace_leaves(name, TRAINING_STATE_FILE) || file_replace_leaves(name, "checkpoint"))
+    if (file_replace_leaves(name, TRAINING_STATE_FILE) || file_replace_leaves(name, "checkpoint") ||
+        file_replace_leaves(name, CHECKPOINT_MODEL_FILE))
         return 1;
     if (strncmp(name, "model.ckpt-", n))
         return 0;

@@ -114,6 +114,8 @@ static int check_choices(const struct option *row, const char *text, struct erro
     do {
         size_t n = row->kind == OPTION_CHOICES ? strcspn(text, ",") : strlen(text);
 
+        if (row->kind == OPTION_CHOICE_OR_PATH && strpbrk(text, "/."))
+            return OK;
         if (!in_choices(row->choices, text, n)) {
             snprintf(word, sizeof word, "%.*s", (int)minimum_of(n, sizeof word - 1), text);
             nearest_choice(row->choices, word, near, sizeof near);
@@ -134,6 +136,7 @@ static int set_value(struct option *row, const char *text, struct error *e)
     switch (row->kind) {
     case OPTION_TEXT: *(const char **)row->value = text; return OK;
     case OPTION_CHOICE:
+    case OPTION_CHOICE_OR_PATH:
     case OPTION_CHOICES:
         if (check_choices(row, text, e) != OK)
             return ERR_ARG;
@@ -404,9 +407,10 @@ static void print_row(const struct layout *l, const struct option *row)
              row->choices    ? row->choices
              : row->argument ? row->argument
                              : "",
-             row->kind == OPTION_COUNT     ? "]"
-             : row->kind == OPTION_CHOICES ? "[,...]"
-                                           : "");
+             row->kind == OPTION_COUNT            ? "]"
+             : row->kind == OPTION_CHOICES        ? "[,...]"
+             : row->kind == OPTION_CHOICE_OR_PATH ? "|FILE"
+                                                  : "");
     if (row->kind == OPTION_FLAG) {
         print_option(l, head, row->help);
         return;

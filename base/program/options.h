@@ -21,8 +21,9 @@ enum option_kind {
                        is N if it is a whole number, so this is for programs without positional arguments */
     OPTION_DOUBLE,  /* value: double *, within [minimum, maximum], never NaN */
     OPTION_CHOICE,  /* value: const char **, one of `choices`, words separated by '|' */
-    OPTION_CHOICES, /* value: const char **, one or more of `choices`, separated by commas */
-    OPTION_LIST,    /* value: struct option_list *, may be given several times */
+    OPTION_CHOICE_OR_PATH, /* the same, or a path: a word with '/' or '.' */
+    OPTION_CHOICES,        /* value: const char **, one or more of `choices`, separated by commas */
+    OPTION_LIST,           /* value: struct option_list *, may be given several times */
 };
 
 enum { OPTION_LIST_MOST = 64 };

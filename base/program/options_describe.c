@@ -37,9 +37,16 @@ static void describe_choices(struct buffer *b, const char *choices)
 static void describe_option(struct buffer *b, const struct option *row)
 {
     static const char *const kinds[] = {
-        [OPTION_HEADING] = "heading", [OPTION_FLAG] = "flag",     [OPTION_TEXT] = "text",
-        [OPTION_INT] = "int",         [OPTION_DOUBLE] = "double", [OPTION_CHOICE] = "choice",
-        [OPTION_CHOICES] = "choices", [OPTION_LIST] = "list",     [OPTION_COUNT] = "count",
+        [OPTION_HEADING] = "heading",
+        [OPTION_FLAG] = "flag",
+        [OPTION_TEXT] = "text",
+        [OPTION_INT] = "int",
+        [OPTION_DOUBLE] = "double",
+        [OPTION_CHOICE] = "choice",
+        [OPTION_CHOICE_OR_PATH] = "choice-or-path",
+        [OPTION_CHOICES] = "choices",
+        [OPTION_LIST] = "list",
+        [OPTION_COUNT] = "count",
     };
     char letter[2] = { row->letter, '\0' };
 

@@ -11,6 +11,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* The model file of the checkpoints' network beside them, if it is no built-in one. */
+#define CHECKPOINT_MODEL_FILE "net.model"
+
 enum checkpoint_format {
     CHECKPOINT_FORMAT_BUNDLE, /* TensorFlow V2 */
     CHECKPOINT_FORMAT_SAFETENSORS,

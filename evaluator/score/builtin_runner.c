@@ -9,6 +9,7 @@
 #include "evaluator/score/evaluation_detail.h"
 #include "evaluator/score/runner_log.h"
 #include "evaluator/score/scoring.h"
+#include "model/file/model_file.h"
 
 #include <limits.h>
 #include <math.h>
@@ -19,6 +20,7 @@
 enum { CLASS_NAME_MAX = 64, COMPLAINTS_SHOWN = 340, BATCH_SIZE = 128 };
 
 struct builtin_runner {
+    struct model_file *file; /* NULL: a built-in model */
     const struct model *model;
     struct scoring *scoring;
     struct network *network; /* of scoring */
@@ -88,10 +90,17 @@ static int open_data(struct builtin_runner *r, const struct builtin_runner_optio
     if ((rc = dataset_open(&r->data, o->data, o->data_directory, DATASET_TEST, NULL, e)) != OK)
         return rc;
     d = r->data;
+    if (r->file && m->integers != (d->element == ELEMENT_INT32))
+        return error_set(e, ERR_ARG, "%s: its task is %s, but data set %s has %s", r->file->path,
+                         m->integers ? "next_word" : "classification", d->name, dataset_unit(d));
     if (!(r->transform = transform_find(m->transform)) && m->transform)
         return error_set(e, ERR_ARG, "model %s: unknown transform '%s'", m->name, m->transform);
     if ((rc = transform_check(r->transform, d, e)) != OK)
         return error_prefix(e, "model %s with data %s", m->name, d->name);
+    if (r->file)
+        model_file_complete(r->file, r->transform && r->transform->height ? r->transform->height : d->height,
+                            r->transform && r->transform->width ? r->transform->width : d->width,
+                            r->transform && r->transform->channels ? r->transform->channels : d->channels, d->classes);
     if (d->classes > m->classes)
         return error_set(e, ERR_ARG, "data set %s has %d classes, but model %s has only %d", d->name, d->classes,
                          m->name, m->classes);
@@ -180,6 +189,7 @@ static void builtin_runner_runner_free(void *context)
     free(r->matches);
     free(r->class_text);
     free(r->class_names);
+    model_file_free(r->file);
     free(r);
 }
 
@@ -374,7 +384,11 @@ int builtin_runner_new(struct scorer *out, const struct builtin_runner_options *
 
     if (!r)
         return error_memory(e, NULL, "for the runner");
-    if (!(r->model = model_find(o->model))) {
+    if (model_file_is_path(o->model)) {
+        if ((rc = model_file_open(&r->file, o->model, e)) != OK)
+            goto fail;
+        r->model = &r->file->model;
+    } else if (!(r->model = model_find(o->model))) {
         rc = unknown("model", o->model, model_names(), e);
         goto fail;
     }

@@ -2,6 +2,7 @@
 #include "model/network_internal.h"
 
 #include "model/kernels/activation.h"
+#include "model/layers/layers.h"
 
 #include <string.h>
 
@@ -77,5 +78,22 @@ int network_builder_add(struct network_builder *b, int changed, int other)
     if (!(l = network_builder_layer_of(b, &layer_add, (const int[]){ changed, other }, 2, x, 0)))
         return VALUE_NONE;
     share_gradient(&b->plan, changed, other);
+    network_builder_note(b, "",
+                         &(struct network_call){
+                             .kind = &layer_call_add, .inputs = { changed, other }, .input_count = 2, .out = l->out });
     return l->out;
 }
+
+static int build_add(struct network_builder *b, const int *in, int in_count, const char *name, const struct argument *a)
+{
+    (void)in_count, (void)name, (void)a;
+    return network_builder_add(b, in[0], in[1]);
+}
+
+const struct layer_call layer_call_add = {
+    .name = "add",
+    .help = "adds another value of the same shape, in the place of the first",
+    .inputs_least = 2,
+    .inputs_most = 2,
+    .build = build_add,
+};

@@ -7,6 +7,7 @@
 #include "model/network_internal.h"
 
 #include "model/kernels/batch_norm.h"
+#include "model/layers/layers.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -264,5 +265,33 @@ int network_builder_batch_norm(struct network_builder *b, int in, const char *sc
     n->moving_mean = network_builder_constant(b, scope, "moving_mean", VARIABLE_STATISTIC, x.channels, 0, debias_scope);
     n->moving_variance = network_builder_constant(b, scope, "moving_variance", VARIABLE_STATISTIC, x.channels, 1,
                                                   debias_scope);
+    network_builder_note(
+        b, scope,
+        &(struct network_call){ .kind = &layer_call_batch_norm,
+                                .inputs = { in },
+                                .input_count = 1,
+                                .out = out,
+                                .arguments = { { { epsilon } }, { { slope } }, { { debias != 0 } } } });
     return out;
 }
+
+static int build_batch_norm(struct network_builder *b, const int *in, int in_count, const char *name,
+                            const struct argument *a)
+{
+    (void)in_count;
+    return network_builder_batch_norm(b, in[0], name, a[0].v[0], a[1].v[0], a[2].v[0] != 0);
+}
+
+const struct layer_call layer_call_batch_norm = {
+    .name = "batch_norm",
+    .help = "batch normalization with beta and gamma, then leaky ReLU if wanted",
+    .named = "scope",
+    .inputs_least = 1,
+    .inputs_most = 1,
+    .parameters = {
+        { "epsilon", PARAMETER_REAL, NULL, 1e-12, 1, "0.001", "added to the variance" },
+        { "slope", PARAMETER_REAL, NULL, 1e-6, 1, "1", "of the leaky ReLU after it; 1: none" },
+        { "debias", PARAMETER_FLAG, NULL, 0, 0, "no", "zero-debias the moving averages" },
+    },
+    .build = build_batch_norm,
+};

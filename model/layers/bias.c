@@ -2,6 +2,7 @@
 #include "model/network_internal.h"
 
 #include "model/kernels/activation.h"
+#include "model/layers/layers.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -92,5 +93,31 @@ int network_builder_bias(struct network_builder *b, int in, const char *name, do
     own = l->state;
     own->relu = l->reads_sign = relu == RELU;
     own->parameter = l->low = network_builder_constant(b, name, "", VARIABLE_WEIGHT, x.channels, initial, "");
+    network_builder_note(b, name,
+                         &(struct network_call){ .kind = &layer_call_bias,
+                                                 .inputs = { in },
+                                                 .input_count = 1,
+                                                 .out = l->out,
+                                                 .arguments = { { { initial } }, { { relu == RELU } } } });
     return l->out;
 }
+
+static int build_bias(struct network_builder *b, const int *in, int in_count, const char *name,
+                      const struct argument *a)
+{
+    (void)in_count;
+    return network_builder_bias(b, in[0], name, a[0].v[0], a[1].v[0] != 0 ? RELU : RELU_NONE);
+}
+
+const struct layer_call layer_call_bias = {
+    .name = "bias",
+    .help = "adds a variable to each channel, then ReLU if wanted; in place",
+    .named = "variable",
+    .inputs_least = 1,
+    .inputs_most = 1,
+    .parameters = {
+        { "initial", PARAMETER_REAL, NULL, -1e6, 1e6, "0", "how the variable begins" },
+        { "relu", PARAMETER_FLAG, NULL, 0, 0, "no", "follow it with ReLU" },
+    },
+    .build = build_bias,
+};

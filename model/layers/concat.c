@@ -3,6 +3,9 @@
 
 #include "model/kernels/channels.h"
 #include "model/kernels/convolution.h"
+#include "model/layers/layers.h"
+
+#include <string.h>
 
 static void concat_forward(struct layer *l, const struct run *r, const struct slice *s)
 {
@@ -60,6 +63,25 @@ int network_builder_concat(struct network_builder *b, const int *inputs, int cou
     if (convolution_onednn.block(y.channels, 0))
         y.block = convolution_onednn.block(y.channels, 0);
 #endif
-    l = network_builder_layer_of(b, &layer_concat, inputs, count, y, 0);
-    return l ? l->out : VALUE_NONE;
+    if (!(l = network_builder_layer_of(b, &layer_concat, inputs, count, y, 0)))
+        return VALUE_NONE;
+    struct network_call call = { .kind = &layer_call_concat, .input_count = count, .out = l->out };
+    memcpy(call.inputs, inputs, (size_t)count * sizeof *inputs);
+    network_builder_note(b, "", &call);
+    return l->out;
 }
+
+static int build_concat(struct network_builder *b, const int *in, int in_count, const char *name,
+                        const struct argument *a)
+{
+    (void)name, (void)a;
+    return network_builder_concat(b, in, in_count);
+}
+
+const struct layer_call layer_call_concat = {
+    .name = "concat",
+    .help = "the channels of several values side by side",
+    .inputs_least = 1,
+    .inputs_most = CALL_INPUTS_MAX,
+    .build = build_concat,
+};

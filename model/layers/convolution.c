@@ -2,6 +2,7 @@
 #include "model/network_internal.h"
 
 #include "model/kernels/convolution.h"
+#include "model/layers/layers.h"
 
 struct convolution_layer {
     size_t parameter;
@@ -91,6 +92,8 @@ int network_builder_convolution(struct network_builder *b, int in, const char *n
 {
     struct shape x = network_builder_shape(b, in), y = { 0, 0, channels, channels };
     const struct convolution_backend *backend = choose_backend(in, &x, channels, &y.block);
+    const struct window given = window;
+    const int from = in;
     struct convolution_layer *own;
     struct layer *l;
 
@@ -117,5 +120,47 @@ int network_builder_convolution(struct network_builder *b, int in, const char *n
         .window = window,
     };
     own->parameter = l->low = network_builder_kernel(b, name, 4, shape, options);
+    network_builder_note(
+        b, name,
+        &(struct network_call){
+            .kind = &layer_call_convolution,
+            .inputs = { from },
+            .input_count = 1,
+            .out = l->out,
+            .arguments = { { { channels } },
+                           SIZE_ARGUMENT(given),
+                           STRIDE_ARGUMENT(given),
+                           PADDING_ARGUMENT(given),
+                           INITIAL_ARGUMENT(options),
+                           { { options->decay } } },
+            .multiplications = (double)shape_pixels(&y) * window.height * window.width * x.channels * channels,
+        });
     return l->out;
 }
+
+static int build_convolution(struct network_builder *b, const int *in, int in_count, const char *name,
+                             const struct argument *a)
+{
+    const struct kernel_options options = network_builder_kernel_options(&a[4], &a[5]);
+
+    (void)in_count;
+    return network_builder_convolution(b, in[0], name, (int)a[0].v[0], network_builder_window(&a[1], &a[2], &a[3], 1),
+                                       &options);
+}
+
+const struct layer_call layer_call_convolution = {
+    .name = "convolution",
+    .help = "windows of the input times a kernel, without bias",
+    .named = "kernel",
+    .inputs_least = 1,
+    .inputs_most = 1,
+    .parameters = {
+        { "channels", PARAMETER_INTEGER, NULL, 1, 65536, NULL, "of the result" },
+        { "size", PARAMETER_SIZE, NULL, 1, 4096, NULL, "the window: 3, or HEIGHTxWIDTH" },
+        { "stride", PARAMETER_SIZE, NULL, 1, 4096, "1", "between windows" },
+        { "padding", PARAMETER_PADDING, NULL, 0, 4095, "valid", "valid, same, or TOP,BOTTOM,LEFT,RIGHT" },
+        { "initial", PARAMETER_INITIAL, NULL, 0, 1e6, "glorot", "how the kernel begins" },
+        { "decay", PARAMETER_REAL, NULL, 0, 1e6, "0", "weight decay of the kernel" },
+    },
+    .build = build_convolution,
+};

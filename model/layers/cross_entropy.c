@@ -1,6 +1,7 @@
 /* Softmax cross entropy of logits and labels: the last layer of a classifier. */
 #include "model/network_internal.h"
 
+#include "model/layers/layers.h"
 #include "model/task.h"
 
 #include <stdlib.h>
@@ -94,4 +95,24 @@ void network_builder_cross_entropy(struct network_builder *b, int logits)
     l->out = VALUE_NONE;
     b->plan.value_count--;
     b->plan.logits = logits;
+    network_builder_note(
+        b, "",
+        &(struct network_call){
+            .kind = &layer_call_cross_entropy, .inputs = { logits }, .input_count = 1, .out = VALUE_NONE });
 }
+
+static int build_cross_entropy(struct network_builder *b, const int *in, int in_count, const char *name,
+                               const struct argument *a)
+{
+    (void)in_count, (void)name, (void)a;
+    network_builder_cross_entropy(b, in[0]);
+    return VALUE_NONE;
+}
+
+const struct layer_call layer_call_cross_entropy = {
+    .name = "cross_entropy",
+    .help = "softmax cross entropy of one logit a class; the last layer",
+    .inputs_least = 1,
+    .inputs_most = 1,
+    .build = build_cross_entropy,
+};

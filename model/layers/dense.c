@@ -7,6 +7,7 @@
 
 #include "model/kernels/blas.h"
 #include "model/kernels/channels.h"
+#include "model/layers/layers.h"
 
 #include <stdlib.h>
 
@@ -97,5 +98,37 @@ int network_builder_dense(struct network_builder *b, int in, const char *name, i
         return VALUE_NONE;
     l->whole = 1;
     ((struct dense *)l->state)->parameter = l->low = network_builder_kernel(b, name, 2, shape, options);
+    network_builder_note(b, name,
+                         &(struct network_call){
+                             .kind = &layer_call_dense,
+                             .inputs = { in },
+                             .input_count = 1,
+                             .out = l->out,
+                             .arguments = { { { outputs } }, INITIAL_ARGUMENT(options), { { options->decay } } },
+                             .multiplications = (double)shape_size(&x) * outputs,
+                         });
     return l->out;
 }
+
+static int build_dense(struct network_builder *b, const int *in, int in_count, const char *name,
+                       const struct argument *a)
+{
+    const struct kernel_options options = network_builder_kernel_options(&a[1], &a[2]);
+
+    (void)in_count;
+    return network_builder_dense(b, in[0], name, (int)a[0].v[0], &options);
+}
+
+const struct layer_call layer_call_dense = {
+    .name = "dense",
+    .help = "all of the input times a kernel, without bias",
+    .named = "kernel",
+    .inputs_least = 1,
+    .inputs_most = 1,
+    .parameters = {
+        { "outputs", PARAMETER_INTEGER, NULL, 1, 65536, NULL, "channels of the result, which has one pixel" },
+        { "initial", PARAMETER_INITIAL, NULL, 0, 1e6, "glorot", "how the kernel begins" },
+        { "decay", PARAMETER_REAL, NULL, 0, 1e6, "0", "weight decay of the kernel" },
+    },
+    .build = build_dense,
+};

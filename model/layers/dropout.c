@@ -2,6 +2,7 @@
 #include "model/network_internal.h"
 
 #include "base/random.h"
+#include "model/layers/layers.h"
 
 /* A sample has 2^24 blocks of four random numbers (base/random.h): 2^DROPOUT_BLOCKS for each dropout. */
 enum { DROPOUT_BLOCKS = 18, DROPOUTS_MAX = 1 << (24 - DROPOUT_BLOCKS), DROPOUT_SIZE_MAX = 4 << DROPOUT_BLOCKS };
@@ -59,5 +60,27 @@ int network_builder_dropout(struct network_builder *b, int in, double keep)
     if (!(l = network_builder_layer(b, &layer_dropout, in, x, sizeof(struct dropout))))
         return VALUE_NONE;
     *(struct dropout *)l->state = (struct dropout){ keep, b->plan.dropouts++ };
+    network_builder_note(b, "",
+                         &(struct network_call){ .kind = &layer_call_dropout,
+                                                 .inputs = { in },
+                                                 .input_count = 1,
+                                                 .out = l->out,
+                                                 .arguments = { { { keep } } } });
     return l->out;
 }
+
+static int build_dropout(struct network_builder *b, const int *in, int in_count, const char *name,
+                         const struct argument *a)
+{
+    (void)in_count, (void)name;
+    return network_builder_dropout(b, in[0], a[0].v[0]);
+}
+
+const struct layer_call layer_call_dropout = {
+    .name = "dropout",
+    .help = "in training, keeps part of the values and makes the others 0; in place",
+    .inputs_least = 1,
+    .inputs_most = 1,
+    .parameters = { { "keep", PARAMETER_REAL, NULL, 1e-6, 1, "0.5", "the share that is kept" } },
+    .build = build_dropout,
+};

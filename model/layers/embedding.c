@@ -1,6 +1,8 @@
 /* Rows of a table, one a token: the first layer of a network that is fed integers. */
 #include "model/network_internal.h"
 
+#include "model/layers/layers.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -141,5 +143,37 @@ int network_builder_embedding(struct network_builder *b, int in, const char *nam
     own->parameter = l->low = network_builder_kernel(b, name, 2, shape, options);
     if (!b->error.code)
         b->variables[own->variable].row_width = (size_t)width;
+    network_builder_note(
+        b, name,
+        &(struct network_call){
+            .kind = &layer_call_embedding,
+            .inputs = { in },
+            .input_count = 1,
+            .out = l->out,
+            .arguments = { { { rows } }, { { width } }, INITIAL_ARGUMENT(options), { { options->decay } } } });
     return l->out;
 }
+
+static int build_embedding(struct network_builder *b, const int *in, int in_count, const char *name,
+                           const struct argument *a)
+{
+    const struct kernel_options options = network_builder_kernel_options(&a[2], &a[3]);
+
+    (void)in_count;
+    return network_builder_embedding(b, in[0], name, (int)a[0].v[0], (int)a[1].v[0], &options);
+}
+
+const struct layer_call layer_call_embedding = {
+    .name = "embedding",
+    .help = "of integer input: a row of a table for each integer",
+    .named = "table",
+    .inputs_least = 1,
+    .inputs_most = 1,
+    .parameters = {
+        { "rows", PARAMETER_INTEGER, NULL, 1, 1 << 30, NULL, "of the table" },
+        { "width", PARAMETER_INTEGER, NULL, 1, 65536, NULL, "of a row" },
+        { "initial", PARAMETER_INITIAL, NULL, 0, 1e6, "uniform(0.1)", "how the table begins" },
+        { "decay", PARAMETER_REAL, NULL, 0, 1e6, "0", "weight decay of the table" },
+    },
+    .build = build_embedding,
+};

@@ -2,6 +2,7 @@
 #include "model/network_internal.h"
 
 #include "model/kernels/activation.h"
+#include "model/layers/layers.h"
 
 struct leaky {
     double slope;
@@ -44,5 +45,31 @@ int network_builder_leaky(struct network_builder *b, int in, double slope, enum 
     l->reads_sign = 1;
     *(struct leaky *)l->state = (struct leaky){ slope, gradient == LEAKY_GRADIENT_SLOPE ? LEAKY_SLOPE_AT_ZERO
                                                                                         : LEAKY_ONE_AT_ZERO };
+    network_builder_note(
+        b, "",
+        &(struct network_call){ .kind = &layer_call_leaky,
+                                .inputs = { in },
+                                .input_count = 1,
+                                .out = l->out,
+                                .arguments = { { { slope } }, { { gradient == LEAKY_GRADIENT_SLOPE } } } });
     return l->out;
 }
+
+static int build_leaky(struct network_builder *b, const int *in, int in_count, const char *name,
+                       const struct argument *a)
+{
+    (void)in_count, (void)name;
+    return network_builder_leaky(b, in[0], a[0].v[0], a[1].v[0] != 0 ? LEAKY_GRADIENT_SLOPE : LEAKY_GRADIENT_ONE);
+}
+
+const struct layer_call layer_call_leaky = {
+    .name = "leaky",
+    .help = "leaky ReLU: negative values times a slope; in place",
+    .inputs_least = 1,
+    .inputs_most = 1,
+    .parameters = {
+        { "slope", PARAMETER_REAL, NULL, 1e-6, 1, "0.2", "of negative values" },
+        { "gradient", PARAMETER_WORD, "one|slope", 0, 0, "slope", "at 0: one, or slope as tf.nn.leaky_relu" },
+    },
+    .build = build_leaky,
+};

@@ -2,6 +2,7 @@
 #include "model/network_internal.h"
 
 #include "model/kernels/lrn.h"
+#include "model/layers/layers.h"
 
 static void lrn_layer_forward(struct layer *l, const struct run *r, const struct slice *s)
 {
@@ -47,5 +48,32 @@ int network_builder_lrn(struct network_builder *b, int in, int radius, double bi
                                                         .bias = (real)bias,
                                                         .alpha = (real)alpha,
                                                         .beta = (real)beta };
+    network_builder_note(
+        b, "",
+        &(struct network_call){ .kind = &layer_call_lrn,
+                                .inputs = { in },
+                                .input_count = 1,
+                                .out = l->out,
+                                .arguments = { { { radius } }, { { bias } }, { { alpha } }, { { beta } } } });
     return l->out;
 }
+
+static int build_lrn(struct network_builder *b, const int *in, int in_count, const char *name, const struct argument *a)
+{
+    (void)in_count, (void)name;
+    return network_builder_lrn(b, in[0], (int)a[0].v[0], a[1].v[0], a[2].v[0], a[3].v[0]);
+}
+
+const struct layer_call layer_call_lrn = {
+    .name = "lrn",
+    .help = "local response normalization over neighboring channels",
+    .inputs_least = 1,
+    .inputs_most = 1,
+    .parameters = {
+        { "radius", PARAMETER_INTEGER, NULL, 0, 65536, "5", "channels on each side" },
+        { "bias", PARAMETER_REAL, NULL, 1e-6, 1e6, "1", "added to the sum of squares" },
+        { "alpha", PARAMETER_REAL, NULL, 0, 1e6, "1", "factor of the sum of squares" },
+        { "beta", PARAMETER_REAL, NULL, 0, 10, "0.5", "power by which is divided" },
+    },
+    .build = build_lrn,
+};

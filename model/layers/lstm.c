@@ -10,6 +10,7 @@
 
 #include "model/kernels/blas.h"
 #include "model/kernels/channels.h"
+#include "model/layers/layers.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -221,5 +222,38 @@ int network_builder_lstm(struct network_builder *b, int in, const char *scope, i
                           .forget = forget };
     own->kernel = l->low = network_builder_kernel(b, kernel, 2, shape, options);
     own->bias = network_builder_constant(b, scope, "bias", VARIABLE_WEIGHT, 4 * units, 0, "");
+    network_builder_note(
+        b, scope,
+        &(struct network_call){
+            .kind = &layer_call_lstm,
+            .inputs = { in },
+            .input_count = 1,
+            .out = l->out,
+            .arguments = { { { units } }, { { forget } }, INITIAL_ARGUMENT(options), { { options->decay } } },
+            .multiplications = (double)x.height * (double)shape[0] * (double)shape[1] });
     return l->out;
 }
+
+static int build_lstm(struct network_builder *b, const int *in, int in_count, const char *name,
+                      const struct argument *a)
+{
+    const struct kernel_options options = network_builder_kernel_options(&a[2], &a[3]);
+
+    (void)in_count;
+    return network_builder_lstm(b, in[0], name, (int)a[0].v[0], a[1].v[0], &options);
+}
+
+const struct layer_call layer_call_lstm = {
+    .name = "lstm",
+    .help = "a long short-term memory that reads row by row; gives its last step",
+    .named = "scope",
+    .inputs_least = 1,
+    .inputs_most = 1,
+    .parameters = {
+        { "units", PARAMETER_INTEGER, NULL, 1, 16384, NULL, "channels of the result, which has one pixel" },
+        { "forget", PARAMETER_REAL, NULL, -1e3, 1e3, "1", "added to the forget gate" },
+        { "initial", PARAMETER_INITIAL, NULL, 0, 1e6, "glorot", "how the kernel begins" },
+        { "decay", PARAMETER_REAL, NULL, 0, 1e6, "0", "weight decay of the kernel" },
+    },
+    .build = build_lstm,
+};

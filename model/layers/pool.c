@@ -2,6 +2,7 @@
 #include "model/network_internal.h"
 
 #include "model/kernels/pool.h"
+#include "model/layers/layers.h"
 
 #include <stdlib.h>
 
@@ -89,8 +90,10 @@ static const struct layer_kind layer_average_pool = {
     .backward = layer_pool_backward,
 };
 
-static int add_pool(struct network_builder *b, const struct layer_kind *kind, int in, struct window window)
+static int add_pool(struct network_builder *b, const struct layer_kind *kind, const struct layer_call *call, int in,
+                    struct window window)
 {
+    const struct window given = window;
     const struct shape x = network_builder_shape(b, in);
     struct shape y = x;
     struct layer *l;
@@ -103,15 +106,61 @@ static int add_pool(struct network_builder *b, const struct layer_kind *kind, in
         return VALUE_NONE;
     l->whole = 0;
     ((struct pool *)l->state)->shape = (struct pool_shape){ x.height, x.width, x.block, y.height, y.width, window };
+    network_builder_note(b, "",
+                         &(struct network_call){
+                             .kind = call,
+                             .inputs = { in },
+                             .input_count = 1,
+                             .out = l->out,
+                             .arguments = { SIZE_ARGUMENT(given), STRIDE_ARGUMENT(given), PADDING_ARGUMENT(given) } });
     return l->out;
 }
 
 int network_builder_max_pool(struct network_builder *b, int in, struct window window)
 {
-    return add_pool(b, &layer_max_pool, in, window);
+    return add_pool(b, &layer_max_pool, &layer_call_max_pool, in, window);
 }
 
 int network_builder_average_pool(struct network_builder *b, int in, struct window window)
 {
-    return add_pool(b, &layer_average_pool, in, window);
+    return add_pool(b, &layer_average_pool, &layer_call_average_pool, in, window);
 }
+
+static int build_max_pool(struct network_builder *b, const int *in, int in_count, const char *name,
+                          const struct argument *a)
+{
+    (void)in_count, (void)name;
+    return network_builder_max_pool(b, in[0], network_builder_window(&a[0], &a[1], &a[2], 0));
+}
+
+static int build_average_pool(struct network_builder *b, const int *in, int in_count, const char *name,
+                              const struct argument *a)
+{
+    (void)in_count, (void)name;
+    return network_builder_average_pool(b, in[0], network_builder_window(&a[0], &a[1], &a[2], 0));
+}
+
+#define POOL_PARAMETERS \
+    { \
+        { "size", PARAMETER_SIZE, NULL, 1, 4096, NULL, "the window: 2, or HEIGHTxWIDTH" }, \
+            { "stride", PARAMETER_SIZE, NULL, 1, 4096, "size", "between windows" }, \
+            { "padding", PARAMETER_PADDING, NULL, 0, 4095, "valid", "valid, same, or TOP,BOTTOM,LEFT,RIGHT" }, \
+    }
+
+const struct layer_call layer_call_max_pool = {
+    .name = "max_pool",
+    .help = "the maximum of each window",
+    .inputs_least = 1,
+    .inputs_most = 1,
+    .parameters = POOL_PARAMETERS,
+    .build = build_max_pool,
+};
+
+const struct layer_call layer_call_average_pool = {
+    .name = "average_pool",
+    .help = "the mean of each window, padding not counted",
+    .inputs_least = 1,
+    .inputs_most = 1,
+    .parameters = POOL_PARAMETERS,
+    .build = build_average_pool,
+};

@@ -3,6 +3,7 @@
 
 #include "model/kernels/channels.h"
 #include "model/kernels/convolution.h"
+#include "model/layers/layers.h"
 
 #include <string.h>
 
@@ -56,6 +57,29 @@ int network_builder_widen(struct network_builder *b, int in, int channels)
 #endif
     if (!y.block || channels % y.block)
         return network_builder_refuse(b, layer_widen.name, "the new number of channels does not fit the layout");
-    l = network_builder_layer(b, &layer_widen, in, y, 0);
-    return l ? l->out : VALUE_NONE;
+    if (!(l = network_builder_layer(b, &layer_widen, in, y, 0)))
+        return VALUE_NONE;
+    network_builder_note(b, "",
+                         &(struct network_call){ .kind = &layer_call_widen,
+                                                 .inputs = { in },
+                                                 .input_count = 1,
+                                                 .out = l->out,
+                                                 .arguments = { { { channels } } } });
+    return l->out;
 }
+
+static int build_widen(struct network_builder *b, const int *in, int in_count, const char *name,
+                       const struct argument *a)
+{
+    (void)in_count, (void)name;
+    return network_builder_widen(b, in[0], (int)a[0].v[0]);
+}
+
+const struct layer_call layer_call_widen = {
+    .name = "widen",
+    .help = "adds channels of zeros, half of them before",
+    .inputs_least = 1,
+    .inputs_most = 1,
+    .parameters = { { "channels", PARAMETER_INTEGER, NULL, 1, 65536, NULL, "of the result" } },
+    .build = build_widen,
+};

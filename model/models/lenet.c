@@ -6,31 +6,22 @@
 
 #include "model/network_builder.h"
 
-#include <math.h>
-
-/* Glorot: uniform within sqrt(6 / (fan in + fan out)). */
-static struct kernel_options lenet_kernel(int fan_in, int fan_out)
-{
-    return (struct kernel_options){ INITIAL_UNIFORM, sqrt(6.0 / (fan_in + fan_out)), 1e-4 };
-}
-
 static int lenet_build(struct network_builder *b, struct error *e)
 {
-    const struct kernel_options conv1 = lenet_kernel(25 * 1, 25 * 10), conv2 = lenet_kernel(25 * 10, 25 * 20);
-    const struct kernel_options fc3 = lenet_kernel(320, 50), fc4 = lenet_kernel(50, 10);
+    const struct kernel_options glorot = { INITIAL_GLOROT, 0, 1e-4 };
     int x = network_builder_images(b);
 
     (void)e;
-    x = network_builder_convolution(b, x, "conv1/weights", 10, window_valid(5, 1), &conv1);
+    x = network_builder_convolution(b, x, "conv1/weights", 10, window_valid(5, 1), &glorot);
     x = network_builder_bias(b, x, "conv1/biases", 0, RELU);
     x = network_builder_max_pool(b, x, window_valid(2, 2));
-    x = network_builder_convolution(b, x, "conv2/weights", 20, window_valid(5, 1), &conv2);
+    x = network_builder_convolution(b, x, "conv2/weights", 20, window_valid(5, 1), &glorot);
     x = network_builder_bias(b, x, "conv2/biases", 0, RELU);
     x = network_builder_max_pool(b, x, window_valid(2, 2));
-    x = network_builder_dense(b, x, "fc3/weights", 50, &fc3);
+    x = network_builder_dense(b, x, "fc3/weights", 50, &glorot);
     x = network_builder_bias(b, x, "fc3/biases", 0, RELU);
     x = network_builder_dropout(b, x, 0.5);
-    x = network_builder_dense(b, x, "fc4/weights", 10, &fc4);
+    x = network_builder_dense(b, x, "fc4/weights", 10, &glorot);
     x = network_builder_bias(b, x, "fc4/biases", 0, RELU_NONE);
     network_builder_cross_entropy(b, x);
     return OK;

@@ -8,15 +8,12 @@
 
 #include "model/network_builder.h"
 
-#include <math.h>
-
 enum { WORDS = 10000, CONTEXT = 5, WIDTH = 64, HIDDEN = 128 };
 
 static int next_word_build(struct network_builder *b, struct error *e)
 {
     const struct kernel_options table = { INITIAL_UNIFORM, 0.1, 0 };
-    const struct kernel_options hidden = { INITIAL_UNIFORM, sqrt(6.0 / (CONTEXT * WIDTH + HIDDEN)), 1e-5 };
-    const struct kernel_options logits = { INITIAL_UNIFORM, sqrt(6.0 / (HIDDEN + WORDS)), 1e-5 };
+    const struct kernel_options hidden = { INITIAL_GLOROT, 0, 1e-5 }, logits = hidden;
     int x = network_builder_embedding(b, network_builder_images(b), "embedding/map", WORDS, WIDTH, &table);
 
     (void)e;

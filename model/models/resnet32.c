@@ -7,7 +7,6 @@
 
 #include "model/network_builder.h"
 
-#include <math.h>
 #include <stdio.h>
 
 enum { UNITS = 5, STAGES = 3 };
@@ -15,7 +14,7 @@ static const double epsilon = 0.001, slope = 0.1, decay = 0.0002;
 
 static int convolution(struct network_builder *b, int x, const char *scope, const char *name, int channels, int stride)
 {
-    const struct kernel_options kernel = { INITIAL_NORMAL, sqrt(2.0 / (3 * 3 * channels)), decay };
+    const struct kernel_options kernel = { INITIAL_HE_FAN_OUT, 0, decay };
     char full[128];
 
     snprintf(full, sizeof full, "%s/%s/DW", scope, name);
@@ -51,8 +50,7 @@ static int unit(struct network_builder *b, int x, int stage, int number, int cha
 
 static int resnet32_build(struct network_builder *b, struct error *e)
 {
-    /* uniform_unit_scaling, factor 1: within sqrt(3 / inputs). */
-    const struct kernel_options logit = { INITIAL_UNIFORM, sqrt(3.0 / 64), decay };
+    const struct kernel_options logit = { INITIAL_UNIT_SCALING, 0, decay };
     int x = network_builder_images(b);
 
     (void)e;

@@ -56,6 +56,10 @@ def test_troubleshooting(tmp_path):
     run("troubleshooting.md", tmp_path, LOGS + DAMAGED)
 
 
+def test_model_files(tmp_path):
+    run("model-files.md", tmp_path)
+
+
 def test_plan(tmp_path):
     run("plan.md", tmp_path)
 

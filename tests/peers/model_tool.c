@@ -167,7 +167,7 @@ static int optimize(char **argv, struct error *e)
 {
     struct optimizer_options options = { .kind = OPTIMIZER_SGD,
                                          .learning_rate = atof(argv[3]),
-                                         .schedule = { .recipe = recipe_find(argv[0])->schedule },
+                                         .schedule = { .recipe = &recipe_find(argv[0])->schedule },
                                          .momentum = atof(argv[4]),
                                          .moving_average = atof(argv[5]),
                                          .clip_norm = atof(argv[6]) };

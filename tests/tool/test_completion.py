@@ -51,6 +51,7 @@ RUNS = {"mpi/train", "ps/train"}
     ("trainer --data f", {"fashion-mnist"}),
     ("trainer --run-option ", {"single", "mirrored", "mpi", "ring", "ps", "hybrid"}),
     ("trainer plan --strategies mpi,ri", {"mpi,ring"}), ("trainer plan --format ", {"text", "csv", "json"}),
+    ("trainer describe --format ", {"table", "model"}),
     ("trainer compare --evaluate b", {"beside"}), ("trainer compare --table ratios,e", {"ratios,epoch-seconds"}),
     ("evaluator --model l", {"lenet"}), ("evaluator --data ", {"mnist", "fashion-mnist", "cifar10", "text"}),
     ("evaluator --metrics classes,c", {"classes,classes", "classes,confusion", "classes,curves"}),

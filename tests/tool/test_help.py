@@ -8,7 +8,7 @@ import pytest
 
 BUILD = pathlib.Path(os.environ.get("EVALBOARD_BUILD", "build")).resolve()
 COMMANDS = (("evaluator",), ("evaluator", "status"), ("evaluator", "replay"), ("trainer",), ("trainer", "status"),
-            ("trainer", "compare"), ("trainer", "plan"))
+            ("trainer", "compare"), ("trainer", "plan"), ("trainer", "models"), ("trainer", "describe"))
 # How a help begins that describes a thing instead of saying what the option does.
 NO_VERBS = {"A", "All", "Also", "At", "Images", "More", "No", "None", "Of", "One", "Or", "Our", "Random", "Steps", "The",
             "This", "What", "When", "Where", "Whether", "Which", "Whatever"}
@@ -68,4 +68,4 @@ def test_one_directory_or_several_a_model_or_a_command(tmp_path):
         subprocess.run([BUILD / "bin/evaluator", *way, "--exec", "true", "--once"], check=True, capture_output=True)
         run = subprocess.run([BUILD / "bin/evaluator", *way, "--once"], capture_output=True, text=True)
         assert run.returncode == 2 and run.stderr == ("evaluator: --model is missing; use one of "
-                                                      "lenet|cifar10_cnn|resnet32|next_word|mnist_cnn|mnist_lstm, or --exec\n")
+                                                      "lenet|cifar10_cnn|resnet32|next_word|mnist_cnn|mnist_lstm, or a model file, or --exec\n")

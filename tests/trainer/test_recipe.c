@@ -103,9 +103,9 @@ static void test_schedules(void **state)
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         const struct recipe *r = recipe_find(cases[i].name);
 
-        assert_true(fabs(r->schedule(r->learning_rate, cases[i].step) / cases[i].rate - 1) < 1e-12);
+        assert_true(fabs(rate_curve_rate(&r->schedule, r->learning_rate, cases[i].step) / cases[i].rate - 1) < 1e-12);
     }
-    assert_null(recipe_find("lenet")->schedule);
+    assert_true(rate_curve_rate(&recipe_find("lenet")->schedule, 0.05, 1000000) == 0.05);
 }
 
 int main(void)

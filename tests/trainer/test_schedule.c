@@ -15,6 +15,8 @@ static void assert_rate(const struct schedule *s, double base, int64_t step, dou
         fail_msg("the rate of step %lld is %.17g, wanted %.17g", (long long)step, got, want);
 }
 
+static const struct rate_curve at_10 = { .drops = 1, .at = { 10 }, .factors = { 0.5 } };
+
 static double halved_at_10(double base, int64_t step)
 {
     return step < 10 ? base : base * 0.5;
@@ -33,7 +35,7 @@ static void test_constant(void **state)
 /* The recipe's own bits without options, and of the scaled rate with them. */
 static void test_recipe(void **state)
 {
-    struct schedule s = { .recipe = halved_at_10 };
+    struct schedule s = { .recipe = &at_10 };
 
     (void)state;
     for (int64_t t = 8; t < 12; t++)
@@ -75,7 +77,7 @@ static void test_plain_warmup(void **state)
 
 static void test_decays(void **state)
 {
-    const struct schedule s = { .recipe = halved_at_10, .decays = 3, .decay_at = { 5, 20, 21 }, .decay_factor = 0.1 };
+    const struct schedule s = { .recipe = &at_10, .decays = 3, .decay_at = { 5, 20, 21 }, .decay_factor = 0.1 };
     static const struct {
         int64_t step;
         double rate;
@@ -170,7 +172,7 @@ static void test_describe(void **state)
     const struct schedule all = {
         .workers = 4, .warmup = 500, .decays = 2, .decay_at = { 2000, 3000 }, .decay_factor = 0.1
     };
-    const struct schedule none = { .recipe = halved_at_10, .workers = 1 };
+    const struct schedule none = { .recipe = &at_10, .workers = 1 };
     char text[100], small[8];
 
     (void)state;

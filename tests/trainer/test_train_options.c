@@ -47,7 +47,7 @@ static void test_defaults(void **state)
     assert_int_equal(o->resume, RESUME_AUTO);
     assert_int_equal(o->augment, 1);
     assert_int_equal(o->scale_learning_rate, 0);
-    assert_ptr_equal(o->optimizer.schedule.recipe, o->recipe->schedule);
+    assert_ptr_equal(o->optimizer.schedule.recipe, &o->recipe->schedule);
     assert_int_equal(o->optimizer.schedule.decays, 0);
     assert_int_equal(o->optimizer.schedule.warmup, 0);
 }

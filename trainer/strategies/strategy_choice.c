@@ -76,6 +76,7 @@ static size_t value_size(const struct option *o)
     case OPTION_DOUBLE: return sizeof(double);
     case OPTION_TEXT:
     case OPTION_CHOICE:
+    case OPTION_CHOICE_OR_PATH:
     case OPTION_CHOICES: return sizeof(const char *);
     case OPTION_LIST: return sizeof(struct option_list);
     case OPTION_HEADING: break;

@@ -64,13 +64,14 @@ static int plan_cell(struct compare_plan *p, const struct compare_wanted *w, con
     free(words);
     if (rc < 0)
         return error_prefix(e, "%s", c->name);
+    train_options_release(&o); /* what is used below are numbers, and words of the command line */
     job.servers = strategy_count_servers(&o.strategy, 1);
     if (o.strategy.kind->workers(&o.strategy, job.threads ? 1 : c->workers + job.servers, NULL) != c->workers)
         return 0;
     job.max_steps = w->samples ? steps_for(&o, c->workers, w->samples) : 0;
     if (!o.save_steps && !(o.save_seconds > 0) && w->evaluations)
         job.save_steps = ((w->samples ? job.max_steps : o.max_steps) + w->evaluations - 1) / w->evaluations;
-    p->model = o.model->name;
+    p->model = o.model_given;
     p->data = o.data;
     p->data_directory = o.data_directory;
     p->hold_out = o.hold_out;

@@ -32,7 +32,7 @@ double schedule_rate(const struct schedule *s, double base, int64_t step)
     if (s->decays)
         rate *= pow(s->decay_factor, passed);
     else if (s->recipe)
-        rate = s->recipe(rate, step);
+        rate = rate_curve_rate(s->recipe, rate, step);
     return rate * warmth(s, step);
 }
 

@@ -16,6 +16,7 @@
 #define TRAINER_UPDATE_SCHEDULE_H
 
 #include "base/error.h"
+#include "model/file/recipe.h"
 
 #include <stddef.h>
 #include <stdint.h>
@@ -24,11 +25,11 @@ enum { SCHEDULE_DECAYS_MAX = 32 };
 
 /* Zeroed: always the base rate. */
 struct schedule {
-    double (*recipe)(double base, int64_t step); /* the model's schedule, without decays; NULL: none */
-    int workers;                                 /* by whose number the rate is scaled; 0, 1: not scaled */
-    int64_t warmup;                              /* updates; 0: none */
-    int decays;                                  /* 0: the recipe decides */
-    int64_t decay_at[SCHEDULE_DECAYS_MAX];       /* rising: from this step on the rate is multiplied once more */
+    const struct rate_curve *recipe;       /* the model's schedule, without decays; borrowed; NULL: none */
+    int workers;                           /* by whose number the rate is scaled; 0, 1: not scaled */
+    int64_t warmup;                        /* updates; 0: none */
+    int decays;                            /* 0: the recipe decides */
+    int64_t decay_at[SCHEDULE_DECAYS_MAX]; /* rising: from this step on the rate is multiplied once more */
     double decay_factor;
 };
 
