@@ -126,7 +126,8 @@ int argument_parse(const struct call_parameter *p, const char *text, struct argu
         out->v[0] = !strcmp(text, "same");
         if (out->v[0] != 0 || !strcmp(text, "valid"))
             return OK;
-        if ((n = parse_numbers(p, text, ',', 4, &out->v[1], e)) < 0)
+        n = strchr(text, ',') ? parse_numbers(p, text, ',', 4, &out->v[1], e) : 0;
+        if (n < 0)
             return n;
         return n == 4 ? OK : error_set(e, ERR_ARG, "'%.40s' is not one of %s", text, argument_form(p));
     }

@@ -236,6 +236,7 @@ static void test_mistakes(void **state)
         { "leaky gradient=two", "gradient: 'two' is not one of one|slope" },
         { "bias a relu=maybe", "relu: 'maybe' is not one of no|yes" },
         { "max_pool size=2x2x2", "size: '2' is not one of N|HEIGHTxWIDTH" },
+        { "max_pool size=2 padding=samee", "padding: 'samee' is not one of valid|same|TOP" },
         { "max_pool size=2 padding=1,2", "padding: '1,2' is not one of valid|same|TOP" },
         { "max_pool size=2 of=y", "line 1: no line before it names its result 'y'; write 'y = LAYER ...' there" },
         { "xy = max_pool size=2\nlrn of=xyz", "'xyz' (did you mean xy?); write 'xyz = LAYER ...'" },
