@@ -22,8 +22,8 @@ struct field {
 /* What a sample consists of, by index among the fields. A batch may end before the weights: then all are 1. */
 enum {
     FIELD_INPUT,   /* the model's input: for images (count, height, width, channels) floats */
-    FIELD_LABELS,  /* (count) integers */
-    FIELD_WEIGHTS, /* (count) float32 weights of the labels' losses; 0: padding */
+    FIELD_LABELS,  /* (count) integers, or (count, labels of a sample) */
+    FIELD_WEIGHTS, /* as labels: float32 weights of their losses; 0: padding */
 };
 
 /* The samples of one step. */

@@ -15,6 +15,7 @@ struct network_builder; /* network_builder.h: what `build` calls, layer by layer
 struct model {
     const char *name;
     int height, width, channels, classes; /* of the input the network is fed, and its logits */
+    int labels;                           /* of a sample, for each a row of logits; 0: 1 */
     int integers;                         /* 1: the input is integers of any width, such as tokens */
     const char *transform;                /* for images that are not augmented: a name in dataset/transform.h; NULL for
                                              integers */
@@ -24,6 +25,11 @@ struct model {
     int (*build)(struct network_builder *b, struct error *e);
     const struct model_file *file; /* what `build` reads; NULL: a built-in model */
 };
+
+static inline int model_labels(const struct model *m)
+{
+    return m->labels ? m->labels : 1;
+}
 
 /* FIELD_INPUT for `count` samples; input (count, height, width, channels) of type real, or int32_t for models that read
  * integers, is borrowed. */

@@ -242,7 +242,7 @@ int network_train(struct network *n, const struct batch *batch, uint64_t seed, c
     r.seed = seed;
     r.leave = n->leave;
     r.leave_context = n->leave_context;
-    r.weight = weight_of(&r, (size_t)batch->count);
+    r.weight = weight_of(&r, (size_t)batch->count * (size_t)model_labels(n->built.model));
     *score = (struct score){ 0 };
     memset(n->exchange, 0, network_exchange_count(n) * sizeof(real));
     n->exchange[network_exchange_count(n) - 1] = (real)r.weight;
@@ -256,7 +256,7 @@ static void infer(struct network *n, const struct field *input, const struct bat
 {
     struct run r = make_run(n, 0, batch, score);
     const int count = input->shape[0];
-    const size_t classes = (size_t)n->built.model->classes;
+    const size_t row = (size_t)n->built.model->classes * (size_t)model_labels(n->built.model);
 
     r.input = input;
     network_plan_begin(&n->built.plan, &r);
@@ -265,8 +265,8 @@ static void infer(struct network *n, const struct field *input, const struct bat
         r.count = count - first < n->chunk ? count - first : n->chunk;
         network_plan_forward(&n->built.plan, &r);
         if (logits)
-            memcpy(logits + (size_t)first * classes, network_plan_logits(&n->built.plan),
-                   (size_t)r.count * classes * sizeof *logits);
+            memcpy(logits + (size_t)first * row, network_plan_logits(&n->built.plan),
+                   (size_t)r.count * row * sizeof *logits);
     }
 }
 

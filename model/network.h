@@ -126,7 +126,8 @@ int network_asked_to_leave(const struct network *n);
 int network_train(struct network *n, const struct batch *batch, uint64_t seed, const struct gradient_sink *sink,
                   struct score *score);
 
-/* Forward with moving statistics, no dropout. input: as FIELD_INPUT. Writes logits (count, classes). */
+/* Forward with moving statistics, no dropout. input: as FIELD_INPUT. Writes logits (count, labels of a sample,
+ * classes). */
 void network_infer(struct network *n, const struct field *input, real *logits);
 /* The same, scored against labels. */
 void network_score(struct network *n, const struct batch *batch, struct score *score);

@@ -16,7 +16,7 @@ static const struct {
     { "constant", 1 },     { "normal", 1 }, { "truncated_normal", 1 }, { "uniform", 1 }, { "glorot", 0 },
     { "unit_scaling", 0 }, { "he", 0 },     { "he_fan_out", 0 },
 };
-enum { INITIALS = sizeof initials / sizeof *initials };
+enum { INITIALS = sizeof initials / sizeof *initials, INITIAL_IS_CONSTANT = 0 };
 
 static int parse_integer(const struct call_parameter *p, const char *text, double *out, struct error *e)
 {
@@ -86,7 +86,11 @@ static int parse_word(const struct call_parameter *p, const char *text, double *
 static int parse_initial(const struct call_parameter *p, const char *text, struct argument *out, struct error *e)
 {
     char number[32];
+    double x;
 
+    *out = (struct argument){ { INITIAL_IS_CONSTANT } };
+    if (number_parse_double(text, &x))
+        return parse_real(p, text, &out->v[1], e);
     for (int k = 0; k < INITIALS; k++) {
         const size_t n = strlen(initials[k].name), length = strlen(text);
 
@@ -141,6 +145,17 @@ static void choice_text(const char *choices, int k, char *out)
     snprintf(out, ARGUMENT_TEXT_MAX, "%.*s", (int)strcspn(choices, "|"), choices);
 }
 
+/* "1.0" as people write it: 1 */
+static void real_text(double x, char *out)
+{
+    char number[NUMBER_TEXT_MAX];
+    size_t n;
+
+    number_text(x, number);
+    n = strlen(number);
+    snprintf(out, ARGUMENT_TEXT_MAX, "%.*s", (int)(n > 2 && !strcmp(number + n - 2, ".0") ? n - 2 : n), number);
+}
+
 void argument_text(const struct call_parameter *p, const struct argument *a, char *out)
 {
     char number[NUMBER_TEXT_MAX];
@@ -148,13 +163,7 @@ void argument_text(const struct call_parameter *p, const struct argument *a, cha
 
     switch (p->kind) {
     case PARAMETER_INTEGER: snprintf(out, ARGUMENT_TEXT_MAX, "%.0f", v[0]); break;
-    case PARAMETER_REAL:
-        number_text(v[0], number);
-        /* "1.0" as people write it: 1 */
-        snprintf(out, ARGUMENT_TEXT_MAX, "%.*s",
-                 (int)(strlen(number) - (strlen(number) > 2 && !strcmp(number + strlen(number) - 2, ".0") ? 2 : 0)),
-                 number);
-        break;
+    case PARAMETER_REAL: real_text(v[0], out); break;
     case PARAMETER_FLAG: snprintf(out, ARGUMENT_TEXT_MAX, "%s", v[0] != 0 ? "yes" : "no"); break;
     case PARAMETER_WORD: choice_text(p->choices, (int)v[0], out); break;
     case PARAMETER_SIZE:
@@ -165,7 +174,9 @@ void argument_text(const struct call_parameter *p, const struct argument *a, cha
         break;
     case PARAMETER_INITIAL:
         number_text(v[1], number);
-        if (initials[(int)v[0]].has_number)
+        if (v[0] == INITIAL_IS_CONSTANT)
+            real_text(v[1], out);
+        else if (initials[(int)v[0]].has_number)
             snprintf(out, ARGUMENT_TEXT_MAX, "%s(%s)", initials[(int)v[0]].name, number);
         else
             snprintf(out, ARGUMENT_TEXT_MAX, "%s", initials[(int)v[0]].name);
@@ -191,6 +202,6 @@ const char *argument_form(const struct call_parameter *p)
     case PARAMETER_SIZE: return "N|HEIGHTxWIDTH";
     case PARAMETER_PADDING: return "valid|same|TOP,BOTTOM,LEFT,RIGHT";
     case PARAMETER_INITIAL:
-    default: return "constant(X)|normal(X)|truncated_normal(X)|uniform(X)|glorot|unit_scaling|he|he_fan_out";
+    default: return "X|normal(X)|truncated_normal(X)|uniform(X)|glorot|unit_scaling|he|he_fan_out";
     }
 }

@@ -48,6 +48,19 @@ VECTOR_CLONES void activation_bias_backward(size_t pixels, size_t block, int rel
         VECTOR_EACH(c, block, width, bias_backward_body(pixels, block, width, 0, y + c, gradient + c, sum + c));
 }
 
+VECTOR_CLONES void activation_relu_forward(size_t n, real *x)
+{
+    VECTOR_LOOP
+    for (size_t i = 0; i < n; i++)
+        x[i] = x[i] < 0 ? 0 : x[i]; /* not x > 0: that would lose a NaN */
+}
+
+VECTOR_CLONES void activation_relu_backward(size_t n, const real *restrict y, real *restrict gradient)
+{
+    for (size_t i = 0; i < n; i++)
+        gradient[i] = y[i] > 0 ? gradient[i] : 0;
+}
+
 VECTOR_CLONES void activation_leaky_forward(size_t n, const real *x, real slope, real *z)
 {
     VECTOR_LOOP

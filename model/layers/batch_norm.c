@@ -16,9 +16,10 @@
 /* of both layers */
 struct batch_norm {
     size_t channels;
-    size_t beta, gamma; /* parameters */
+    size_t beta, gamma; /* parameters; gamma SIZE_MAX: there is none */
     size_t moving_mean, moving_variance;
     double epsilon, slope;
+    int unbiased;
     double *sum, *square; /* forward: of x - shift; backward: of dy and dy (x - mean) */
     real *shift, *mean;
     real *scale, *offset;         /* y = scale x + offset */
@@ -108,10 +109,15 @@ static void statistics_forward(struct layer *l, const struct run *r, const struc
     add_sums(n, &l->in_shape, s);
 }
 
+static double gamma_of(const struct batch_norm *n, const struct run *r, size_t c)
+{
+    return n->gamma == SIZE_MAX ? 1 : (double)r->parameters[n->gamma + c];
+}
+
 /* y = scale x + offset from mean and variance. */
 static void set_scale(struct batch_norm *n, const struct run *r, size_t c, double mean, double variance)
 {
-    const double beta = (double)r->parameters[n->beta + c], gamma = (double)r->parameters[n->gamma + c];
+    const double beta = (double)r->parameters[n->beta + c], gamma = gamma_of(n, r, c);
 
     n->inverse[c] = 1 / sqrt(variance + n->epsilon);
     n->mean_exact[c] = mean;
@@ -124,6 +130,7 @@ static void statistics_end(struct layer *l, const struct run *r)
 {
     struct batch_norm *n = l->state;
     const double count = (double)r->count * (double)shape_pixels(&l->in_shape);
+    const double kept = n->unbiased && count > 1 ? count / (count - 1) : 1; /* of the variance, in the moving one */
     real *statistics = r->exchange + r->parameter_count;
 
     for (size_t c = 0; c < n->channels; c++) {
@@ -133,7 +140,7 @@ static void statistics_end(struct layer *l, const struct run *r)
         if (variance < 0) /* against rounding; not fmax, which would drop a NaN */
             variance = 0;
         statistics[n->moving_mean + c] = (real)(mean * r->weight);
-        statistics[n->moving_variance + c] = (real)(variance * r->weight);
+        statistics[n->moving_variance + c] = (real)(variance * kept * r->weight);
         set_scale(n, r, c, mean, variance);
     }
 }
@@ -188,13 +195,14 @@ static void normalize_backward_end(struct layer *l, const struct run *r)
     const double count = (double)r->count * (double)shape_pixels(&l->in_shape);
 
     for (size_t c = 0; c < n->channels; c++) {
-        const double gamma = (double)r->parameters[n->gamma + c], inverse = n->inverse[c];
+        const double gamma = gamma_of(n, r, c), inverse = n->inverse[c];
         /* sum of dy (x - mean), with the exact mean */
         const double product = n->square[c] + ((double)n->mean[c] - n->mean_exact[c]) * n->sum[c];
         const double slope = -gamma * inverse * inverse * inverse * product / count;
 
         r->exchange[n->beta + c] = (real)n->sum[c];
-        r->exchange[n->gamma + c] = (real)(product * inverse);
+        if (n->gamma != SIZE_MAX)
+            r->exchange[n->gamma + c] = (real)(product * inverse);
         n->slope_x[c] = (real)slope;
         n->constant[c] = (real)(-gamma * inverse * n->sum[c] / count - slope * n->mean_exact[c]);
     }
@@ -237,11 +245,11 @@ static const struct layer_kind layer_normalize = {
     .backward_end = normalize_backward_end,
 };
 
-int network_builder_batch_norm(struct network_builder *b, int in, const char *scope, double epsilon, double slope,
-                               int debias)
+int network_builder_batch_norm(struct network_builder *b, int in, const char *scope,
+                               const struct batch_norm_options *options)
 {
     const struct shape x = network_builder_shape(b, in);
-    const char *debias_scope = debias ? scope : "";
+    const char *debias_scope = options->debias ? scope : "";
     struct layer *l = network_builder_layer(b, &layer_statistics, in, x, sizeof(struct batch_norm));
     struct batch_norm *n;
     int whole, out;
@@ -258,33 +266,45 @@ int network_builder_batch_norm(struct network_builder *b, int in, const char *sc
     *(struct batch_norm **)l->state = n;
     l->whole = whole;
     n->channels = (size_t)x.channels;
-    n->epsilon = epsilon;
-    n->slope = slope;
+    n->epsilon = options->epsilon;
+    n->slope = options->slope;
+    n->unbiased = options->unbiased;
+    n->gamma = SIZE_MAX;
     n->beta = l->low = network_builder_constant(b, scope, "beta", VARIABLE_WEIGHT, x.channels, 0, "");
-    n->gamma = network_builder_constant(b, scope, "gamma", VARIABLE_WEIGHT, x.channels, 1, "");
+    if (!options->leave_gamma)
+        n->gamma = network_builder_constant(b, scope, "gamma", VARIABLE_WEIGHT, x.channels, 1, "");
     n->moving_mean = network_builder_constant(b, scope, "moving_mean", VARIABLE_STATISTIC, x.channels, 0, debias_scope);
     n->moving_variance = network_builder_constant(b, scope, "moving_variance", VARIABLE_STATISTIC, x.channels, 1,
                                                   debias_scope);
-    network_builder_note(
-        b, scope,
-        &(struct network_call){ .kind = &layer_call_batch_norm,
-                                .inputs = { in },
-                                .input_count = 1,
-                                .out = out,
-                                .arguments = { { { epsilon } }, { { slope } }, { { debias != 0 } } } });
+    network_builder_note(b, scope,
+                         &(struct network_call){ .kind = &layer_call_batch_norm,
+                                                 .inputs = { in },
+                                                 .input_count = 1,
+                                                 .out = out,
+                                                 .arguments = { { { options->epsilon } },
+                                                                { { options->slope } },
+                                                                { { options->debias != 0 } },
+                                                                { { options->unbiased != 0 } },
+                                                                { { !options->leave_gamma } } } });
     return out;
 }
 
 static int build_batch_norm(struct network_builder *b, const int *in, int in_count, const char *name,
                             const struct argument *a)
 {
+    const struct batch_norm_options options = { .epsilon = a[0].v[0],
+                                                .slope = a[1].v[0],
+                                                .debias = a[2].v[0] != 0,
+                                                .unbiased = a[3].v[0] != 0,
+                                                .leave_gamma = a[4].v[0] == 0 };
+
     (void)in_count;
-    return network_builder_batch_norm(b, in[0], name, a[0].v[0], a[1].v[0], a[2].v[0] != 0);
+    return network_builder_batch_norm(b, in[0], name, &options);
 }
 
 const struct layer_call layer_call_batch_norm = {
     .name = "batch_norm",
-    .help = "batch normalization with beta and gamma, then leaky ReLU if wanted",
+    .help = "batch normalization with beta, and gamma unless left out, then leaky ReLU if wanted",
     .named = "scope",
     .inputs_least = 1,
     .inputs_most = 1,
@@ -292,6 +312,8 @@ const struct layer_call layer_call_batch_norm = {
         { "epsilon", PARAMETER_REAL, NULL, 1e-12, 1, "0.001", "added to the variance" },
         { "slope", PARAMETER_REAL, NULL, 1e-6, 1, "1", "of the leaky ReLU after it; 1: none" },
         { "debias", PARAMETER_FLAG, NULL, 0, 0, "no", "zero-debias the moving averages" },
+        { "unbiased", PARAMETER_FLAG, NULL, 0, 0, "no", "keep the moving average of the unbiased variance" },
+        { "gamma", PARAMETER_FLAG, NULL, 0, 0, "yes", "scale by a variable gamma" },
     },
     .build = build_batch_norm,
 };

@@ -84,29 +84,40 @@ static const struct layer_kind layer_bias = {
 
 int network_builder_bias(struct network_builder *b, int in, const char *name, double initial, enum relu relu)
 {
+    const struct kernel_options constant = { INITIAL_CONSTANT, initial, 0 };
+
+    return network_builder_bias_drawn(b, in, name, &constant, relu);
+}
+
+int network_builder_bias_drawn(struct network_builder *b, int in, const char *name,
+                               const struct kernel_options *options, enum relu relu)
+{
     const struct shape x = network_builder_shape(b, in);
     struct layer *l = network_builder_layer(b, &layer_bias, in, x, sizeof(struct bias));
+    const int64_t shape[1] = { x.channels };
     struct bias *own;
 
     if (!l)
         return VALUE_NONE;
     own = l->state;
     own->relu = l->reads_sign = relu == RELU;
-    own->parameter = l->low = network_builder_constant(b, name, "", VARIABLE_WEIGHT, x.channels, initial, "");
+    own->parameter = l->low = network_builder_kernel(b, name, 1, shape, options);
     network_builder_note(b, name,
                          &(struct network_call){ .kind = &layer_call_bias,
                                                  .inputs = { in },
                                                  .input_count = 1,
                                                  .out = l->out,
-                                                 .arguments = { { { initial } }, { { relu == RELU } } } });
+                                                 .arguments = { INITIAL_ARGUMENT(options), { { relu == RELU } } } });
     return l->out;
 }
 
 static int build_bias(struct network_builder *b, const int *in, int in_count, const char *name,
                       const struct argument *a)
 {
+    const struct kernel_options options = { (enum initial_kind)(int)a[0].v[0], a[0].v[1], 0 };
+
     (void)in_count;
-    return network_builder_bias(b, in[0], name, a[0].v[0], a[1].v[0] != 0 ? RELU : RELU_NONE);
+    return network_builder_bias_drawn(b, in[0], name, &options, a[1].v[0] != 0 ? RELU : RELU_NONE);
 }
 
 const struct layer_call layer_call_bias = {
@@ -116,7 +127,7 @@ const struct layer_call layer_call_bias = {
     .inputs_least = 1,
     .inputs_most = 1,
     .parameters = {
-        { "initial", PARAMETER_REAL, NULL, -1e6, 1e6, "0", "how the variable begins" },
+        { "initial", PARAMETER_INITIAL, NULL, -1e6, 1e6, "0", "how the variable begins" },
         { "relu", PARAMETER_FLAG, NULL, 0, 0, "no", "follow it with ReLU" },
     },
     .build = build_bias,

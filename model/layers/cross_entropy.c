@@ -1,4 +1,4 @@
-/* Softmax cross entropy of logits and labels: the last layer of a classifier. */
+/* Softmax cross entropy of logits and labels, of which a sample may have several: the last layer of a classifier. */
 #include "model/network_internal.h"
 
 #include "model/layers/layers.h"
@@ -25,13 +25,18 @@ static void cross_entropy_release(struct layer *l)
     free(((struct cross_entropy *)l->state)->softmax);
 }
 
-/* The label of row n of the slice, and its weight; 0: padding, whose label may be anything. */
-static int32_t label_of(const struct run *r, const struct slice *s, int n, real *weight)
+static size_t rows_of(const struct layer *l, const struct slice *s)
 {
-    const size_t sample = (size_t)r->first_sample + (size_t)(s->first + n);
+    return (size_t)s->count * shape_pixels(&l->in_shape);
+}
 
-    *weight = r->weights ? (real)r->weights[sample] : 1;
-    return (int32_t)field_integer(&r->batch->fields[FIELD_LABELS], sample);
+/* The label of row n of the slice, and its weight; 0: padding, whose label may be anything. */
+static int32_t label_of(const struct layer *l, const struct run *r, const struct slice *s, size_t n, real *weight)
+{
+    const size_t place = ((size_t)r->first_sample + (size_t)s->first) * shape_pixels(&l->in_shape) + n;
+
+    *weight = r->weights ? (real)r->weights[place] : 1;
+    return (int32_t)field_integer(&r->batch->fields[FIELD_LABELS], place);
 }
 
 static void cross_entropy_forward(struct layer *l, const struct run *r, const struct slice *s)
@@ -39,9 +44,9 @@ static void cross_entropy_forward(struct layer *l, const struct run *r, const st
     const int classes = l->in_shape.channels;
     real weight;
 
-    for (int n = 0; n < s->count; n++) {
-        const int32_t label = label_of(r, s, n, &weight);
-        const real *logits = s->in + (size_t)n * (size_t)classes;
+    for (size_t n = 0; n < rows_of(l, s); n++) {
+        const int32_t label = label_of(l, r, s, n, &weight);
+        const real *logits = s->in + n * (size_t)classes;
 
         if (weight == 0)
             continue;
@@ -58,14 +63,14 @@ static void cross_entropy_backward(struct layer *l, const struct run *r, const s
     double *softmax = ((struct cross_entropy *)l->state)->softmax;
     real weight;
 
-    for (int n = 0; n < s->count; n++) {
-        const int32_t label = label_of(r, s, n, &weight);
-        real *gradient = s->gradient_in + (size_t)n * (size_t)classes;
+    for (size_t n = 0; n < rows_of(l, s); n++) {
+        const int32_t label = label_of(l, r, s, n, &weight);
+        real *gradient = s->gradient_in + n * (size_t)classes;
 
         memset(gradient, 0, (size_t)classes * sizeof *gradient);
         if (weight == 0)
             continue;
-        task_cross_entropy(classes, s->in + (size_t)n * (size_t)classes, label, softmax);
+        task_cross_entropy(classes, s->in + n * (size_t)classes, label, softmax);
         for (int c = 0; c < classes; c++)
             gradient[c] = (real)(softmax[c] - (c == label)) * weight;
     }
@@ -82,12 +87,16 @@ static const struct layer_kind layer_cross_entropy = {
 
 void network_builder_cross_entropy(struct network_builder *b, int logits)
 {
-    const struct shape x = network_builder_shape(b, logits);
+    struct shape x = network_builder_shape(b, logits);
     struct layer *l;
 
-    if (!b->error.code && (shape_pixels(&x) != 1 || x.channels != b->model->classes)) {
-        network_builder_refuse(b, layer_cross_entropy.name, "its input is not one logit a class");
+    if (!b->error.code && (shape_pixels(&x) != (size_t)model_labels(b->model) || x.channels != b->model->classes)) {
+        network_builder_refuse(b, layer_cross_entropy.name, "its input is not one logit a class for each label");
         return;
+    }
+    if (x.block != x.channels && shape_pixels(&x) > 1) {
+        logits = network_builder_reblock(b, logits);
+        x = network_builder_shape(b, logits);
     }
     if (!(l = network_builder_layer(b, &layer_cross_entropy, logits, x, sizeof(struct cross_entropy))))
         return;

@@ -2,6 +2,7 @@
  * The dense layer: all images of a batch at once, as matrix products. Row-major, no padding:
  *   x (rows, inputs)  w (inputs, outputs)  y, dy (rows, outputs)
  *   y = x w;  dx = dy w^T;  dw += x^T dy
+ * A row is an image, or with `each` a pixel.
  */
 #include "model/network_internal.h"
 
@@ -13,13 +14,14 @@
 
 struct dense {
     size_t parameter;
-    real *flat; /* (batch, size) of an input in another layout */
+    int inputs, rows_of_image; /* of the product */
+    real *flat;                /* (batch, size) of an input in another layout */
 };
 
 /* Inputs whose layout is not the flat (pixels, channels) yet are copied to it. */
 static int needs_flat(const struct layer *l)
 {
-    return shape_planes(&l->in_shape) > 1 && shape_pixels(&l->in_shape) > 1;
+    return shape_planes(&l->in_shape) > 1 && shape_pixels(&l->in_shape) > 1; /* of `each` no input has planes */
 }
 
 static int layer_dense_make(struct layer *l, int slice, int batch, struct error *e)
@@ -55,7 +57,7 @@ static void layer_dense_forward(struct layer *l, const struct run *r, const stru
 {
     const struct dense *own = l->state;
 
-    blas_product(0, 0, s->count, l->out_shape.channels, (int)shape_size(&l->in_shape), flatten(l, s),
+    blas_product(0, 0, s->count * own->rows_of_image, l->out_shape.channels, own->inputs, flatten(l, s),
                  r->parameters + own->parameter, 0, s->out);
 }
 
@@ -63,15 +65,16 @@ static void layer_dense_backward(struct layer *l, const struct run *r, const str
 {
     const struct dense *own = l->state;
     const struct shape *x = &l->in_shape;
-    const int inputs = (int)shape_size(x), outputs = l->out_shape.channels, flat = needs_flat(l);
+    const int inputs = own->inputs, outputs = l->out_shape.channels, flat = needs_flat(l);
+    const int rows = s->count * own->rows_of_image;
     const real *w = r->parameters + own->parameter;
 
     /* own->flat still holds this batch's input. */
-    blas_product(1, 0, inputs, outputs, s->count, flat ? own->flat : s->in, s->gradient_out, 1,
+    blas_product(1, 0, inputs, outputs, rows, flat ? own->flat : s->in, s->gradient_out, 1,
                  r->exchange + own->parameter);
     if (!s->gradient_in)
         return;
-    blas_product(0, 1, s->count, inputs, outputs, s->gradient_out, w, 0, flat ? own->flat : s->gradient_in);
+    blas_product(0, 1, rows, inputs, outputs, s->gradient_out, w, 0, flat ? own->flat : s->gradient_in);
     for (size_t n = 0; flat && n < (size_t)s->count; n++)
         channels_copy(shape_pixels(x), (size_t)x->channels, own->flat + n * shape_size(x), (size_t)x->channels, 0,
                       s->gradient_in + n * shape_size(x), (size_t)x->block, 0);
@@ -86,28 +89,49 @@ static const struct layer_kind layer_dense = {
     .backward = layer_dense_backward,
 };
 
-int network_builder_dense(struct network_builder *b, int in, const char *name, int outputs,
-                          const struct kernel_options *options)
+static int add_dense(struct network_builder *b, int in, const char *name, int each, int outputs,
+                     const struct kernel_options *options)
 {
     const struct shape x = network_builder_shape(b, in);
-    const struct shape out = { 1, 1, outputs, outputs };
-    const int64_t shape[2] = { (int64_t)shape_size(&x), outputs };
+    const struct shape out = { each ? x.height : 1, each ? x.width : 1, outputs, outputs };
+    const int64_t shape[2] = { each ? x.channels : (int64_t)shape_size(&x), outputs };
     struct layer *l = network_builder_layer(b, &layer_dense, in, out, sizeof(struct dense));
+    struct dense *own;
 
     if (!l)
         return VALUE_NONE;
     l->whole = 1;
-    ((struct dense *)l->state)->parameter = l->low = network_builder_kernel(b, name, 2, shape, options);
-    network_builder_note(b, name,
-                         &(struct network_call){
-                             .kind = &layer_call_dense,
-                             .inputs = { in },
-                             .input_count = 1,
-                             .out = l->out,
-                             .arguments = { { { outputs } }, INITIAL_ARGUMENT(options), { { options->decay } } },
-                             .multiplications = (double)shape_size(&x) * outputs,
-                         });
+    own = l->state;
+    own->inputs = (int)shape[0];
+    own->rows_of_image = each ? (int)shape_pixels(&x) : 1;
+    own->parameter = l->low = network_builder_kernel(b, name, 2, shape, options);
+    network_builder_note(
+        b, name,
+        &(struct network_call){
+            .kind = &layer_call_dense,
+            .inputs = { in },
+            .input_count = 1,
+            .out = l->out,
+            .arguments = { { { outputs } }, INITIAL_ARGUMENT(options), { { options->decay } }, { { each } } },
+            .multiplications = (double)shape_size(&x) * outputs,
+        });
     return l->out;
+}
+
+int network_builder_dense(struct network_builder *b, int in, const char *name, int outputs,
+                          const struct kernel_options *options)
+{
+    return add_dense(b, in, name, 0, outputs, options);
+}
+
+int network_builder_dense_each(struct network_builder *b, int in, const char *name, int outputs,
+                               const struct kernel_options *options)
+{
+    const struct shape x = network_builder_shape(b, in);
+
+    if (x.block != x.channels)
+        in = network_builder_reblock(b, in);
+    return add_dense(b, in, name, 1, outputs, options);
 }
 
 static int build_dense(struct network_builder *b, const int *in, int in_count, const char *name,
@@ -116,19 +140,21 @@ static int build_dense(struct network_builder *b, const int *in, int in_count, c
     const struct kernel_options options = network_builder_kernel_options(&a[1], &a[2]);
 
     (void)in_count;
-    return network_builder_dense(b, in[0], name, (int)a[0].v[0], &options);
+    return a[3].v[0] != 0 ? network_builder_dense_each(b, in[0], name, (int)a[0].v[0], &options)
+                          : network_builder_dense(b, in[0], name, (int)a[0].v[0], &options);
 }
 
 const struct layer_call layer_call_dense = {
     .name = "dense",
-    .help = "all of the input times a kernel, without bias",
+    .help = "all of the input, or each pixel, times a kernel, without bias",
     .named = "kernel",
     .inputs_least = 1,
     .inputs_most = 1,
     .parameters = {
-        { "outputs", PARAMETER_INTEGER, NULL, 1, 65536, NULL, "channels of the result, which has one pixel" },
+        { "outputs", PARAMETER_INTEGER, NULL, 1, 65536, NULL, "channels of the result" },
         { "initial", PARAMETER_INITIAL, NULL, 0, 1e6, "glorot", "how the kernel begins" },
         { "decay", PARAMETER_REAL, NULL, 0, 1e6, "0", "weight decay of the kernel" },
+        { "each", PARAMETER_FLAG, NULL, 0, 0, "no", "each pixel, such as a step of a sequence, by itself" },
     },
     .build = build_dense,
 };

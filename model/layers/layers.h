@@ -8,10 +8,12 @@
     ROW(convolution) \
     ROW(dense) \
     ROW(bias) \
+    ROW(relu) \
     ROW(leaky) \
     ROW(batch_norm) \
     ROW(max_pool) \
     ROW(average_pool) \
+    ROW(global_average_pool) \
     ROW(lrn) \
     ROW(dropout) \
     ROW(add) \

@@ -1,7 +1,7 @@
 /*
  * The long short-term memory of TensorFlow's LSTMCell over the rows of an image, from the first to the last; its output
- * is the last one's. Source: specification of the seed models, sections 4 and 8. For B images of T rows of I values and
- * U units, with c and h 0 at first:
+ * is h of the last one, or of all. Source: specification of the seed models, sections 4 and 8. For B images of T rows
+ * of I values and U units, with c and h 0 at first:
  *   [i j f o] = [x_t, h] kernel + bias          kernel (I + U, 4 U), bias (4 U)
  *   c = sigmoid(f + forget) c + sigmoid(i) tanh(j);   h = sigmoid(o) tanh(c)
  * All images of a batch at once, step by step.
@@ -20,6 +20,7 @@
 struct lstm {
     size_t kernel, bias; /* places */
     size_t steps, inputs, units;
+    enum lstm_gives gives;
     double forget;
     real *memory;
     real *flat;                                        /* (B, T, I) of an input in another layout */
@@ -110,6 +111,24 @@ static void compute_cell(const struct lstm *own, const real *bias, real *gates, 
     }
 }
 
+/* Where h of a step is read: by the next step, or as the output. */
+static real *place_of_h(const struct lstm *own, const struct slice *s, size_t t, size_t n)
+{
+    const size_t b = (size_t)s->count, width = own->inputs + own->units;
+
+    if (t + 1 < own->steps)
+        return own->read + ((t + 1) * b + n) * width + own->inputs;
+    return s->out + (own->gives == LSTM_GIVES_EVERY ? n * own->steps + t : n) * own->units;
+}
+
+/* What the steps before the last give, for which the next step has read it. */
+static void give_every_step(const struct lstm *own, const struct slice *s)
+{
+    for (size_t t = 0; own->gives == LSTM_GIVES_EVERY && t + 1 < own->steps; t++)
+        for (size_t n = 0; n < (size_t)s->count; n++)
+            memcpy(s->out + (n * own->steps + t) * own->units, place_of_h(own, s, t, n), own->units * sizeof *s->out);
+}
+
 static void lstm_forward(struct layer *l, const struct run *r, const struct slice *s)
 {
     const struct lstm *own = l->state;
@@ -126,9 +145,9 @@ static void lstm_forward(struct layer *l, const struct run *r, const struct slic
                      0, gates);
         for (size_t n = 0; n < b; n++)
             compute_cell(own, r->parameters + own->bias, gates + n * 4 * u, own->cells + (t * b + n) * u,
-                         own->cells + ((t + 1) * b + n) * u, own->bent + (t * b + n) * u,
-                         t + 1 < own->steps ? own->read + ((t + 1) * b + n) * width + own->inputs : s->out + n * u);
+                         own->cells + ((t + 1) * b + n) * u, own->bent + (t * b + n) * u, place_of_h(own, s, t, n));
     }
+    give_every_step(own, s);
 }
 
 /* One image at one step. h: the gradient of its h; c: on entry of its c, on return of c before it; out: of the gates
@@ -161,6 +180,19 @@ static void give_gradient(const struct layer *l, const struct slice *s, size_t t
         memcpy(to + n * size + t * own->inputs, own->gradient_read + n * width, own->inputs * sizeof *to);
 }
 
+/* The gradient of what step t gives: what came back from the next step, and of the output. */
+static const real *gradient_of_h(const struct lstm *own, const struct slice *s, size_t t, size_t n)
+{
+    const real *out = s->gradient_out + (own->gives == LSTM_GIVES_EVERY ? n * own->steps + t : n) * own->units;
+    real *h = own->gradient_read + n * (own->inputs + own->units) + own->inputs;
+
+    if (t + 1 == own->steps)
+        return out;
+    for (size_t k = 0; own->gives == LSTM_GIVES_EVERY && k < own->units; k++)
+        h[k] += out[k];
+    return h;
+}
+
 static void lstm_backward(struct layer *l, const struct run *r, const struct slice *s)
 {
     const struct lstm *own = l->state;
@@ -171,10 +203,9 @@ static void lstm_backward(struct layer *l, const struct run *r, const struct sli
     memset(own->sums, 0, 4 * u * sizeof *own->sums);
     for (size_t t = own->steps; t-- > 0;) {
         for (size_t n = 0; n < b; n++)
-            gradient_of_cell(
-                own, own->gates + (t * b + n) * 4 * u, own->cells + (t * b + n) * u, own->bent + (t * b + n) * u,
-                t + 1 < own->steps ? own->gradient_read + n * width + own->inputs : s->gradient_out + n * u,
-                own->gradient_c + n * u, own->gradient_gates + n * 4 * u);
+            gradient_of_cell(own, own->gates + (t * b + n) * 4 * u, own->cells + (t * b + n) * u,
+                             own->bent + (t * b + n) * u, gradient_of_h(own, s, t, n), own->gradient_c + n * u,
+                             own->gradient_gates + n * 4 * u);
         for (size_t n = 0; n < b; n++)
             for (size_t k = 0; k < 4 * u; k++)
                 own->sums[k] += (double)own->gradient_gates[n * 4 * u + k];
@@ -200,11 +231,11 @@ static const struct layer_kind layer_lstm = {
     .backward = lstm_backward,
 };
 
-int network_builder_lstm(struct network_builder *b, int in, const char *scope, int units, double forget,
-                         const struct kernel_options *options)
+int network_builder_lstm(struct network_builder *b, int in, const char *scope, int units, enum lstm_gives gives,
+                         double forget, const struct kernel_options *options)
 {
     const struct shape x = network_builder_shape(b, in);
-    const struct shape out = { 1, 1, units, units };
+    const struct shape out = { gives == LSTM_GIVES_EVERY ? x.height : 1, 1, units, units };
     const int64_t shape[2] = { (int64_t)x.width * x.channels + units, 4 * (int64_t)units };
     char kernel[sizeof((struct variable *)0)->name];
     struct lstm *own;
@@ -219,18 +250,22 @@ int network_builder_lstm(struct network_builder *b, int in, const char *scope, i
     *own = (struct lstm){ .steps = (size_t)x.height,
                           .inputs = (size_t)x.width * (size_t)x.channels,
                           .units = (size_t)units,
+                          .gives = gives,
                           .forget = forget };
     own->kernel = l->low = network_builder_kernel(b, kernel, 2, shape, options);
     own->bias = network_builder_constant(b, scope, "bias", VARIABLE_WEIGHT, 4 * units, 0, "");
     network_builder_note(
         b, scope,
-        &(struct network_call){
-            .kind = &layer_call_lstm,
-            .inputs = { in },
-            .input_count = 1,
-            .out = l->out,
-            .arguments = { { { units } }, { { forget } }, INITIAL_ARGUMENT(options), { { options->decay } } },
-            .multiplications = (double)x.height * (double)shape[0] * (double)shape[1] });
+        &(struct network_call){ .kind = &layer_call_lstm,
+                                .inputs = { in },
+                                .input_count = 1,
+                                .out = l->out,
+                                .arguments = { { { units } },
+                                               { { forget } },
+                                               INITIAL_ARGUMENT(options),
+                                               { { options->decay } },
+                                               { { gives } } },
+                                .multiplications = (double)x.height * (double)shape[0] * (double)shape[1] });
     return l->out;
 }
 
@@ -240,20 +275,21 @@ static int build_lstm(struct network_builder *b, const int *in, int in_count, co
     const struct kernel_options options = network_builder_kernel_options(&a[2], &a[3]);
 
     (void)in_count;
-    return network_builder_lstm(b, in[0], name, (int)a[0].v[0], a[1].v[0], &options);
+    return network_builder_lstm(b, in[0], name, (int)a[0].v[0], (enum lstm_gives)(int)a[4].v[0], a[1].v[0], &options);
 }
 
 const struct layer_call layer_call_lstm = {
     .name = "lstm",
-    .help = "a long short-term memory that reads row by row; gives its last step",
+    .help = "a long short-term memory that reads row by row; gives its last step, or every one",
     .named = "scope",
     .inputs_least = 1,
     .inputs_most = 1,
     .parameters = {
-        { "units", PARAMETER_INTEGER, NULL, 1, 16384, NULL, "channels of the result, which has one pixel" },
+        { "units", PARAMETER_INTEGER, NULL, 1, 16384, NULL, "channels of the result" },
         { "forget", PARAMETER_REAL, NULL, -1e3, 1e3, "1", "added to the forget gate" },
         { "initial", PARAMETER_INITIAL, NULL, 0, 1e6, "glorot", "how the kernel begins" },
         { "decay", PARAMETER_REAL, NULL, 0, 1e6, "0", "weight decay of the kernel" },
+        { "gives", PARAMETER_WORD, "last|every", 0, 0, "last", "which steps: one pixel, or one for each" },
     },
     .build = build_lstm,
 };

@@ -126,6 +126,14 @@ int network_builder_average_pool(struct network_builder *b, int in, struct windo
     return add_pool(b, &layer_average_pool, &layer_call_average_pool, in, window);
 }
 
+int network_builder_global_average_pool(struct network_builder *b, int in)
+{
+    const struct shape x = network_builder_shape(b, in);
+    const struct window all = { .height = x.height, .width = x.width, .stride_height = 1, .stride_width = 1 };
+
+    return add_pool(b, &layer_average_pool, &layer_call_global_average_pool, in, all);
+}
+
 static int build_max_pool(struct network_builder *b, const int *in, int in_count, const char *name,
                           const struct argument *a)
 {
@@ -163,4 +171,19 @@ const struct layer_call layer_call_average_pool = {
     .inputs_most = 1,
     .parameters = POOL_PARAMETERS,
     .build = build_average_pool,
+};
+
+static int build_global_average_pool(struct network_builder *b, const int *in, int in_count, const char *name,
+                                     const struct argument *a)
+{
+    (void)in_count, (void)name, (void)a;
+    return network_builder_global_average_pool(b, in[0]);
+}
+
+const struct layer_call layer_call_global_average_pool = {
+    .name = "global_average_pool",
+    .help = "the mean of each channel over all pixels",
+    .inputs_least = 1,
+    .inputs_most = 1,
+    .build = build_global_average_pool,
 };

@@ -18,7 +18,7 @@ static int mnist_lstm_build(struct network_builder *b, struct error *e)
     int x = network_builder_images(b);
 
     (void)e;
-    x = network_builder_lstm(b, x, "rnn/lstm_cell", UNITS, 1, &cell);
+    x = network_builder_lstm(b, x, "rnn/lstm_cell", UNITS, LSTM_GIVES_LAST, 1, &cell);
     x = network_builder_dense(b, x, "dense/kernel", CLASSES, &dense);
     x = network_builder_bias(b, x, "dense/bias", 0, RELU_NONE);
     network_builder_cross_entropy(b, x);

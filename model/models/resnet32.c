@@ -23,10 +23,11 @@ static int convolution(struct network_builder *b, int x, const char *scope, cons
 
 static int activation(struct network_builder *b, int x, const char *scope, const char *name)
 {
+    const struct batch_norm_options options = { .epsilon = epsilon, .slope = slope, .debias = 1 };
     char full[128];
 
     snprintf(full, sizeof full, "%s/%s", scope, name);
-    return network_builder_batch_norm(b, x, full, epsilon, slope, 1);
+    return network_builder_batch_norm(b, x, full, &options);
 }
 
 static int unit(struct network_builder *b, int x, int stage, int number, int channels)

@@ -16,6 +16,10 @@ static const struct window tall_window = { 7, 1, 1, 1, 0, 0, 0, 0, PADDING_SAME 
 static const struct window broad_window = { 1, 7, 1, 1, 0, 0, 0, 0, PADDING_SAME };
 static const struct window uneven_window = { 3, 5, 2, 1, 2, 0, 1, 3, PADDING_EXPLICIT };
 
+static const struct batch_norm_options norm_alone = { .epsilon = 0.001, .slope = 1 };
+static const struct batch_norm_options norm_leaky = { .epsilon = 0.001, .slope = 0.1, .debias = 1 };
+static const struct batch_norm_options norm_bare = { .epsilon = 0.001, .slope = 1, .unbiased = 1, .leave_gamma = 1 };
+
 /* What every case stands on, so that the gradient passes through the layer to something with weights. */
 static int start(struct network_builder *b, int channels)
 {
@@ -61,16 +65,27 @@ BUILD(average_pool, x = network_builder_average_pool(b, x, window_same(3, 2)))
 BUILD(average_pool_valid, x = network_builder_average_pool(b, x, window_valid(2, 2)))
 BUILD(average_pool_uneven, x = network_builder_average_pool(b, x, uneven_window))
 BUILD(widen, x = network_builder_widen(b, x, 7))
-BUILD(lstm, x = network_builder_lstm(b, x, "lstm", 5, 1.0, &wide))
+BUILD(lstm, x = network_builder_lstm(b, x, "lstm", 5, LSTM_GIVES_LAST, 1.0, &wide))
+BUILD(lstm_every, x = network_builder_lstm(b, x, "lstm", 5, LSTM_GIVES_EVERY, 1.0, &wide))
+BUILD(lstm_twice, x = network_builder_lstm(b, x, "lstm", 5, LSTM_GIVES_EVERY, 1.0, &wide);
+      x = network_builder_dropout(b, x, 0.7); x = network_builder_lstm(b, x, "lstm2", 4, LSTM_GIVES_EVERY, 0.5, &wide);
+      x = network_builder_dense_each(b, x, "each", 3, &wide))
+BUILD(dense_each, x = network_builder_dense_each(b, x, "each", 3, &wide))
+BUILD(relu_alone, x = network_builder_relu(b, x))
+BUILD(relu_leaky, x = network_builder_relu(b, network_builder_leaky(b, x, 0.1, LEAKY_GRADIENT_ONE)))
+BUILD(relu_normed, x = network_builder_relu(b, network_builder_batch_norm(b, x, "norm", &norm_bare)))
+BUILD(batch_norm_bare, x = network_builder_batch_norm(b, x, "norm", &norm_bare))
+BUILD(global_average_pool, x = network_builder_global_average_pool(b, x))
+BUILD(bias_drawn, x = network_builder_bias_drawn(b, x, "bias", &wide, RELU))
 BUILD(lstm_one_step, x = network_builder_dense(b, x, "middle", 6, &wide);
-      x = network_builder_lstm(b, x, "lstm", 3, 0, &wide))
+      x = network_builder_lstm(b, x, "lstm", 3, LSTM_GIVES_LAST, 0, &wide))
 BUILD(lrn, x = network_builder_lrn(b, x, 1, 1.0, 0.3, 0.75))
 BUILD(lrn_power, x = network_builder_lrn(b, x, 2, 2.0, 0.2, 0.6))
 BUILD(dropout, x = network_builder_dropout(b, x, 0.5))
-BUILD(batch_norm, x = network_builder_batch_norm(b, x, "norm", 0.001, 1, 0))
-BUILD(batch_norm_leaky, x = network_builder_batch_norm(b, x, "norm", 0.001, 0.1, 1))
+BUILD(batch_norm, x = network_builder_batch_norm(b, x, "norm", &norm_alone))
+BUILD(batch_norm_leaky, x = network_builder_batch_norm(b, x, "norm", &norm_leaky))
 BUILD(batch_norm_bias,
-      x = network_builder_bias(b, network_builder_batch_norm(b, x, "norm", 0.001, 1, 0), "bias", 0.1, RELU))
+      x = network_builder_bias(b, network_builder_batch_norm(b, x, "norm", &norm_alone), "bias", 0.1, RELU))
 BUILD(concat_twice, x = network_builder_concat(b, (const int[]){ x, x }, 2))
 BUILD(concat_images, int y = network_builder_concat(b, (const int[]){ x, network_builder_images(b), x }, 3);
       x = network_builder_convolution(b, x, "middle", 2, window_same(3, 1), &wide);
@@ -78,29 +93,29 @@ BUILD(concat_images, int y = network_builder_concat(b, (const int[]){ x, network
 BUILD(concat_dense, int left = network_builder_dense(b, x, "left", 3, &wide);
       x = network_builder_dense(b, x, "right", 2, &wide); x = network_builder_concat(b, (const int[]){ left, x }, 2))
 BUILD(batch_norm_dense,
-      x = network_builder_batch_norm(b, network_builder_dense(b, x, "middle", 6, &wide), "norm", 0.001, 0.1, 1))
+      x = network_builder_batch_norm(b, network_builder_dense(b, x, "middle", 6, &wide), "norm", &norm_leaky))
 
 /* A shortcut around a layer: the gradient memory of both inputs of the sum is one. */
 static int build_residual(struct network_builder *b, struct error *e)
 {
     const int x = start(b, 4);
-    int y = network_builder_batch_norm(b, x, "norm", 0.001, 0.1, 1);
+    int y = network_builder_batch_norm(b, x, "norm", &norm_leaky);
 
     (void)e;
     y = network_builder_convolution(b, y, "middle", 4, window_same(3, 1), &wide);
     y = network_builder_add(b, y, x);
-    y = network_builder_batch_norm(b, y, "norm2", 0.001, 0.1, 1);
+    y = network_builder_batch_norm(b, y, "norm2", &norm_leaky);
     return finish(b, y);
 }
 
 /* The shortcut starts behind the normalisation, is pooled and widened, and joins twice. */
 static int build_shared(struct network_builder *b, struct error *e)
 {
-    const int x = network_builder_batch_norm(b, start(b, 4), "norm", 0.001, 0.1, 1);
+    const int x = network_builder_batch_norm(b, start(b, 4), "norm", &norm_leaky);
     int y = network_builder_convolution(b, x, "middle", 6, window_same(3, 2), &wide), s;
 
     (void)e;
-    y = network_builder_batch_norm(b, y, "norm2", 0.001, 0.1, 1);
+    y = network_builder_batch_norm(b, y, "norm2", &norm_leaky);
     y = network_builder_convolution(b, y, "middle2", 6, window_same(3, 1), &wide);
     s = network_builder_average_pool(b, x, window_same(2, 2));
     s = network_builder_widen(b, s, 6);
@@ -142,7 +157,7 @@ static int build_in_place(struct network_builder *b, struct error *e)
 static int build_concat(struct network_builder *b, struct error *e)
 {
     const int x = start(b, 4), before = network_builder_convolution(b, x, "before", 2, window_same(3, 1), &wide);
-    const int norm = network_builder_batch_norm(b, x, "norm", 0.001, 0.1, 1);
+    const int norm = network_builder_batch_norm(b, x, "norm", &norm_leaky);
     const int images = network_builder_images(b), inputs[] = { norm, before, x, images, x };
     int y = network_builder_concat(b, inputs, 5), z;
 
@@ -165,11 +180,34 @@ static int build_concat_sum(struct network_builder *b, struct error *e)
     return finish(b, network_builder_concat(b, (const int[]){ y, network_builder_add(b, changed, other) }, 2));
 }
 
+/* A label for each step of a sequence: of weight 1, 0.5 or 0. */
+static int build_sequence(struct network_builder *b, struct error *e)
+{
+    int x = network_builder_lstm(b, start(b, 4), "lstm", 5, LSTM_GIVES_EVERY, 1, &wide);
+
+    (void)e;
+    x = network_builder_dropout(b, x, 0.7);
+    x = network_builder_dense_each(b, x, "finish", CLASSES, &wide);
+    x = network_builder_bias(b, x, "finish/biases", 0.1, RELU_NONE);
+    network_builder_cross_entropy(b, x);
+    return OK;
+}
+
+/* The same of a layer whose layout is that of convolutions. */
+static int build_pixels(struct network_builder *b, struct error *e)
+{
+    (void)e;
+    network_builder_cross_entropy(
+        b, network_builder_convolution(b, start(b, 4), "finish", CLASSES, window_same(3, 1), &wide));
+    return OK;
+}
+
 struct check {
     struct network *n;
     struct batch batch;
     real images[COUNT * HEIGHT * WIDTH * CHANNELS];
-    int32_t labels[COUNT];
+    int32_t labels[COUNT * HEIGHT * WIDTH];
+    float weights[COUNT * HEIGHT * WIDTH];
 };
 
 static double loss(struct check *c)
@@ -200,11 +238,16 @@ static double disagreement(struct check *c, size_t i, double gradient, double sc
     return best;
 }
 
-static void check_layer(const char *name, int (*build)(struct network_builder *b, struct error *e))
+/* labels: of a sample; 0: one, which has no weight. */
+static void check_layer(const char *name, int labels, int (*build)(struct network_builder *b, struct error *e))
 {
-    const struct model m = {
-        .name = name, .height = HEIGHT, .width = WIDTH, .channels = CHANNELS, .classes = CLASSES, .build = build
-    };
+    const struct model m = { .name = name,
+                             .height = HEIGHT,
+                             .width = WIDTH,
+                             .channels = CHANNELS,
+                             .classes = CLASSES,
+                             .labels = labels,
+                             .build = build };
     struct error e = { 0 };
     struct random r;
     struct check *c = calloc(1, sizeof *c);
@@ -217,11 +260,21 @@ static void check_layer(const char *name, int (*build)(struct network_builder *b
     random_init(&r, 1, RANDOM_TEST, 0, 0);
     for (size_t i = 0; i < sizeof c->images / sizeof *c->images; i++)
         c->images[i] = (real)random_normal(&r);
-    for (int i = 0; i < COUNT; i++)
+    for (int i = 0; i < COUNT * model_labels(&m); i++)
         c->labels[i] = (int32_t)random_below(&r, CLASSES);
     for (size_t i = 0; i < network_parameter_count(c->n); i++)
         network_parameters(c->n)[i] += (real)(0.1 * random_normal(&r));
     c->batch = images_batch(&m, c->images, c->labels, NULL, COUNT);
+    for (int i = 0; i < COUNT * labels; i++) {
+        c->weights[i] = (float)(i % 3) / 2;
+        if (i % 3 == 0)
+            c->labels[i] = -1; /* padding, which nobody reads */
+    }
+    if (labels) {
+        c->batch.fields[FIELD_LABELS] = (struct field){ c->labels, ELEMENT_INT32, 2, { COUNT, labels } };
+        c->batch.fields[FIELD_WEIGHTS] = (struct field){ c->weights, ELEMENT_FLOAT32, 2, { COUNT, labels } };
+        c->batch.field_count = FIELD_WEIGHTS + 1;
+    }
 
     real *gradient = calloc(network_parameter_count(c->n), sizeof *gradient);
     assert_non_null(gradient);
@@ -279,6 +332,15 @@ static void layers(void **state)
         CASE(widen),
         CASE(lstm),
         CASE(lstm_one_step),
+        CASE(bias_drawn),
+        CASE(global_average_pool),
+        CASE(batch_norm_bare),
+        CASE(relu_normed),
+        CASE(relu_leaky),
+        CASE(relu_alone),
+        CASE(dense_each),
+        CASE(lstm_twice),
+        CASE(lstm_every),
         CASE(lrn),
         CASE(lrn_power),
         CASE(dropout),
@@ -299,13 +361,20 @@ static void layers(void **state)
 
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
-        check_layer(cases[i].name, cases[i].build);
+        check_layer(cases[i].name, 0, cases[i].build);
     print_message("%zu layers\n", sizeof cases / sizeof *cases);
+}
+
+static void several_labels(void **state)
+{
+    (void)state;
+    check_layer("sequence", HEIGHT, build_sequence);
+    check_layer("pixels", HEIGHT * WIDTH, build_pixels);
 }
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(layers) };
+    const struct CMUnitTest tests[] = { cmocka_unit_test(layers), cmocka_unit_test(several_labels) };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,7 +3,8 @@
  *
  *   model_tool variables MODEL                                 one line each: kind offset decay name size...
  *   model_tool infer MODEL PREFIX IMAGES OUT                   weights from checkpoint PREFIX; OUT: logits
- *   model_tool train MODEL PREFIX IMAGES LABELS SAMPLE OUT     one training pass; samples are numbered from SAMPLE;
+ *   model_tool train MODEL PREFIX IMAGES LABELS WEIGHTS SAMPLE OUT
+ *                                                              one training pass; samples are numbered from SAMPLE;
  *                                                              OUT: the exchange vector; prints cross entropy, correct
  *                                                              answers and weight decay's loss
  *   model_tool optimize MODEL PREFIX KIND RATE MOMENTUM AVERAGE CLIP SAMPLES SUMS OUT
@@ -18,6 +19,7 @@
 #include "dataset/transform.h"
 #include "model/network.h"
 #include "tests/model/images_batch.h"
+#include "tests/peers/layer_models.h"
 #include "trainer/optimizer.h"
 #include "trainer/recipes/recipe.h"
 
@@ -42,7 +44,7 @@ static int load_variable(struct tensor_bundle *bundle, struct network *n, const 
 /* A network of the model's name with weights from the checkpoint (prefix NULL: none). */
 static int load(struct network **out, const char *name, const char *prefix, int max_batch, struct error *e)
 {
-    const struct model *model = model_find(name);
+    const struct model *model = layer_model_find(name);
     struct tensor_bundle *bundle = NULL;
     const struct variable *variables;
     size_t count;
@@ -63,7 +65,7 @@ static int load(struct network **out, const char *name, const char *prefix, int 
 
 static size_t image_size(const char *name)
 {
-    const struct model *model = model_find(name);
+    const struct model *model = layer_model_find(name);
 
     return model ? (size_t)model->height * (size_t)model->width * (size_t)model->channels * sizeof(float) : 1;
 }
@@ -101,7 +103,7 @@ static int infer(char **argv, struct error *e)
     struct network *n = NULL;
     real *logits = NULL;
     struct field input;
-    size_t count, classes;
+    size_t count, row;
     int rc;
 
     if ((rc = file_read(argv[2], FILE_LIMIT, &images, e)) < 0)
@@ -109,14 +111,14 @@ static int infer(char **argv, struct error *e)
     count = images.length / image_size(argv[0]);
     if ((rc = load(&n, argv[0], argv[1], (int)count, e)) < 0)
         goto done;
-    classes = (size_t)network_model(n)->classes;
-    if (!(logits = calloc(count * classes, sizeof *logits))) {
+    row = (size_t)network_model(n)->classes * (size_t)model_labels(network_model(n));
+    if (!(logits = calloc(count * row, sizeof *logits))) {
         rc = error_memory(e, NULL, "left");
         goto done;
     }
     input = model_input(network_model(n), images.data, (int)count);
     network_infer(n, &input, logits);
-    rc = put_file(argv[3], logits, count * classes * sizeof *logits, e);
+    rc = put_file(argv[3], logits, count * row * sizeof *logits, e);
 done:
     free(logits);
     network_free(n);
@@ -126,19 +128,23 @@ done:
 
 static int train(char **argv, struct error *e)
 {
-    struct buffer images = BUFFER_EMPTY, labels = BUFFER_EMPTY;
+    struct buffer images = BUFFER_EMPTY, labels = BUFFER_EMPTY, weights = BUFFER_EMPTY;
     struct network *n = NULL;
     struct score result;
     struct batch batch;
     int64_t *samples = NULL;
     size_t count;
-    int rc;
+    int rc, each;
 
-    if ((rc = file_read(argv[2], FILE_LIMIT, &images, e)) < 0 || (rc = file_read(argv[3], FILE_LIMIT, &labels, e)) < 0)
+    if ((rc = file_read(argv[2], FILE_LIMIT, &images, e)) < 0 ||
+        (rc = file_read(argv[3], FILE_LIMIT, &labels, e)) < 0 || (rc = file_read(argv[4], FILE_LIMIT, &weights, e)) < 0)
         goto done;
-    count = labels.length / sizeof(int32_t);
-    if (images.length != count * image_size(argv[0])) {
-        rc = error_set(e, ERR_ARG, "%zu labels do not fit %zu bytes of images", count, images.length);
+    count = images.length / image_size(argv[0]);
+    if ((rc = load(&n, argv[0], argv[1], (int)count, e)) < 0)
+        goto done;
+    each = model_labels(network_model(n));
+    if (labels.length != count * (size_t)each * sizeof(int32_t) || weights.length != labels.length) {
+        rc = error_set(e, ERR_ARG, "%zu bytes of labels do not fit %zu images", labels.length, count);
         goto done;
     }
     if (!(samples = calloc(count + 1, sizeof *samples))) {
@@ -146,18 +152,21 @@ static int train(char **argv, struct error *e)
         goto done;
     }
     for (size_t i = 0; i < count; i++)
-        samples[i] = atoll(argv[4]) + (int64_t)i;
-    if ((rc = load(&n, argv[0], argv[1], (int)count, e)) < 0)
-        goto done;
+        samples[i] = atoll(argv[5]) + (int64_t)i;
     batch = images_batch(network_model(n), images.data, (const int32_t *)(const void *)labels.data, samples,
                          (int)count);
+    batch.fields[FIELD_LABELS].rank = 2;
+    batch.fields[FIELD_LABELS].shape[1] = each;
+    batch.fields[FIELD_WEIGHTS] = (struct field){ weights.data, ELEMENT_FLOAT32, 2, { (int32_t)count, each } };
+    batch.field_count = FIELD_WEIGHTS + 1;
     network_train(n, at_step(&batch, 0), 1, NULL, &result);
     printf("%.9g %lld %.9g\n", result.loss, (long long)result.hits, network_decay_loss(n));
-    rc = put_file(argv[5], network_exchange(n),
+    rc = put_file(argv[6], network_exchange(n),
                   (network_parameter_count(n) + network_statistic_count(n)) * sizeof(real), e);
 done:
     network_free(n);
     free(samples);
+    buffer_release(&weights);
     buffer_release(&labels);
     buffer_release(&images);
     return rc;
@@ -245,7 +254,7 @@ int main(int argc, char **argv)
         int arguments;
         int (*run)(char **argv, struct error *e);
     } commands[] = {
-        { "variables", 1, print_variables }, { "infer", 4, infer },         { "train", 6, train },
+        { "variables", 1, print_variables }, { "infer", 4, infer },         { "train", 7, train },
         { "optimize", 10, optimize },        { "transform", 6, transform },
     };
     struct error e = { 0 };

@@ -11,11 +11,12 @@ v1 = tf.compat.v1
 
 class Model:
     """What the tests need to know of a model. decay: variable name -> weight decay; words: its input is numbers below
-    that, else images."""
+    that, else images; labels: of a sample, 0: one, without a weight; debias: of the moving statistics."""
 
-    def __init__(self, name, image, build, decay, parameters, statistics=0, classes=10, words=0):
+    def __init__(self, name, image, build, decay, parameters, statistics=0, classes=10, words=0, labels=0, debias=True):
         self.name, self.image, self.build, self.decay = name, image, build, decay
         self.parameters, self.statistics, self.classes, self.words = parameters, statistics, classes, words
+        self.labels, self.debias = labels, debias
 
 
 def weights(name, shape, initializer):
@@ -175,6 +176,53 @@ def lstm(x, kernel, bias, units):
     return tf.transpose(given.h, [1, 0, 2])
 
 
+def layers_of_images(images, training, keep_mask=None):
+    """With TensorFlow's fused batch norm, whose moving variance is unbiased."""
+    draw = v1.random_normal_initializer(stddev=0.2)
+
+    def convolution(x, scope, window, channels, stride, padding):
+        with v1.variable_scope(scope):
+            x = tf.pad(x, [[0, 0], padding[0], padding[1], [0, 0]])
+            return tf.nn.conv2d(x, weights("weights", [*window, x.shape[3], channels], draw), stride, "VALID")
+
+    def normalize(x, scope, gamma):
+        with v1.variable_scope(scope + "/BatchNorm"):
+            size = [x.shape[3]]
+            beta = weights("beta", size, constant(0.0))
+            gamma = weights("gamma", size, constant(1.0)) if gamma else tf.ones(size)
+            moving = [v1.get_variable(n, size, tf.float32, constant(c), trainable=False)
+                      for n, c in (("moving_mean", 0.0), ("moving_variance", 1.0))]
+            given = {} if training else dict(zip(("mean", "variance"), moving))
+            x, *found = v1.nn.fused_batch_norm(x, gamma, beta, epsilon=0.001, is_training=training, **given)
+            for variable, value in zip(moving, found if training else moving):
+                v1.add_to_collection("statistics", (variable, value))
+            return x
+
+    x = convolution(images, "broad", [1, 7], 16, 1, [[0, 0], [3, 3]])
+    x = tf.nn.relu(bend(normalize(x, "broad", False)))
+    left = bend(normalize(convolution(x, "fixed", [3, 3], 8, 2, [[1, 1], [1, 1]]), "fixed", True))
+    x = convolution(x, "tall", [5, 1], 16, [2, 1], [[2, 1], [0, 0]])
+    with v1.variable_scope("tall"):
+        x = x + weights("biases", [16], draw)
+    right = tf.nn.max_pool2d(tf.nn.relu(bend(x)), [1, 2], [1, 2], "VALID")
+    note_nearest(tf.where(right > 0, tf.abs(x[:, :, ::2] - x[:, :, 1::2]), x.dtype.max), x)
+    x = tf.reduce_mean(tf.nn.relu(tf.concat([left, right], 3)), [1, 2])
+    with v1.variable_scope("logits"):
+        return tf.matmul(x, weights("weights", [24, 10], draw)) + weights("biases", [10], constant(0.0))
+
+
+def layers_of_words(words, training, keep_mask=None):
+    draw = v1.random_uniform_initializer(-0.3, 0.3)
+    note_nearest(tf.ones([1]), tf.ones([1]))
+    x = tf.gather(weights("map", [50, 8], draw), tf.reshape(words, [-1, 6]))
+    for scope, units in (("first", 12), ("second", 7)):
+        with v1.variable_scope(scope):
+            x = lstm(x, weights("kernel", [x.shape[2] + units, 4 * units], draw),
+                     weights("bias", [4 * units], constant(0.0)), units)
+    with v1.variable_scope("logits"):
+        return tf.tensordot(x, weights("kernel", [7, 50], draw), 1) + weights("bias", [50], constant(0.0))
+
+
 MODELS = {model.name: model for model in (
     Model("lenet", (28, 28, 1), lenet, lambda name: 1e-4 if name.endswith("/weights") else 0, 21840),
     Model("cifar10_cnn", (24, 24, 3), cifar10_cnn,
@@ -184,4 +232,6 @@ MODELS = {model.name: model for model in (
           lambda name: 1e-5 if name in ("hidden/weights", "logits/weights") else 0, 1971088, classes=10000, words=10000),
     Model("mnist_cnn", (28, 28, 1), mnist_cnn, lambda name: 0, 1014922),
     Model("mnist_lstm", (28, 28, 1), mnist_lstm, lambda name: 0, 24458),
+    Model("layers_of_images", (10, 8, 3), layers_of_images, lambda name: 0, 3066, 48, debias=False),
+    Model("layers_of_words", (6, 1, 1), layers_of_words, lambda name: 0, 2368, classes=50, words=50, labels=6),
 )}

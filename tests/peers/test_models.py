@@ -1,4 +1,4 @@
-"""The models, the optimizers and the input transforms against TensorFlow, number by number.
+"""The models, layers that none of them has, the optimizers and the input transforms against TensorFlow, number by number.
 
 TensorFlow draws the weights and saves them with its own saver; model_tool loads that checkpoint, so names, shapes,
 padding, layouts and formulas are all held to TensorFlow's at once.
@@ -52,12 +52,15 @@ class Peer:
         self.prefix = directory / "model.ckpt-7"
         self.directory = directory
         random = numpy.random.default_rng(5)
-        self.labels = random.integers(0, self.model.classes, count).astype("int32")
+        each = [self.model.labels] if self.model.labels else []
+        self.labels = random.integers(0, self.model.classes, [count, *each]).astype("int32")
+        self.weights = random.integers(0, 3, self.labels.shape).astype("float32") / 2 if each else numpy.ones(count, "float32")
         self.graph = tf.Graph()
         with self.graph.as_default():
             v1.set_random_seed(11)
             self.input = v1.placeholder(tf.int32 if self.model.words else tf.float32, [None, *self.model.image])
-            self.target = v1.placeholder(tf.int32, [None])
+            self.target = v1.placeholder(tf.int32, [None, *each])
+            self.weight = v1.placeholder(tf.float32, [None, *each])
             self.mask = v1.placeholder_with_default(tf.ones([1, KEEP]) * 0.5, [None, KEEP])
             with v1.variable_scope("", reuse=v1.AUTO_REUSE):
                 self.logits = self.model.build(self.input, False)
@@ -66,10 +69,11 @@ class Peer:
                 trained = self.model.build(self.input, True, self.mask)
             self.statistics = v1.get_collection("statistics")
             self.trainable = v1.trainable_variables()
-            self.cross_entropy = tf.reduce_sum(
-                tf.nn.sparse_softmax_cross_entropy_with_logits(labels=self.target, logits=trained))
+            self.cross_entropy = tf.reduce_sum(self.weight * tf.nn.sparse_softmax_cross_entropy_with_logits(
+                labels=self.target, logits=trained))
             self.gradients = list(map(tf.convert_to_tensor, v1.gradients(self.cross_entropy, self.trainable)))
-            self.correct = tf.reduce_sum(tf.cast(tf.equal(tf.argmax(trained, 1, tf.int32), self.target), tf.int32))
+            self.correct = tf.reduce_sum(tf.cast(tf.logical_and(
+                tf.equal(tf.argmax(trained, -1, tf.int32), self.target), self.weight > 0), tf.int32))
             self.decay_loss = tf.add_n([self.model.decay(v.op.name) * tf.nn.l2_loss(v) for v in self.trainable])
             nearest = tf.reduce_min(v1.get_collection("nearest"))
             v1.train.get_or_create_global_step()
@@ -88,6 +92,7 @@ class Peer:
             v1.train.Saver().save(self.session, str(self.prefix), write_meta_graph=False)
         self.images.tofile(directory / "images")
         self.labels.tofile(directory / "labels")
+        self.weights.tofile(directory / "weights")
 
     def draw_images(self, random, count, nearest):
         """A batch with no value so near to the bend of a ReLU, and no two so near in a max pool, that rounding decides
@@ -103,7 +108,7 @@ class Peer:
         raise AssertionError("every batch has such a value")
 
     def run(self, fetch, mask=None):
-        feed = {self.input: self.images, self.target: self.labels}
+        feed = {self.input: self.images, self.target: self.labels, self.weight: self.weights}
         if mask is not None:
             feed[self.mask] = mask
         return self.session.run(fetch, feed)
@@ -130,7 +135,7 @@ def test_variables(peer):
 def test_logits(peer):
     out = peer.directory / "logits"
     tool("infer", peer.model.name, peer.prefix, peer.directory / "images", out)
-    error = distance(numpy.fromfile(out, "float32").reshape(-1, peer.model.classes), peer.run(peer.logits))
+    error = distance(numpy.fromfile(out, "float32"), peer.run(peer.logits).reshape(-1))
     print(f"{peer.model.name}: logits differ by {error:.1e}")
     assert error <= 1e-4
 
@@ -142,8 +147,9 @@ def dropout_mask(peer, ours):
     for i in range(len(peer.labels)):
         peer.images[i:i + 1].tofile(peer.directory / "image")
         peer.labels[i:i + 1].tofile(peer.directory / "label")
-        tool("train", peer.model.name, peer.prefix, peer.directory / "image", peer.directory / "label", i,
-             peer.directory / "one")
+        peer.weights[i:i + 1].tofile(peer.directory / "weight")
+        tool("train", peer.model.name, peer.prefix, peer.directory / "image", peer.directory / "label",
+             peer.directory / "weight", i, peer.directory / "one")
         gradient = part(numpy.fromfile(peer.directory / "one", "float32"), ours["fc4/weights"], peer.model.parameters)
         rows.append(numpy.any(gradient != 0, axis=1))
     mask = numpy.array(rows, "float32")
@@ -157,7 +163,7 @@ def dropout_mask(peer, ours):
 def test_training_pass(peer):
     ours, out = variables_of(peer.model.name), peer.directory / "exchange"
     mask = dropout_mask(peer, ours) if peer.model.name == "lenet" else None
-    printed = tool("train", peer.model.name, peer.prefix, peer.directory / "images", peer.directory / "labels", 0, out)
+    printed = tool("train", peer.model.name, peer.prefix, *(peer.directory / n for n in ("images", "labels", "weights")), 0, out)
     cross_entropy, correct, decay_loss = map(float, printed.split())
     want = peer.run({"loss": peer.cross_entropy, "correct": peer.correct, "decay": peer.decay_loss,
                      "gradients": peer.gradients, "statistics": [value for _, value in peer.statistics]}, mask)
@@ -219,7 +225,7 @@ def test_optimizer(peer, kind, clip, tmp_path):
         moving = {name: v1.get_variable(name, initializer=reader.get_tensor(name), trainable=False)
                   for name, row in ours.items() if row[0] == "statistic"}
         values = {name: v1.placeholder(tf.float32, variable.shape) for name, variable in moving.items()}
-        follow = [moving_averages.assign_moving_average(variable, values[name] / SAMPLES, 0.9, zero_debias=True)
+        follow = [moving_averages.assign_moving_average(variable, values[name] / SAMPLES, 0.9, zero_debias=model.debias)
                   for name, variable in moving.items()]
         session.run(v1.global_variables_initializer())
         for row in sums:
