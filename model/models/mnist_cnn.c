@@ -6,14 +6,13 @@
 
 #include "model/network_builder.h"
 
-#include <math.h>
 #include <stdio.h>
 
-enum { CHANNELS = 128, LAST = 3 * 3 * CHANNELS, CLASSES = 10 };
+enum { CHANNELS = 128, CLASSES = 10 };
 
-static int mnist_cnn_convolution(struct network_builder *b, int x, const char *scope, int size, int in)
+static int mnist_cnn_convolution(struct network_builder *b, int x, const char *scope, int size)
 {
-    const struct kernel_options glorot = { INITIAL_UNIFORM, sqrt(6.0 / (size * size * (in + CHANNELS))), 0 };
+    const struct kernel_options glorot = { INITIAL_GLOROT, 0, 0 };
     char weights[32], biases[32];
 
     snprintf(weights, sizeof weights, "%s/weights", scope);
@@ -24,18 +23,18 @@ static int mnist_cnn_convolution(struct network_builder *b, int x, const char *s
 
 static int mnist_cnn_build(struct network_builder *b, struct error *e)
 {
-    const struct kernel_options glorot = { INITIAL_UNIFORM, sqrt(6.0 / (LAST + CLASSES)), 0 };
+    const struct kernel_options glorot = { INITIAL_GLOROT, 0, 0 };
     int x = network_builder_images(b);
 
     (void)e;
-    x = mnist_cnn_convolution(b, x, "Conv", 5, 1);
-    x = mnist_cnn_convolution(b, x, "Conv_1", 5, CHANNELS);
+    x = mnist_cnn_convolution(b, x, "Conv", 5);
+    x = mnist_cnn_convolution(b, x, "Conv_1", 5);
     x = network_builder_max_pool(b, x, window_valid(2, 2));
-    x = mnist_cnn_convolution(b, x, "Conv_2", 3, CHANNELS);
-    x = mnist_cnn_convolution(b, x, "Conv_3", 3, CHANNELS);
+    x = mnist_cnn_convolution(b, x, "Conv_2", 3);
+    x = mnist_cnn_convolution(b, x, "Conv_3", 3);
     x = network_builder_max_pool(b, x, window_valid(2, 2));
-    x = mnist_cnn_convolution(b, x, "Conv_4", 3, CHANNELS);
-    x = mnist_cnn_convolution(b, x, "Conv_5", 3, CHANNELS);
+    x = mnist_cnn_convolution(b, x, "Conv_4", 3);
+    x = mnist_cnn_convolution(b, x, "Conv_5", 3);
     x = network_builder_max_pool(b, x, window_valid(2, 2));
     x = network_builder_dense(b, x, "fully_connected/weights", CLASSES, &glorot);
     x = network_builder_bias(b, x, "fully_connected/biases", 0, RELU_NONE);

@@ -7,19 +7,16 @@
 
 #include "model/network_builder.h"
 
-#include <math.h>
-
 enum { ROWS = 28, PIXELS = 28, UNITS = 64, CLASSES = 10 };
 
 static int mnist_lstm_build(struct network_builder *b, struct error *e)
 {
-    const struct kernel_options cell = { INITIAL_UNIFORM, sqrt(6.0 / (PIXELS + UNITS + 4 * UNITS)), 0 };
-    const struct kernel_options dense = { INITIAL_UNIFORM, sqrt(6.0 / (UNITS + CLASSES)), 0 };
+    const struct kernel_options glorot = { INITIAL_GLOROT, 0, 0 };
     int x = network_builder_images(b);
 
     (void)e;
-    x = network_builder_lstm(b, x, "rnn/lstm_cell", UNITS, LSTM_GIVES_LAST, 1, &cell);
-    x = network_builder_dense(b, x, "dense/kernel", CLASSES, &dense);
+    x = network_builder_lstm(b, x, "rnn/lstm_cell", UNITS, LSTM_GIVES_LAST, 1, &glorot);
+    x = network_builder_dense(b, x, "dense/kernel", CLASSES, &glorot);
     x = network_builder_bias(b, x, "dense/bias", 0, RELU_NONE);
     network_builder_cross_entropy(b, x);
     return OK;

@@ -10,7 +10,8 @@ struct model; /* model.h */
     ROW(resnet32) \
     ROW(next_word) \
     ROW(mnist_cnn) \
-    ROW(mnist_lstm)
+    ROW(mnist_lstm) \
+    ROW(mnist_lstm_128)
 
 #define MODEL_DECLARATION(name) extern const struct model model_##name;
 MODELS(MODEL_DECLARATION)

@@ -161,6 +161,17 @@ def mnist_lstm(images, training, keep_mask=None):
     return dense_of_last(lstm(tf.reshape(images, [-1, 28, 28]), kernel, bias, 64), "dense", 64)
 
 
+def mnist_lstm_128(images, training, keep_mask=None):
+    """BasicLSTMCell, likewise."""
+    note_nearest(tf.ones([1]), tf.ones([1]))
+    with v1.variable_scope("rnn/basic_lstm_cell"):
+        kernel = weights("kernel", [28 + 128, 4 * 128], v1.glorot_uniform_initializer())
+        bias = weights("bias", [4 * 128], constant(0.0))
+    out = weights("Variable", [128, 10], v1.random_normal_initializer()), weights("Variable_1", [10],
+                                                                                  v1.random_normal_initializer())
+    return tf.matmul(lstm(tf.reshape(images, [-1, 28, 28]), kernel, bias, 128)[:, -1], out[0]) + out[1]
+
+
 def dense_of_last(steps, scope, units):
     with v1.variable_scope(scope):
         kernel = weights("kernel", [units, 10], v1.glorot_uniform_initializer())
@@ -232,6 +243,7 @@ MODELS = {model.name: model for model in (
           lambda name: 1e-5 if name in ("hidden/weights", "logits/weights") else 0, 1971088, classes=10000, words=10000),
     Model("mnist_cnn", (28, 28, 1), mnist_cnn, lambda name: 0, 1014922),
     Model("mnist_lstm", (28, 28, 1), mnist_lstm, lambda name: 0, 24458),
+    Model("mnist_lstm_128", (28, 28, 1), mnist_lstm_128, lambda name: 0, 81674),
     Model("layers_of_images", (10, 8, 3), layers_of_images, lambda name: 0, 3066, 48, debias=False),
     Model("layers_of_words", (6, 1, 1), layers_of_words, lambda name: 0, 2368, classes=50, words=50, labels=6),
 )}

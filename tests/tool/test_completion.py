@@ -47,7 +47,7 @@ RUNS = {"mpi/train", "ps/train"}
     ("eventlog plot broken --tag ", set()), ("eventlog plot broken logs --tag l", {"loss"}),
     ("checkpoint inspect ckpt --tensor ", {"conv7/w", "global_step"}), ("checkpoint compare ckpt/m-5 ckpt --tensor c", {"conv5/w"}),
     ("checkpoint convert ckpt/m-5.index out --tensor=g", {"global_step"}), ("checkpoint verify logs --tensor ", set()),
-    ("trainer --model ", {"lenet", "cifar10_cnn", "resnet32", "next_word", "mnist_cnn", "mnist_lstm"}), ("trainer --model=r", {"resnet32"}),
+    ("trainer --model ", {"lenet", "cifar10_cnn", "resnet32", "next_word", "mnist_cnn", "mnist_lstm", "mnist_lstm_128"}), ("trainer --model=r", {"resnet32"}),
     ("trainer --data f", {"fashion-mnist"}),
     ("trainer --run-option ", {"single", "mirrored", "mpi", "ring", "ps", "hybrid"}),
     ("trainer plan --strategies mpi,ri", {"mpi,ring"}), ("trainer plan --format ", {"text", "csv", "json"}),

@@ -13,7 +13,8 @@
     ROW(resnet32) \
     ROW(next_word) \
     ROW(mnist_cnn) \
-    ROW(mnist_lstm)
+    ROW(mnist_lstm) \
+    ROW(mnist_lstm_128)
 
 #define RECIPE_DECLARATION(name) extern const struct recipe recipe_##name;
 RECIPES(RECIPE_DECLARATION)
