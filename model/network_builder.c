@@ -93,11 +93,13 @@ static struct variable *add_variable(struct network_builder *b, const char *scop
     return v;
 }
 
-/* What depends on the kernel's inputs and outputs: those of a window's pixel times its pixels. */
+/* What depends on the kernel's inputs and outputs: those of a window's pixel times its pixels. A bias has, as in
+ * TensorFlow, as many of both as channels. */
 static void scale_initial(struct variable *v)
 {
     const double pixels = v->rank == 4 ? (double)(v->shape[0] * v->shape[1]) : 1;
-    const double in = pixels * (double)v->shape[v->rank - 2], out = pixels * (double)v->shape[v->rank - 1];
+    const double in = pixels * (double)v->shape[v->rank > 1 ? v->rank - 2 : 0],
+                 out = pixels * (double)v->shape[v->rank - 1];
 
     switch (v->initial) {
     case INITIAL_GLOROT: v->initial_value = sqrt(6.0 / (in + out)); break;

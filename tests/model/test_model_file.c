@@ -7,6 +7,7 @@
 #include "tests/check.h"
 #include "tests/model/images_batch.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -186,9 +187,10 @@ static void test_other_layers(void **state)
 {
     static const char text[] = "convolution a channels=8 size=1x7\nbatch_norm n unbiased gamma=no\nrelu\n"
                                "lstm l units=5 gives=every\ndense d outputs=6 each\nbias b initial=normal(0.5)\n"
-                               "global_average_pool\ndense e outputs=10\nbias f initial=0.5\ncross_entropy\n";
+                               "global_average_pool\ndense e outputs=10\nbias f initial=0.5\nbias g initial=glorot\n"
+                               "cross_entropy\n";
     static const char *const names[] = {
-        "a", "n/beta", "n/moving_mean", "n/moving_variance", "l/kernel", "l/bias", "d", "b", "e", "f"
+        "a", "n/beta", "n/moving_mean", "n/moving_variance", "l/kernel", "l/bias", "d", "b", "e", "f", "g"
     };
     char whole[sizeof text + 64];
     struct buffer out = BUFFER_EMPTY;
@@ -210,6 +212,7 @@ static void test_other_layers(void **state)
     assert_int_equal(v[6].shape[0], 5);
     assert_true(v[7].initial == INITIAL_NORMAL && v[7].initial_value == 0.5);
     assert_true(v[9].initial == INITIAL_CONSTANT && v[9].initial_value == 0.5);
+    assert_true(v[10].initial == INITIAL_UNIFORM && v[10].initial_value == sqrt(6.0 / (10 + 10)));
     buffer_release(&out);
     network_free(n);
     model_file_free(f);
