@@ -31,6 +31,7 @@ struct optimizer {
     real *slot1, *slot2, *averages, *biased;
     double statistics_decay;
     double norm;      /* of the last gradient that was measured */
+    real clip;        /* by what it is multiplied */
     int64_t measured; /* its step; -1: none */
 };
 
@@ -79,6 +80,7 @@ int optimizer_new(struct optimizer **out, struct network *n, const struct optimi
     o->parameters = p;
     o->statistics = s;
     o->statistics_decay = network_model(n)->statistics_decay;
+    o->clip = 1;
     o->measured = -1;
     if (make_segments(o, e) < 0) {
         optimizer_free(o);
@@ -185,13 +187,22 @@ static struct optimizer_state own_state(const struct optimizer *o, const struct 
 }
 
 /* What does not depend on the variable. */
-static struct optimizer_step step_of(const struct optimizer *o, int64_t step, real weight)
+static struct optimizer_step unclipped_step(const struct optimizer *o, int64_t step, real weight)
 {
     return (struct optimizer_step){ .scale = weight > 0 ? (real)(1.0 / (double)weight) : 0,
                                     .clip = 1,
                                     .rate = optimizer_rate(o, step),
                                     .momentum = o->options.momentum,
                                     .updates = (double)(step + 1) + (double)o->counters.adam_ahead };
+}
+
+static struct optimizer_step step_of(const struct optimizer *o, int64_t step, real weight)
+{
+    struct optimizer_step s = unclipped_step(o, step, weight);
+
+    assert(!(o->options.clip_norm > 0) || o->measured == step);
+    s.clip = o->clip;
+    return s;
 }
 
 static int has_gradient(const real *sum, size_t count)
@@ -209,56 +220,6 @@ static size_t row_start(const struct segment *s, size_t i)
     return i - (i - s->from) % s->row_width;
 }
 
-/* The gradients of elements [from, from + count) of a variable; those of rows that are not updated are 0. */
-static void gradient_of(const struct optimizer *o, const struct segment *s, const struct optimizer_step *rule,
-                        const real *sum, size_t from, size_t count, real *gradient)
-{
-    const real *w = network_parameters(o->network);
-
-    for (size_t i = 0; i < count; i++)
-        gradient[i] = optimizer_gradient(rule, sum[from + i], w[from + i]);
-    for (size_t row = s->row_width ? row_start(s, from) : from + count; row < from + count; row += s->row_width)
-        if (!has_gradient(sum + row, s->row_width))
-            for (size_t i = row < from ? from : row; i < row + s->row_width && i < from + count; i++)
-                gradient[i - from] = 0;
-}
-
-/* The squares of the gradient of one variable's weights. */
-static double squares_of(const struct optimizer *o, const struct segment *s, struct optimizer_step rule,
-                         const real *sum)
-{
-    real gradient[GRADIENT_NORM_BLOCK];
-    struct gradient_norm norm = { 0 };
-
-    rule.decay = s->decay;
-    for (size_t from = s->from; from < s->to; from += GRADIENT_NORM_BLOCK) {
-        const size_t count = s->to - from < GRADIENT_NORM_BLOCK ? s->to - from : GRADIENT_NORM_BLOCK;
-
-        gradient_of(o, s, &rule, sum, from, count, gradient);
-        gradient_norm_add(&norm, gradient, count);
-    }
-    return gradient_norm_squares(&norm);
-}
-
-void optimizer_measure(struct optimizer *o, int64_t step, const real *sum)
-{
-    const struct optimizer_step rule = step_of(o, step, sum[o->parameters + o->statistics]);
-    double squares = 0;
-
-    if (!(o->options.clip_norm > 0))
-        return;
-    for (size_t i = 0; i < o->segment_count; i++)
-        if (!o->segments[i].statistic)
-            squares += squares_of(o, &o->segments[i], rule, sum);
-    o->norm = sqrt(squares);
-    o->measured = step;
-}
-
-double optimizer_gradient_norm(const struct optimizer *o)
-{
-    return o->norm;
-}
-
 /* a part of the sum of the exchange vectors: elements [from, to) */
 struct part {
     const real *values; /* of element `from` on */
@@ -271,6 +232,169 @@ static int updates_row(const struct segment *s, size_t row, const struct part *s
     const size_t a = row > sum->from ? row : sum->from, end = row + s->row_width, b = end < sum->to ? end : sum->to;
 
     return has_gradient(sum->values + (a - sum->from), b - a);
+}
+
+/* of which the squares are added */
+struct square_source {
+    const struct optimizer *optimizer;
+    const struct segment *segment;
+    struct optimizer_step rule;
+    struct part sum;                 /* dense; or */
+    const struct row_gradient *rows; /* of the whole table */
+};
+
+/* The gradients of elements [from, from + count) of a variable; those of rows that are not updated are 0. */
+static void gradient_of(const struct square_source *q, size_t from, size_t count, real *gradient)
+{
+    const struct segment *s = q->segment;
+    const real *w = network_parameters(q->optimizer->network), *sum = q->sum.values + (from - q->sum.from);
+
+    for (size_t i = 0; i < count; i++)
+        gradient[i] = optimizer_gradient(&q->rule, sum[i], w[from + i]);
+    for (size_t row = s->row_width ? row_start(s, from) : from + count; row < from + count; row += s->row_width)
+        if (!updates_row(s, row, &q->sum))
+            for (size_t i = row < from ? from : row; i < row + s->row_width && i < from + count; i++)
+                gradient[i - from] = 0;
+}
+
+/* The same of rows. 0: all gradients are 0, and not set. */
+static int gradient_of_rows(const struct square_source *q, size_t from, size_t count, real *gradient)
+{
+    const struct row_gradient *g = q->rows;
+    const real *w = network_parameters(q->optimizer->network);
+    const int moves_all = !q->segment->row_width && q->segment->decay > 0;
+    const size_t first = from - q->segment->from, end = first + count; /* in the table */
+    size_t low = 0, high = g->count;
+
+    while (low < high) { /* the first row that reaches beyond the beginning */
+        const size_t middle = low + (high - low) / 2;
+
+        if (((size_t)g->rows[middle] + 1) * g->width <= first)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    if (!moves_all && (low == g->count || (size_t)g->rows[low] * g->width >= end))
+        return 0;
+    for (size_t i = 0; i < count; i++)
+        gradient[i] = moves_all ? optimizer_gradient(&q->rule, 0, w[from + i]) : 0;
+    for (; low < g->count && (size_t)g->rows[low] * g->width < end; low++) {
+        const size_t row = (size_t)g->rows[low] * g->width;
+        const real *sum = g->values + low * g->width;
+
+        if (q->segment->row_width && !has_gradient(sum, g->width))
+            continue;
+        for (size_t i = row > first ? row : first; i < row + g->width && i < end; i++)
+            gradient[i - first] = optimizer_gradient(&q->rule, sum[i - row], w[q->segment->from + i]);
+    }
+    return 1;
+}
+
+static double squares_of_node(const struct square_source *q, size_t from, size_t to)
+{
+    real gradient[GRADIENT_NORM_BLOCK];
+    struct gradient_norm norm = { 0 };
+
+    for (size_t count; from < to; from += count) {
+        count = to - from < GRADIENT_NORM_BLOCK ? to - from : GRADIENT_NORM_BLOCK;
+        if (!q->rows)
+            gradient_of(q, from, count, gradient);
+        if (!q->rows || gradient_of_rows(q, from, count, gradient))
+            gradient_norm_add(&norm, gradient, count);
+        else
+            gradient_norm_add_zeros(&norm);
+    }
+    return gradient_norm_squares(&norm);
+}
+
+static size_t squares_of(struct square_source *q, int64_t step, real weight, size_t from, size_t to, double *squares)
+{
+    const struct optimizer *o = q->optimizer;
+    struct gradient_norm_node nodes[GRADIENT_NORM_NODES];
+    const struct segment *s = o->segments;
+    size_t count;
+
+    while (from >= s->to)
+        s++;
+    assert(s->from <= from && to <= s->to && !s->statistic);
+    q->segment = s;
+    q->rule = unclipped_step(o, step, weight);
+    q->rule.decay = s->decay;
+    count = gradient_norm_nodes(s->to - s->from, from - s->from, to - s->from, nodes);
+    for (size_t i = 0; i < count; i++)
+        squares[i] = squares_of_node(q, s->from + nodes[i].from, s->from + nodes[i].to);
+    return count;
+}
+
+size_t optimizer_squares(const struct optimizer *o, int64_t step, const real *sum, real weight, size_t from, size_t to,
+                         double *squares)
+{
+    struct square_source q = { .optimizer = o, .sum = { sum, from, to } };
+
+    return squares_of(&q, step, weight, from, to, squares);
+}
+
+size_t optimizer_squares_of_rows(const struct optimizer *o, int64_t step, const struct row_gradient *sum, real weight,
+                                 size_t from, size_t to, double *squares)
+{
+    struct square_source q = { .optimizer = o, .rows = sum };
+
+    return squares_of(&q, step, weight, from, to, squares);
+}
+
+void optimizer_clip(struct optimizer *o, int64_t step, double norm)
+{
+    optimizer_clip_by(o, step, (real)gradient_norm_factor(norm, o->options.clip_norm));
+    o->norm = norm;
+}
+
+void optimizer_clip_by(struct optimizer *o, int64_t step, real factor)
+{
+    o->clip = factor;
+    o->measured = step;
+}
+
+real optimizer_clip_factor(const struct optimizer *o)
+{
+    return o->clip;
+}
+
+void optimizer_measure_rows(struct optimizer *o, int64_t step, const real *sum, const struct row_gradient *tables,
+                            size_t count)
+{
+    const real weight = sum[o->parameters + o->statistics];
+    size_t variables;
+    const struct variable *v = network_variables(o->network, &variables);
+    double squares = 0;
+
+    if (!(o->options.clip_norm > 0))
+        return;
+    for (size_t i = 0; i < o->segment_count; i++) {
+        const struct segment *s = &o->segments[i];
+        double one = 0;
+        size_t t = 0;
+
+        while (t < count && network_exchange_place(o->network, &v[tables[t].variable]) != s->from)
+            t++;
+        if (s->statistic || s->from == s->to)
+            continue;
+        if (t < count)
+            optimizer_squares_of_rows(o, step, &tables[t], weight, s->from, s->to, &one);
+        else
+            optimizer_squares(o, step, sum + s->from, weight, s->from, s->to, &one);
+        squares += one;
+    }
+    optimizer_clip(o, step, sqrt(squares));
+}
+
+void optimizer_measure(struct optimizer *o, int64_t step, const real *sum)
+{
+    optimizer_measure_rows(o, step, sum, NULL, 0);
+}
+
+double optimizer_gradient_norm(const struct optimizer *o)
+{
+    return o->norm;
 }
 
 /* Elements [a, b) of a table, whose state begins at a: rows that have a gradient, as many at once as follow each
@@ -300,10 +424,6 @@ static void update_range(const struct optimizer *o, int64_t step, const struct p
     const double after = (double)(step + 1);
     struct optimizer_step rule = step_of(o, step, weight);
 
-    if (o->options.clip_norm > 0) {
-        assert(o->measured == step);
-        rule.clip = (real)gradient_norm_factor(o->norm, o->options.clip_norm);
-    }
     for (size_t i = 0; i < o->segment_count; i++) {
         const struct segment *s = &o->segments[i];
         const size_t a = s->from > from ? s->from : from, b = s->to < to ? s->to : to;
@@ -362,7 +482,7 @@ void optimizer_apply_rows(struct optimizer *o, int64_t step, const struct row_gr
     const struct optimizer_state own = { network_parameters(o->network), o->slot1, o->slot2, o->averages };
     const struct optimizer_state table = state_at(&own, v->offset);
 
-    assert(sum->variable < count && !(o->options.clip_norm > 0));
+    assert(sum->variable < count);
     s.decay = (float)v->decay;
     for (size_t i = 0; i < sum->count; i++) {
         const size_t row = (size_t)sum->rows[i] * sum->width;

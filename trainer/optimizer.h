@@ -57,11 +57,26 @@ void optimizer_reset(struct optimizer *o, int64_t step);
 /*
  * With clip_norm: call it before the first optimizer_apply() of update `step`, with the whole sum. The gradients of
  * this update (means over the samples, with weight decay's part) are then multiplied by clip_norm / max(clip_norm, n),
- * n being the norm of all of them together: TensorFlow's clip_by_global_norm of the gradients of the whole loss. A
- * server, which has only a part of the gradient, cannot do this. Without clip_norm: does nothing.
+ * n being the norm of all of them together: TensorFlow's clip_by_global_norm of the gradients of the whole loss.
+ * Without clip_norm: does nothing.
  */
 void optimizer_measure(struct optimizer *o, int64_t step, const real *sum);
-/* The norm that it measured last, before clipping; 0: it never did. */
+/* The same with the gradients of some tables as rows, ascending by variable; their elements of `sum` are not read. */
+void optimizer_measure_rows(struct optimizer *o, int64_t step, const real *sum, const struct row_gradient *tables,
+                            size_t count);
+/* Instead, where only parts of the sum are at hand: the sums of squares of the nodes (gradient_norm.h) of elements
+ * [from, to) of the exchange vector, all of one variable, so that the norm can be put together (gradient_parts.h).
+ * sum: of element `from` on, or as rows of the whole table; weight: the sum's last element. Returns how many. */
+size_t optimizer_squares(const struct optimizer *o, int64_t step, const real *sum, real weight, size_t from, size_t to,
+                         double *squares);
+size_t optimizer_squares_of_rows(const struct optimizer *o, int64_t step, const struct row_gradient *sum, real weight,
+                                 size_t from, size_t to, double *squares);
+/* Then with the norm of all: update `step` is clipped as optimizer_measure() says. */
+void optimizer_clip(struct optimizer *o, int64_t step, double norm);
+/* Update `step` is clipped by this factor, which optimizer_clip_factor() gave another optimizer. */
+void optimizer_clip_by(struct optimizer *o, int64_t step, real factor);
+real optimizer_clip_factor(const struct optimizer *o);
+/* The norm that was measured last, before clipping; 0: none was. */
 double optimizer_gradient_norm(const struct optimizer *o);
 
 /*
@@ -72,8 +87,7 @@ double optimizer_gradient_norm(const struct optimizer *o);
 void optimizer_apply(struct optimizer *o, int64_t step, const real *sum, size_t from, size_t to);
 
 /* Makes update number `step` of a table of which the batches used some rows (struct row_gradient, network.h), in
- * ascending order. sum: the rows of all workers added up; weight: the sum's. Other variables are unchanged. Not with
- * clip_norm. */
+ * ascending order. sum: the rows of all workers added up; weight: the sum's. Other variables are unchanged. */
 void optimizer_apply_rows(struct optimizer *o, int64_t step, const struct row_gradient *sum, real weight);
 
 /* The state of consecutive elements of the exchange vector: values are weights or moving statistics; first is slot 1 of

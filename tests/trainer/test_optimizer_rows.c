@@ -319,11 +319,39 @@ static void test_formulas(void **state)
     }
 }
 
+/* The norm of rows is that of the same dense gradient, in which a row whose gradient is 0 in all elements counts only
+ * where all rows move. */
+static void test_norm_of_rows(void **state)
+{
+    (void)state;
+    for (int kind = 0; kind < OPTIMIZER_KINDS; kind++) {
+        static const int32_t rows[] = { 1, 3, 4 };
+        struct training t = training_with((enum optimizer_kind)kind, &words_decay, 1);
+        real values[3 * WIDTH] = { 0 }, *sum = calloc(t.total, sizeof *sum);
+        const struct row_gradient g = { t.variable, 3, WIDTH, rows, values };
+        double norm;
+
+        for (int k = 0; k < 2 * WIDTH; k++) /* row 4: zeros */
+            sum[t.place + (size_t)(rows[k / WIDTH] * WIDTH + k % WIDTH)] = values[k] = gradient(0, k);
+        sum[t.total - 1] = SAMPLES;
+        optimizer_measure(t.optimizer, 0, sum);
+        norm = optimizer_gradient_norm(t.optimizer);
+        assert_true(norm > 1);
+        for (int i = 0; i < SIZE; i++)
+            sum[t.place + (size_t)i] = 1000; /* not read */
+        optimizer_measure_rows(t.optimizer, 0, sum, &g, 1);
+        assert_true(optimizer_gradient_norm(t.optimizer) == norm);
+        free(sum);
+        release(&t);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_which_rows), cmocka_unit_test(test_like_dense), cmocka_unit_test(test_on_a_server),
-        cmocka_unit_test(test_zeros),      cmocka_unit_test(test_norm),       cmocka_unit_test(test_formulas),
+        cmocka_unit_test(test_norm_of_rows), cmocka_unit_test(test_which_rows), cmocka_unit_test(test_like_dense),
+        cmocka_unit_test(test_on_a_server),  cmocka_unit_test(test_zeros),      cmocka_unit_test(test_norm),
+        cmocka_unit_test(test_formulas),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

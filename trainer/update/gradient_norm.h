@@ -26,11 +26,38 @@ struct gradient_norm {
 /* Adds the next block: GRADIENT_NORM_BLOCK values, or fewer if it is the last one. */
 void gradient_norm_add(struct gradient_norm *g, const real *values, size_t count);
 
+/* Adds a whole block, or the last one, of zeros, which takes no time. */
+void gradient_norm_add_zeros(struct gradient_norm *g);
+
 /* The sum of all squares so far; 0 of none. */
 double gradient_norm_squares(const struct gradient_norm *g);
 
 /* By what a gradient of this norm is multiplied so that its norm is at most `limit`: limit / max(limit, norm), as
  * TensorFlow's clip_by_global_norm. */
 double gradient_norm_factor(double norm, double limit);
+
+/*
+ * Who holds only a part of the values can add up nodes of the tree: those of 2^k values from a multiple of 2^k on, of
+ * which the last of each k may have fewer. gradient_norm_add() over the values of a node gives its sum.
+ */
+struct gradient_norm_node {
+    size_t from, to; /* values [from, to) */
+};
+
+/* The fewest nodes of the tree of `count` values that together are [from, to), ascending. Returns how many, at most
+ * GRADIENT_NORM_NODES. nodes NULL: only that. */
+enum { GRADIENT_NORM_NODES = 128 };
+size_t gradient_norm_nodes(size_t count, size_t from, size_t to, struct gradient_norm_node *nodes);
+
+/* A tree whose nodes are added in ascending order. Zeroed: none yet. */
+struct gradient_norm_tree {
+    struct gradient_norm_node nodes[66];
+    double sums[66];
+    size_t depth;
+};
+/* Adds the next node of the tree of `count` values, and its sum. */
+void gradient_norm_join(struct gradient_norm_tree *t, size_t count, struct gradient_norm_node node, double sum);
+/* The sum of the whole tree, once all nodes are added. */
+double gradient_norm_whole(const struct gradient_norm_tree *t);
 
 #endif
