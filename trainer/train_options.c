@@ -158,8 +158,8 @@ static size_t add_schedule_rows(struct option *t, size_t at, struct command *c)
           .maximum = 1, .help = "Multiply the learning rate by X at each step of --decay-at. Default: 0.1." },
         { OPTION_DOUBLE, .name = "clip-norm", .value = &o->clip_norm, .argument = "X", .minimum = 1e-12,
           .maximum = 1e12,
-          .help = "Scale an update's gradient down to norm X if its norm, over all variables together, is larger. Not "
-                  "with --run-option ps. Default: leave it as it is." },
+          .help = "Scale an update's gradient down to norm X if its norm, over all variables together, is larger; with "
+                  "--async each worker's. Default: leave it as it is." },
     };
 
     return add_rows(t, at, rows, sizeof rows / sizeof *rows);
@@ -321,21 +321,8 @@ static int resume_of(const char *text, struct train_options *o, struct error *e)
     return OK;
 }
 
-/* "single, mirrored, mpi, ring" */
-static const char *clipping_kinds(char *text, size_t size)
-{
-    size_t used = 0;
-
-    for (size_t i = 0; strategy_kinds[i] && used < size; i++)
-        if (strategy_kinds[i]->clips)
-            used += (size_t)snprintf(text + used, size - used, "%s%s", used ? ", " : "", strategy_kinds[i]->name);
-    return text;
-}
-
 static int schedule_of(const struct command *c, const struct options *given, struct train_options *o, struct error *e)
 {
-    char kinds[128] = "";
-
     o->optimizer.schedule.recipe = &o->recipe->schedule;
     if (!options_given(given, "warmup"))
         o->optimizer.schedule.warmup = o->recipe->warmup;
@@ -346,10 +333,6 @@ static int schedule_of(const struct command *c, const struct options *given, str
         return error_set(e, ERR_ARG,
                          "--scale-learning-rate linear: with --async each update is of one worker's gradients, and "
                          "nothing is averaged; keep the learning rate, or lower it");
-    if (o->optimizer.clip_norm > 0 && !o->strategy.kind->clips)
-        return error_set(e, ERR_ARG,
-                         "--clip-norm needs every gradient in one place, which --run-option %s does not have; use %s",
-                         o->strategy.kind->name, clipping_kinds(kinds, sizeof kinds));
     if (!c->decay_at && options_given(given, "decay-factor"))
         return error_set(e, ERR_ARG, "--decay-factor needs --decay-at");
     if (c->decay_at && schedule_parse_decays(&o->optimizer.schedule, c->decay_at, e) < 0) {

@@ -38,8 +38,45 @@ def test_clipping(tmp_path):
     assert len(norms) == 6 and all(0.5 < norm < 10 for norm in norms)
     assert norms == points(tmp_path / "messages/log", "gradient_norm")
     assert ranks.variables(tmp_path / "shared/model.ckpt-6") == ranks.variables(tmp_path / "messages/model.ckpt-6")
-    _, said = ranks.train(0, *LENET, "--run-option", "ps", "--clip-norm", 1, status=2)
-    assert "--clip-norm needs every gradient in one place, which --run-option ps does not have" in said
+
+
+WAYS = [("lenet", "ps", servers) for servers in (1, 2, 3)] + [
+    ("next_word", how, servers) for how in ("ps", "hybrid") for servers in (1, 2, 3)]
+
+
+@pytest.fixture(scope="module")
+def clipped_alone(tmp_path_factory):
+    """{model: the weights and norms of a single process}."""
+    return {model: clipped(tmp_path_factory.mktemp(model), model, 0, "single") for model in ("lenet", "next_word")}
+
+
+def clipped(directory, model, count, *options):
+    data, limit = {"lenet": ("fashion-mnist", 0.5), "next_word": ("text", 0.2)}[model]
+    ranks.train(count, "--model", model, "--data", data, "--reproducible", "--micro-shards", 8, "--global-batch", 32,
+                "--clip-norm", limit, "--max-steps", 5, "--log-every", 1, "--run-option", *options, "--checkpoint-dir",
+                directory, "--log-dir", directory / "log", "--quiet")
+    norms = points(directory / "log", "gradient_norm")
+    assert len(norms) == 5 and all(limit < norm < 50 for norm in norms)
+    return ranks.variables(directory / "model.ckpt-5"), norms
+
+
+@pytest.mark.parametrize("model, how, servers", WAYS)
+def test_clipping_by_servers(model, how, servers, clipped_alone, tmp_path):
+    """Where every server has a part of the gradient, too."""
+    assert clipped(tmp_path, model, 3 + servers, how, "--servers", servers) == clipped_alone[model]
+
+
+def test_clipping_alone(clipped_alone, tmp_path):
+    """Asynchronous workers clip their own gradients: that of the only one is the update's. Backup workers have the norm of
+    the gradients that are used."""
+    options = [*LENET, "--clip-norm", 0.5, "--max-steps", 6]
+    ranks.train(5, *options, "--run-option", "ps", "--replicas-to-aggregate", 2, "--servers", 2, "--log-every", 1,
+                "--log-dir", tmp_path / "log")
+    norms = points(tmp_path / "log", "gradient_norm")
+    assert norms and all(0.5 < norm < 10 for norm in norms)
+    ranks.train(0, *options, "--checkpoint-dir", tmp_path / "single")
+    ranks.train(3, *options, "--run-option", "ps", "--async", "--servers", 2, "--checkpoint-dir", tmp_path / "async")
+    assert ranks.variables(tmp_path / "single/model.ckpt-6") == ranks.variables(tmp_path / "async/model.ckpt-6")
 
 
 def test_shares_of_the_data(tmp_path):

@@ -22,6 +22,7 @@ struct scene {
     int64_t staleness;
     int save_every; /* of worker 0's steps; 0: never */
     uint64_t seed;  /* of the workers' speeds */
+    double clip_norm;
     const char *record, *replay;
     real *weights; /* out, of worker 0: after the run */
     struct strategy_gradients gradients;
@@ -36,9 +37,11 @@ static void must(int holds, const struct error *e)
     }
 }
 
-static void make_state(struct network **n, struct optimizer **o)
+static void make_state(struct network **n, struct optimizer **o, double clip_norm)
 {
-    const struct optimizer_options options = { .kind = OPTIMIZER_MOMENTUM, .learning_rate = 0.05, .momentum = 0.9 };
+    const struct optimizer_options options = {
+        .kind = OPTIMIZER_MOMENTUM, .learning_rate = 0.05, .momentum = 0.9, .clip_norm = clip_norm
+    };
 
     must(network_new(n, model_find("lenet"), 0, NULL) == OK, NULL);
     network_initialize(*n, 7);
@@ -119,7 +122,7 @@ static void live(struct player *p)
     real *vector;
 
     kind_set(&options, settings);
-    make_state(&n, &o);
+    make_state(&n, &o, s->clip_norm);
     vector = reals_new(network_exchange_count(n));
     must(vector != NULL, NULL);
     network_set_exchange(n, vector);
@@ -159,7 +162,7 @@ static void read_record(const char *path, struct buffer *bytes, struct arrivals 
 }
 
 /* What one rank has that makes the updates of the record. */
-static void follow(const struct arrivals *a, real *out)
+static void follow(const struct arrivals *a, double clip_norm, real *out)
 {
     struct network *n;
     struct optimizer *o;
@@ -167,7 +170,7 @@ static void follow(const struct arrivals *a, real *out)
     size_t count, i = 0;
     real *history, *vectors, *sum;
 
-    make_state(&n, &o);
+    make_state(&n, &o, clip_norm);
     count = network_parameter_count(n);
     history = reals_new(STEPS * count);
     vectors = reals_new(2 * PLAYERS_MAX * (count + 1));
@@ -188,6 +191,14 @@ static void follow(const struct arrivals *a, real *out)
         }
         assert_int_equal(members, a->header.aggregate ? a->header.aggregate : 1);
         exchange_sum(sum, rows, members, 0, count + 1);
+        if (a->header.aggregate) {
+            optimizer_measure(o, (int64_t)step, sum);
+        } else { /* by the worker, with its weights */
+            memcpy(network_parameters(n), history + a->items[step].version * count, count * sizeof *history);
+            optimizer_measure(o, (int64_t)step, sum);
+            memcpy(network_parameters(n), history + step * count, count * sizeof *history);
+        }
+        assert_true(clip_norm == 0 || optimizer_gradient_norm(o) > clip_norm);
         optimizer_apply(o, (int64_t)step, sum, 0, count + 1);
     }
     memcpy(out, network_parameters(n), count * sizeof *out);
@@ -220,7 +231,7 @@ static void check(struct scene s)
     s.record = first;
     play(&s);
     read_record(first, &bytes, &a);
-    follow(&a, wanted);
+    follow(&a, s.clip_norm, wanted);
     assert_memory_equal(weights, wanted, size);
     for (int w = 0; w < s.workers; w++)
         pushes += s.pushes[w];
@@ -295,12 +306,40 @@ static void test_first_step_tokens(void **state)
                                   .seed = (uint64_t)(100 * servers + aggregate) });
 }
 
+/* Each push by its own norm, or the sum of an update's members by theirs: with the bits of one rank, too. */
+static void test_clipped(void **state)
+{
+    (void)state;
+    for (int servers = 1; servers <= 3; servers++) {
+        struct scene s = { .workers = 4,
+                           .servers = servers,
+                           .staleness = -1,
+                           .save_every = 1 + servers % 2,
+                           .clip_norm = 2,
+                           .seed = (uint64_t)(1000 * servers) };
+
+        s.asynchronous = 1;
+        check(s);
+        s.staleness = 1;
+        check(s);
+        s.asynchronous = 0;
+        s.staleness = -1;
+        s.aggregate = servers;
+        check(s);
+        s.tokens = 1;
+        check(s);
+        s.aggregate = 0;
+        check(s);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_asynchronous),
         cmocka_unit_test(test_backup_workers),
         cmocka_unit_test(test_first_step_tokens),
+        cmocka_unit_test(test_clipped),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -51,6 +51,29 @@ static void assert_next(struct follower *f, size_t packet, int64_t step, const c
     assert_string_equal(text[1], freed);
 }
 
+/* One decision after the other: also a packet that could go on waits until the first is done with. */
+static void test_release(void **state)
+{
+    struct follower *f = follower_of(2);
+
+    (void)state;
+    follower_wait_for_release(f);
+    for (int twice = 0; twice < 2; twice++) {
+        decide(f, twice, U | A, 0, 0);
+        push(f, 0, 0);
+    }
+    assert_next(f, 0, 0, "0", "0");
+    assert_nothing(f);
+    push(f, 0, 1);
+    assert_next(f, 1, 0, "0", "0");
+    assert_nothing(f);
+    assert_false(follower_is_at(f, 1));
+    follower_release(f);
+    assert_true(follower_is_at(f, 1));
+    assert_next(f, 0, 1, "3", "3");
+    follower_free(f);
+}
+
 static void test_chosen(void **state)
 {
     struct follower *f = follower_of(1);
@@ -193,8 +216,8 @@ static void test_no_memory(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_chosen), cmocka_unit_test(test_ahead),     cmocka_unit_test(test_two_slots),
-        cmocka_unit_test(test_room),   cmocka_unit_test(test_no_memory),
+        cmocka_unit_test(test_release),   cmocka_unit_test(test_chosen), cmocka_unit_test(test_ahead),
+        cmocka_unit_test(test_two_slots), cmocka_unit_test(test_room),   cmocka_unit_test(test_no_memory),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -185,8 +185,6 @@ static void test_refused(void **state)
         { { GIVEN, "--max-step", "5" }, "max-steps" },
         { { GIVEN, "ckpt" }, "'ckpt'" },
         { { GIVEN, "--decay-at", "9,5" }, "--decay-at: the steps of '9,5' do not rise" },
-        { { GIVEN, "--run-option", "ps", "--clip-norm", "5" },
-          "which --run-option ps does not have; use single, mirrored, mpi, ring" },
         { { GIVEN, "--clip-norm", "0" }, "clip-norm" },
         { { GIVEN, "--decay-factor", "0.5" }, "--decay-factor needs --decay-at" },
         { { GIVEN, "--run-option", "ps", "--async", "--scale-learning-rate", "linear" }, "nothing is averaged" },

@@ -57,6 +57,7 @@ struct words_scene {
     int leave_early;       /* without a batch, so without fetching anything */
     int leave_at, save_at; /* worker 1 leaves this step; worker 0 saves after so many; WORDS_NEVER */
     size_t bucket_bytes;
+    double clip_norm;
     const char *hosts; /* a letter for each rank: its host; NULL: all are on one */
 };
 
@@ -165,7 +166,7 @@ static inline int words_make(struct words_actor *a)
 {
     const struct words_scene *s = a->scene;
     const struct optimizer_options how = {
-        .kind = s->optimizer, .learning_rate = 0.1, .momentum = 0.9, .moving_average = 0.99
+        .kind = s->optimizer, .learning_rate = 0.1, .momentum = 0.9, .moving_average = 0.99, .clip_norm = s->clip_norm
     };
     const int worker = a->rank < s->workers;
     const int unit = !worker ? 0 : s->micro_shards ? WORDS_GLOBAL / s->micro_shards : WORDS_GLOBAL;

@@ -1,21 +1,25 @@
 #include "trainer/server/aggregation.h"
 
 #include "trainer/collective/exchange.h"
+#include "trainer/update/gradient_parts.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 struct aggregation {
-    const struct optimizer *optimizer;
+    struct optimizer *optimizer;
     struct packed_state layout;
     const struct reduction *reduction;
     enum aggregation_kind kind;
-    size_t row;         /* elements of the packets of one vector, and one for flags */
+    enum aggregation_clipping clipping;
+    size_t lead;        /* CLIPS_PUSHES: 1, the factor, before a push's packets */
+    size_t row;         /* elements of the packets of one vector, and two for what goes with them */
     real *state, *sent; /* (layout.length) the current state; as last sent */
     real *before;       /* (layout.length) each packet before its last update; together */
     real *incoming;     /* (slots, vectors, row): of a worker, packet by packet, one vector after the other */
     real *outgoing;     /* (workers, row); together: (row), of which only the last packet and the flags are used */
-    real *sum;          /* (row) of the current packet, and the weight of packet 0 */
+    real *sum;          /* (row) of the current packet, and the weight of packet 0; CLIPS_SUMS: of all packets */
+    real *whole;        /* CLIPS_SUMS: (exchange vector) this server's part of the sum */
     const real **rows;  /* (slots * vectors) of the packet that is added: row[at] is its first element */
     struct phase_clock *clock;
 };
@@ -24,7 +28,7 @@ int aggregation_new(struct aggregation **out, struct optimizer *o, const struct 
                     const struct reduction *reduction, enum aggregation_kind kind, int slots, struct error *e)
 {
     struct aggregation *a = calloc(1, sizeof *a);
-    const size_t count = (size_t)reduction->count * (size_t)slots, row = p->length + 1;
+    const size_t count = (size_t)reduction->count * (size_t)slots, row = p->length + 2;
     const int together = kind == AGGREGATION_TOGETHER;
 
     if (a) {
@@ -53,10 +57,23 @@ int aggregation_new(struct aggregation **out, struct optimizer *o, const struct 
     return OK;
 }
 
+int aggregation_clip(struct aggregation *a, enum aggregation_clipping clipping, struct error *e)
+{
+    const size_t count = network_exchange_count(optimizer_network(a->optimizer));
+
+    a->clipping = clipping;
+    a->lead = clipping == AGGREGATION_CLIPS_PUSHES;
+    /* Pages of what other servers hold are never touched. */
+    if (clipping == AGGREGATION_CLIPS_SUMS && !(a->whole = calloc(count + 1, sizeof *a->whole)))
+        return error_memory(e, NULL, "for the sum of %zu gradients", count);
+    return OK;
+}
+
 void aggregation_free(struct aggregation *a)
 {
     if (!a)
         return;
+    free(a->whole);
     free(a->state);
     free(a->sent);
     free(a->before);
@@ -72,13 +89,20 @@ void aggregation_set_clock(struct aggregation *a, struct phase_clock *clock)
     a->clock = clock;
 }
 
+/* Where the push of a row begins. */
+static real *push_of(const struct aggregation *a, int row)
+{
+    const size_t slot = (size_t)(row / a->reduction->workers);
+    const int worker = row % a->reduction->workers;
+
+    return a->incoming + (slot * (size_t)a->reduction->count + (size_t)a->reduction->first[worker]) * a->row;
+}
+
 real *aggregation_incoming(struct aggregation *a, int row, size_t k)
 {
-    const int worker = row % a->reduction->workers;
-    const size_t slot = (size_t)(row / a->reduction->workers), count = (size_t)reduction_vectors(a->reduction, worker);
-    const size_t first = slot * (size_t)a->reduction->count + (size_t)a->reduction->first[worker];
+    const size_t count = (size_t)reduction_vectors(a->reduction, row % a->reduction->workers);
 
-    return a->incoming + first * a->row + count * a->layout.packing->packets[k].at;
+    return push_of(a, row) + (k > 0 ? a->lead + count * a->layout.packing->packets[k].at : 0);
 }
 
 /* Where packet k of vector v of this row is, less its place in the packed vector. */
@@ -86,7 +110,7 @@ static const real *row_of(struct aggregation *a, int row, int v, size_t k)
 {
     const struct packet *packet = &a->layout.packing->packets[k];
 
-    return aggregation_incoming(a, row, k) + (size_t)v * packet->length - packet->at;
+    return aggregation_incoming(a, row, k) + (k > 0 ? 0 : a->lead) + (size_t)v * packet->length - packet->at;
 }
 
 /* Updates packet k with its sum; both arrays begin where the packed vector does. */
@@ -112,30 +136,59 @@ static void copy_out(struct aggregation *a, real *out, size_t k, uint32_t flags)
     const struct packet *packet = &p->packets[k];
 
     memcpy(out + packet->at, a->state + packet->at, packet->length * sizeof *out);
-    if (k + 1 == p->packet_count)
+    if (k + 1 == p->packet_count) {
         out[p->length] = (real)flags;
+        out[p->length + 1] = (real)optimizer_gradient_norm(a->optimizer);
+    }
+}
+
+real aggregation_factor(const struct aggregation *a, int row)
+{
+    return *push_of(a, row);
+}
+
+/* Adds packet k of all workers; returns the sum, which begins where the packed vector does. */
+static const real *add_together(struct aggregation *a, size_t k)
+{
+    const struct packet *packet = &a->layout.packing->packets[k];
+
+    if (a->reduction->count == 1)
+        return row_of(a, 0, 0, k);
+    for (int w = 0; w < a->reduction->workers; w++)
+        for (int v = a->reduction->first[w]; v < a->reduction->first[w + 1]; v++)
+            a->rows[v] = row_of(a, w, v - a->reduction->first[w], k);
+    reduction_sum(a->reduction, a->sum, a->rows, packet->at, packet->at + packet->length);
+    return a->sum;
+}
+
+/* The same of these rows, with their weight. */
+static const real *add_chosen(struct aggregation *a, const int *rows, int count, size_t k)
+{
+    const struct packet *packet = &a->layout.packing->packets[k];
+    const size_t shared = packing_shared_at(a->layout.packing);
+
+    for (int i = 0; i < count; i++)
+        a->rows[i] = row_of(a, rows[i], 0, k);
+    if (count == 1)
+        return a->rows[0];
+    /* The weight anew with each packet, because packet 0 may be further, at an update with other members. */
+    exchange_sum(a->sum, a->rows, count, shared, shared + 1);
+    exchange_sum(a->sum, a->rows, count, packet->at, packet->at + packet->length);
+    return a->sum;
 }
 
 void aggregation_update(struct aggregation *a, int worker, size_t k, int64_t step, uint32_t flags)
 {
     const struct packing *p = a->layout.packing;
-    const struct packet *packet = &p->packets[k];
     const int together = a->kind == AGGREGATION_TOGETHER;
     real *const out = a->outgoing + (together ? 0 : (size_t)worker * a->row);
-    const real *sum = row_of(a, together ? 0 : worker, 0, k);
     const enum phase before = phase_clock_enter_bucket(a->clock, PHASE_REDUCING, (int)k);
 
-    if (together) {
+    if (together)
         packed_state_copy(&a->layout, k, a->before, a->state);
-        if (a->reduction->count > 1) {
-            for (int w = 0; w < a->reduction->workers; w++)
-                for (int v = a->reduction->first[w]; v < a->reduction->first[w + 1]; v++)
-                    a->rows[v] = row_of(a, w, v - a->reduction->first[w], k);
-            reduction_sum(a->reduction, a->sum, a->rows, packet->at, packet->at + packet->length);
-            sum = a->sum;
-        }
-    }
-    update_packet(a, k, step, sum);
+    if (a->clipping == AGGREGATION_CLIPS_PUSHES)
+        optimizer_clip_by(a->optimizer, step, aggregation_factor(a, worker));
+    update_packet(a, k, step, together ? add_together(a, k) : row_of(a, worker, 0, k));
     /* An asynchronous worker's answer may still be being sent when the next push changes the values. */
     if (!together || k + 1 == p->packet_count)
         copy_out(a, out, k, flags);
@@ -144,19 +197,61 @@ void aggregation_update(struct aggregation *a, int worker, size_t k, int64_t ste
 
 void aggregation_update_chosen(struct aggregation *a, const int *rows, int count, size_t k, int64_t step)
 {
-    const struct packing *p = a->layout.packing;
-    const struct packet *packet = &p->packets[k];
-    const size_t shared = packing_shared_at(p);
     const enum phase before = phase_clock_enter_bucket(a->clock, PHASE_REDUCING, (int)k);
 
-    for (int i = 0; i < count; i++)
-        a->rows[i] = row_of(a, rows[i], 0, k);
-    if (count > 1) {
-        /* The weight anew with each packet, because packet 0 may be further, at an update with other members. */
-        exchange_sum(a->sum, a->rows, count, shared, shared + 1);
-        exchange_sum(a->sum, a->rows, count, packet->at, packet->at + packet->length);
+    if (a->clipping == AGGREGATION_CLIPS_PUSHES) /* asynchronous: there is one row */
+        optimizer_clip_by(a->optimizer, step, aggregation_factor(a, rows[0]));
+    update_packet(a, k, step, add_chosen(a, rows, count, k));
+    phase_clock_enter(a->clock, before);
+}
+
+void aggregation_add(struct aggregation *a, const int *rows, int count, size_t k)
+{
+    const struct packing *p = a->layout.packing;
+    const struct packet *packet = &p->packets[k];
+    const enum phase before = phase_clock_enter_bucket(a->clock, PHASE_REDUCING, (int)k);
+    const real *sum = rows ? add_chosen(a, rows, count, k) : add_together(a, k);
+
+    if (sum != a->sum)
+        memcpy(a->sum + packet->at, sum + packet->at, packet->length * sizeof *sum);
+    for (size_t at = packet->at, i = 0; i < packet->pieces; i++) {
+        const struct extent x = p->pieces[packet->first_piece + i];
+
+        memcpy(a->whole + x.from, a->sum + at, (x.to - x.from) * sizeof *a->whole);
+        at += x.to - x.from;
     }
-    update_packet(a, k, step, count > 1 ? a->sum : a->rows[0]);
+    phase_clock_enter(a->clock, before);
+}
+
+void aggregation_squares(const struct aggregation *a, int64_t step, const struct gradient_parts *parts, int server,
+                         int tables_elsewhere, double *sums)
+{
+    const enum phase before = phase_clock_enter(a->clock, PHASE_REDUCING);
+    size_t count;
+    const struct variable *v = network_variables(optimizer_network(a->optimizer), &count);
+
+    for (size_t i = 0; i < parts->count; i++) {
+        const struct gradient_part *part = &parts->parts[i];
+
+        if (part->holder == server && !(tables_elsewhere && v[part->variable].row_width))
+            optimizer_squares(a->optimizer, step, a->whole + part->from, a->sum[packing_shared_at(a->layout.packing)],
+                              part->from, part->to, sums + part->at);
+    }
+    phase_clock_enter(a->clock, before);
+}
+
+void aggregation_apply(struct aggregation *a, size_t k, int64_t step, uint32_t flags)
+{
+    const struct packing *p = a->layout.packing;
+    const enum phase before = phase_clock_enter_bucket(a->clock, PHASE_UPDATING, (int)k);
+
+    if (a->kind == AGGREGATION_TOGETHER)
+        packed_state_copy(&a->layout, k, a->before, a->state);
+    update_packet(a, k, step, a->sum);
+    /* Weight decay has a part in the next norm. */
+    packed_state_give_values(&a->layout, a->optimizer, k, a->state + p->packets[k].at);
+    if (a->kind == AGGREGATION_TOGETHER && k + 1 == p->packet_count)
+        copy_out(a, a->outgoing, k, flags);
     phase_clock_enter(a->clock, before);
 }
 
@@ -170,7 +265,7 @@ const real *aggregation_values(const struct aggregation *a, int worker, size_t k
     const struct packing *p = a->layout.packing;
     const int last = k + 1 == p->packet_count;
 
-    *count = p->packets[k].length + (size_t)last;
+    *count = p->packets[k].length + (last ? 1 + (size_t)(a->clipping == AGGREGATION_CLIPS_SUMS) : 0);
     if (a->kind == AGGREGATION_TOGETHER)
         return (last ? a->outgoing : a->state) + p->packets[k].at;
     return a->outgoing + (size_t)worker * a->row + p->packets[k].at;

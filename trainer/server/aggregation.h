@@ -18,12 +18,20 @@
 #include <stdint.h>
 
 struct aggregation;
+struct gradient_parts;
 
 /* Which pushes make an update. */
 enum aggregation_kind {
     AGGREGATION_ALONE,    /* one worker's: asynchronous */
     AGGREGATION_TOGETHER, /* those of all workers */
     AGGREGATION_CHOSEN,   /* those of some rows, by aggregation_update_chosen() */
+};
+
+/* What is clipped, if the optimizer has a clip_norm. */
+enum aggregation_clipping {
+    AGGREGATION_CLIPS_NOTHING,
+    AGGREGATION_CLIPS_SUMS,   /* the sum, once the norm of all servers' parts is known */
+    AGGREGATION_CLIPS_PUSHES, /* each push, by a factor that comes with it, before the elements of its packet 0 */
 };
 
 /* Copies its part of the state from the optimizer; optimizer (for its rates), packing and reduction (the workers'
@@ -33,6 +41,9 @@ int aggregation_new(struct aggregation **out, struct optimizer *o, const struct 
                     const struct reduction *reduction, enum aggregation_kind kind, int slots, struct error *e);
 /* Tells the clock what updates take, adding and applying. Borrowed; NULL, the default: nothing is measured. */
 void aggregation_set_clock(struct aggregation *a, struct phase_clock *clock);
+/* Call before anything comes; the default: nothing is clipped. The optimizer then gets each update's factor, and with
+ * SUMS its weights follow those of this part, too. ERR_NOMEM. */
+int aggregation_clip(struct aggregation *a, enum aggregation_clipping clipping, struct error *e);
 void aggregation_free(struct aggregation *a); /* NULL is fine */
 
 /* Where a push of packet k must arrive, that packet of each of the worker's vectors, in their order: that of worker w,
@@ -49,7 +60,21 @@ void aggregation_update_chosen(struct aggregation *a, const int *rows, int count
 /* CHOSEN: sets the values of packet k for this worker to the current ones. */
 void aggregation_answer(struct aggregation *a, int worker, size_t k, uint32_t flags);
 
-/* The new values of packet k for this worker, and their number: the last packet has one more, flags as a number. Valid
+/*
+ * CLIPS_SUMS: an update in three steps instead. First adds packet after packet, packet 0 first: the pushes of all
+ * workers (rows NULL) or, CHOSEN, of these rows. Once all are added, the sums of squares of this server's parts, but
+ * for those of tables if these are not in packets. Then, once the optimizer knows the norm (optimizer_clip()), updates
+ * packet after packet; CHOSEN: flags are ignored.
+ */
+void aggregation_add(struct aggregation *a, const int *rows, int count, size_t k);
+void aggregation_squares(const struct aggregation *a, int64_t step, const struct gradient_parts *parts, int server,
+                         int tables_elsewhere, double *sums);
+void aggregation_apply(struct aggregation *a, size_t k, int64_t step, uint32_t flags);
+/* CLIPS_PUSHES: the factor of the push in this row, whose packet 0 has come. */
+real aggregation_factor(const struct aggregation *a, int row);
+
+/* The new values of packet k for this worker, and their number: the last packet has one more, flags as a number, and
+ * with CLIPS_SUMS another one, the norm of the gradient before clipping. Valid
  * until the packet's next update; asynchronous: until this worker's next one; chosen: until its next
  * answer. */
 const real *aggregation_values(const struct aggregation *a, int worker, size_t k, size_t *count);

@@ -28,6 +28,13 @@
  * Every server carries out the decisions in order: it adds the pushes that are used, and replies to the workers that
  * are answered. A worker whose verdict says `values` 0 gets no replies: it goes on with the same weights, or ends.
  *
+ * Clipped (--clip-norm): a synchronous server updates with a step's gradients once all its packets are added, and the
+ * norm of the whole gradient is known, for which the servers tell each other their sums of squares (norm_exchange.h);
+ * only then it replies. The last REPLY has the norm after the flags. An asynchronous push is clipped by its own norm:
+ * its PUSH 0 begins with the factor, which the worker computes.
+ *
+ *   server -> server   SQUARES     sums of squares of the sender's part of the step's gradient
+ *
  * A consistent cut (collect): worker 0 sends FREEZE; each server stops taking pushes beyond those it has begun, and
  * sends their number for each worker (COUNTS). Worker 0 sends back the largest counts over all servers (CUT); each
  * server continues to exactly these, sends its state (SNAPSHOT), and is released. So the saved state is that after
@@ -53,6 +60,7 @@ enum {
     TAG_TALLY = 2 * PACKETS_MAX,
     TAG_VERDICT,
     TAG_DECISION,
+    TAG_SQUARES,
     TAG_CONTROL = WORLD_TAG_ASIDE, /* from here on not part of a step */
     TAG_COUNTS,
     TAG_SNAPSHOT,

@@ -74,6 +74,8 @@ int server_core_new(struct server_core **out, const struct server_plan *plan, st
         server_core_free(c);
         return rc;
     }
+    if (plan->decided && plan->whole)
+        follower_wait_for_release(c->follower);
     *out = c;
     return OK;
 }
@@ -248,6 +250,11 @@ void server_core_decision(struct server_core *c, const struct decision *d)
 int server_core_room(const struct server_core *c)
 {
     return c->follower ? follower_room(c->follower) : 0;
+}
+
+void server_core_release(struct server_core *c)
+{
+    follower_release(c->follower);
 }
 
 const struct verdict *server_core_verdict(const struct server_core *c, int worker)

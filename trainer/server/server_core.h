@@ -28,6 +28,7 @@ struct server_plan {
      * packet by packet. */
     int decided;
     int slots; /* decided: pushes of a worker that may wait; 1 to DECISION_PUSHES */
+    int whole; /* decided: 1: one decision is carried out after the other: see server_core_release() */
     struct arbiter_plan arbiter;
 };
 
@@ -86,6 +87,8 @@ int server_core_room(const struct server_core *c);
 /* Decided: the next ruling or application, if one is due: call after every message until nothing is. ERR_CORRUPT: see
  * arbiter_next(). */
 int server_core_due(struct server_core *c, double now, struct server_action *out, struct error *e);
+/* Decided, whole: the decision whose packets have all been applied is done with. */
+void server_core_release(struct server_core *c);
 /* On server 0, after SERVER_RULING: the verdict for this worker; NULL: none. */
 const struct verdict *server_core_verdict(const struct server_core *c, int worker);
 

@@ -2,8 +2,10 @@
 
 #include "trainer/collective/places.h"
 #include "trainer/server/aggregation.h"
+#include "trainer/server/norm_exchange.h"
 #include "trainer/server/server_core.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -25,10 +27,20 @@ struct decision_head {
     int64_t number, step, updates;
 };
 
+/* An update whose packets wait for the norm of the gradient (--clip-norm). */
+struct held_update {
+    size_t added, over; /* packets: added; decided: done with this decision */
+    int64_t step;
+    int sent;       /* its squares, to other servers */
+    uint8_t *fates; /* decided: (workers) whom to answer */
+};
+
 struct server_loop {
     struct server_setup setup;
     struct server_core *core;
     struct aggregation *aggregation;
+    struct norm_exchange *norm; /* NULL: no update is held */
+    struct held_update held;
     size_t packets;
     struct message *in, *out;    /* (rows, packets), (groups, packets) */
     struct tally_slot *tallies;  /* (groups) */
@@ -75,6 +87,11 @@ static int rows_alone(const struct server_loop *l)
     return l->setup.tables && !l->setup.synchronous;
 }
 
+static int clips(const struct server_loop *l)
+{
+    return optimizer_options_of(l->setup.optimizer)->clip_norm > 0;
+}
+
 static int tallies_here(const struct server_loop *l)
 {
     return l->setup.server == 0;
@@ -85,12 +102,13 @@ static int tallies_here(const struct server_loop *l)
 static int post_push(struct server_loop *l, int row, size_t k, struct error *e)
 {
     const int group = row % loop_groups(l);
+    const size_t lead = k == 0 && clips(l) && !l->setup.synchronous; /* the factor */
 
-    return world_receive(l->setup.world, speaker_of(l, group), TAG_PUSH + (int)k,
-                         aggregation_incoming(l->aggregation, row, k),
-                         l->setup.packing->packets[k].length * sizeof(real) *
-                             (size_t)reduction_vectors(&l->setup.groups->reduction, group),
-                         &l->in[message_at(l, row, k)], e);
+    return world_receive(
+        l->setup.world, speaker_of(l, group), TAG_PUSH + (int)k, aggregation_incoming(l->aggregation, row, k),
+        (lead + l->setup.packing->packets[k].length * (size_t)reduction_vectors(&l->setup.groups->reduction, group)) *
+            sizeof(real),
+        &l->in[message_at(l, row, k)], e);
 }
 
 static int post_decision(struct server_loop *l, struct error *e)
@@ -163,8 +181,17 @@ static int act_update(struct server_loop *l, const struct server_action *a, int 
 {
     int rc = OK;
 
-    if (a->packet == l->packets)
+    if (l->norm) { /* answered once the norm is known */
+        aggregation_add(l->aggregation, NULL, 0, a->packet);
+        l->held.step = a->step;
+        l->held.added++;
+        return OK;
+    }
+    if (a->packet == l->packets) {
+        if (clips(l))
+            optimizer_clip_by(l->setup.optimizer, a->step, aggregation_factor(l->aggregation, a->worker));
         return table_server_apply(l->setup.tables, a->worker, a->step, e);
+    }
     for (int g = first; g < last && rc == OK; g++)
         rc = settle(l, &l->out[message_at(l, g, a->packet)], speaker_of(l, g), "weights", e);
     if (rc == OK)
@@ -230,22 +257,72 @@ static int act_ruling(struct server_loop *l, const struct ruling *r, struct erro
     return rc;
 }
 
+/* Decided: sends the workers that have this fate the values of a packet. */
+static int answer_fates(struct server_loop *l, size_t packet, const uint8_t *fates, struct error *e)
+{
+    int rc = OK;
+
+    for (int w = 0; w < l->setup.workers && rc == OK; w++) {
+        if (!(fates[w] & DECISION_ANSWERED))
+            continue;
+        if ((rc = settle(l, &l->out[message_at(l, w, packet)], w, "weights", e)) == OK) {
+            aggregation_answer(l->aggregation, w, packet, tally_signal(*l->signal));
+            rc = send_values(l, w, packet, e);
+        }
+    }
+    return rc;
+}
+
+/* Decided and held: 1: the decision was only about pushes that are dropped, and all packets have carried it out. */
+static int is_over(struct server_loop *l, const struct application *a)
+{
+    l->held.over++;
+    if (l->held.over < l->packets || a->used_count)
+        return 0;
+    l->held.over = 0;
+    return 1;
+}
+
 static int act_apply(struct server_loop *l, const struct application *a, struct error *e)
 {
     int rc = OK;
 
-    if (a->used_count)
+    if (a->used_count && l->norm) {
+        aggregation_add(l->aggregation, a->used, a->used_count, a->packet);
+        memcpy(l->held.fates, a->fates, (size_t)l->setup.workers);
+        l->held.step = a->step;
+        l->held.added++;
+    } else if (a->used_count) {
         aggregation_update_chosen(l->aggregation, a->used, a->used_count, a->packet, a->step);
+    }
     for (int i = 0; i < a->freed_count && rc == OK; i++)
         rc = post_push(l, a->freed[i], a->packet, e);
-    for (int w = 0; w < l->setup.workers && rc == OK; w++) {
-        if (!(a->fates[w] & DECISION_ANSWERED))
-            continue;
-        if ((rc = settle(l, &l->out[message_at(l, w, a->packet)], w, "weights", e)) == OK) {
-            aggregation_answer(l->aggregation, w, a->packet, tally_signal(*l->signal));
-            rc = send_values(l, w, a->packet, e);
-        }
+    if (rc == OK && !(a->used_count && l->norm))
+        rc = answer_fates(l, a->packet, a->fates, e);
+    if (l->norm && is_over(l, a))
+        server_core_release(l->core);
+    return rc;
+}
+
+/* The norm is known: updates packet after packet, and answers. */
+static int release_held(struct server_loop *l, struct error *e)
+{
+    int rc = OK;
+
+    for (size_t k = 0; k < l->packets && rc == OK; k++) {
+        for (int g = 0; g < loop_groups(l) && rc == OK; g++)
+            rc = settle(l, &l->out[message_at(l, g, k)], speaker_of(l, g), "weights", e);
+        if (rc == OK)
+            aggregation_apply(l->aggregation, k, l->held.step, tally_signal(*l->signal));
+        for (int g = 0; g < loop_groups(l) && rc == OK && !l->setup.decided; g++)
+            rc = answer_push(l, g, k, e);
+        if (rc == OK && l->setup.decided)
+            rc = answer_fates(l, k, l->held.fates, e);
     }
+    l->held.added = l->held.over = 0;
+    l->held.sent = 0;
+    if (l->setup.decided)
+        server_core_release(l->core);
     return rc;
 }
 
@@ -360,6 +437,40 @@ static int look_for_decision(struct server_loop *l, struct error *e)
     return (rc = post_decision(l, e)) < 0 ? rc : 1;
 }
 
+/* Sends the squares of this server's part once all of it is added. 1: they are sent. */
+static int send_squares(struct server_loop *l, struct error *e)
+{
+    double *own = norm_exchange_own(l->norm);
+    int rc;
+
+    if (l->held.sent)
+        return 1;
+    if (l->held.added < l->packets || (l->setup.tables && !table_server_has_sums(l->setup.tables)))
+        return 0;
+    if (l->setup.tables)
+        table_server_squares(l->setup.tables, l->setup.parts, own);
+    aggregation_squares(l->aggregation, l->held.step, l->setup.parts, l->setup.server, l->setup.tables != NULL, own);
+    if ((rc = norm_exchange_send(l->norm, l->held.step, e)) < 0)
+        return rc;
+    l->held.sent = 1;
+    return 1;
+}
+
+static int look_for_norm(struct server_loop *l, struct error *e)
+{
+    double norm;
+    int rc;
+
+    if (!l->norm || !l->held.added || (rc = send_squares(l, e)) == 0)
+        return 0;
+    if (rc < 0 || (rc = norm_exchange_look(l->norm, &norm, e)) <= 0)
+        return rc;
+    optimizer_clip(l->setup.optimizer, l->held.step, norm);
+    if (l->setup.tables)
+        table_server_clip(l->setup.tables);
+    return (rc = release_held(l, e)) < 0 ? rc : 1;
+}
+
 /* Does what is due. */
 static int decide_and_apply(struct server_loop *l, struct error *e)
 {
@@ -397,6 +508,8 @@ static int look(struct server_loop *l, struct error *e)
         moved |= (rc = table_server_look(l->setup.tables, tally_signal(*l->signal), e)) > 0;
     if (rc >= 0)
         moved |= (rc = decide_and_apply(l, e)) > 0;
+    if (rc >= 0)
+        moved |= (rc = look_for_norm(l, e)) > 0;
     if (rc < 0)
         return rc;
     server_core_cut(l->core, world_ran(l->setup.world), &action);
@@ -432,9 +545,55 @@ static int server_late_sentence(struct server_loop *l, const struct patience *pa
     return rc;
 }
 
+/* An update is held: 1: the ranks in `late` have not sent what its norm needs. Servers may themselves wait for workers,
+ * and know better for which: they are given time to say so. */
+static int held_late(struct server_loop *l, const struct patience *p)
+{
+    const double deadline = world_deadline(l->setup.world), silence = world_ran(l->setup.world) - p->begun;
+    const int others = l->held.sent ? 2 + l->setup.groups->together + (l->setup.server > 0) : 0;
+
+    if (l->held.sent)
+        return norm_exchange_late(l->norm, l->late) && silence > deadline + places_precedence(deadline, others);
+    memset(l->late, 0, (size_t)world_size(l->setup.world));
+    table_server_waits_for(l->setup.tables, l->late);
+    return silence > p->limit;
+}
+
+static int held_late_sentence(struct server_loop *l, const struct patience *p, struct error *e)
+{
+    struct buffer ranks = BUFFER_EMPTY;
+    char names[160];
+    int rc;
+
+    snprintf(names, sizeof names, "the norm of the gradient");
+    if (!l->held.sent) {
+        memcpy(names, "rows of ", 9);
+        table_server_names(l->setup.tables, names + 8, sizeof names - 8);
+    }
+    places_text(&ranks, world_places(l->setup.world), l->late, world_size(l->setup.world), 1);
+    rc = patience_over(p, e, "at step %lld, as server %d, for %s, for %s", (long long)l->held.step, l->setup.server,
+                       buffer_text(&ranks), names);
+    buffer_release(&ranks);
+    return rc;
+}
+
+/* The server waits for what only others can send. */
+static int is_late(struct server_loop *l, const struct patience *p, double precedence, struct error *e)
+{
+    if (l->held.added && l->held.added == l->packets)
+        return held_late(l, p) ? held_late_sentence(l, p, e) : OK;
+    memset(l->late, 0, (size_t)world_size(l->setup.world));
+    if (server_core_late(l->core, world_ran(l->setup.world), p->begun, p->limit, precedence, l->late))
+        return server_late_sentence(l, p, e);
+    return OK;
+}
+
 static int post_all(struct server_loop *l, struct error *e)
 {
     int rc = post_control(l, e);
+
+    if (rc == OK && l->norm)
+        rc = norm_exchange_begin(l->norm, e);
 
     if (rc == OK && l->setup.decided && !tallies_here(l))
         rc = post_decision(l, e);
@@ -475,6 +634,8 @@ static int settle_all(struct server_loop *l, struct error *e)
             rc = settle(l, &l->tallies[g].out, speaker_of(l, g), "a verdict", e);
         }
     }
+    if (rc == OK && l->norm)
+        rc = norm_exchange_end(l->norm, e);
     if (rc == OK)
         message_cancel(l->setup.world, &l->control);
     if (rc == OK && (rc = settle(l, &l->counts_out, 0, "counts", e)) == OK)
@@ -499,8 +660,8 @@ int server_loop_run(struct server_loop *l, const volatile int *signal, struct er
             patience_calm(&p);
         else if (rc == 0)
             patience_pause(&p);
-        if (rc >= 0 && server_core_late(l->core, world_ran(l->setup.world), p.begun, p.limit, precedence, l->late))
-            rc = server_late_sentence(l, &p, e);
+        if (rc >= 0)
+            rc = is_late(l, &p, precedence, e);
     }
     if (rc >= 0)
         rc = send_statistics(l, e);
@@ -530,6 +691,18 @@ static int tallies_new(struct server_loop *l, struct error *e)
     return OK;
 }
 
+static int clipping_new(struct server_loop *l, struct error *e)
+{
+    const struct server_setup *s = &l->setup;
+    int rc = aggregation_clip(l->aggregation, s->synchronous ? AGGREGATION_CLIPS_SUMS : AGGREGATION_CLIPS_PUSHES, e);
+
+    if (rc < 0 || !s->synchronous)
+        return rc;
+    if (!(l->held.fates = calloc((size_t)s->workers, 1)))
+        return error_memory(e, NULL, "for the fates of %d pushes", s->workers);
+    return norm_exchange_new(&l->norm, s->world, s->parts, s->workers, s->server, e);
+}
+
 int server_loop_new(struct server_loop **out, const struct server_setup *setup, struct error *e)
 {
     struct server_plan plan = { .workers = setup->workers,
@@ -541,6 +714,7 @@ int server_loop_new(struct server_loop **out, const struct server_setup *setup, 
                                 .max_steps = setup->max_steps,
                                 .decided = setup->decided,
                                 .slots = setup->slots,
+                                .whole = setup->decided && setup->parts,
                                 .arbiter = setup->arbiter };
     const size_t workers = (size_t)setup->workers, cells = workers * plan.packets + 1;
     struct server_loop *l = calloc(1, sizeof *l);
@@ -571,6 +745,8 @@ int server_loop_new(struct server_loop **out, const struct server_setup *setup, 
                              setup->decided ? setup->slots : 1, e);
     if (rc == OK)
         aggregation_set_clock(l->aggregation, setup->clock);
+    if (rc == OK && clips(l))
+        rc = clipping_new(l, e);
     if (rc == OK && setup->decided && tallies_here(l))
         rc = rulings_new(l, e);
     if (rc < 0) {
@@ -591,6 +767,8 @@ void server_loop_free(struct server_loop *l)
     }
     free(l->rulings);
     free(l->decision);
+    free(l->held.fates);
+    norm_exchange_free(l->norm);
     server_core_free(l->core);
     aggregation_free(l->aggregation);
     free(l->in);

@@ -16,6 +16,7 @@
 #include "trainer/server/placement.h"
 #include "trainer/server/tables/table_server.h"
 #include "trainer/timing/phase_clock.h"
+#include "trainer/update/gradient_parts.h"
 
 #include <stdint.h>
 
@@ -33,6 +34,8 @@ struct server_setup {
     int decided, slots; /* as in struct server_plan; the arbiter's workers, steps and synchronous are set from above */
     struct arbiter_plan arbiter;
     struct recording *recording; /* decided, on server 0: of the pushes; borrowed; NULL: none */
+    /* --clip-norm, synchronous: who holds which part of the gradient; borrowed; NULL: updates wait for no norm. */
+    const struct gradient_parts *parts;
     /* Rows of tables, which travel alone, beside the packets; borrowed; NULL: none. Not decided. */
     struct table_server *tables;
 };

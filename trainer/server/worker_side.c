@@ -11,7 +11,8 @@
 struct connection {
     const struct packing *packing;
     struct packed_state layout;
-    real *push, *pull;        /* packed; push: packet by packet, of one vector after the other; pull: one more, flags */
+    /* Packed. push: the factor, packet by packet, of one vector after the other; pull: reply_extra() more. */
+    real *push, *pull;
     struct message *out, *in; /* (packets) */
     size_t sent;              /* packets of this step */
     struct message control;
@@ -30,6 +31,8 @@ struct worker_side {
     struct error error; /* error of ready(), kept for step_end */
     int64_t step, steps, bytes;
     int64_t unused;      /* pushes of ours that were dropped */
+    real factor;         /* asynchronous, clips: of this step's gradient */
+    double norm;         /* synchronous, clips: as last heard */
     int done_said, left; /* left: the last step was abandoned */
     int newer;           /* decided: 1: the network has collected values, newer than those of the last reply */
     uint32_t flags;      /* of servers' signals, sent to server 0 with the next tally; at the end, our own */
@@ -60,9 +63,21 @@ static int worker_side_rank_of(const struct worker_side *w, int server)
     return w->setup.workers + server;
 }
 
-static size_t packet_bytes(const struct packing *p, size_t k, int reply)
+/* Elements of all replies of a server after its values: flags, and the norm. */
+static size_t reply_extra(const struct worker_setup *s)
 {
-    return (p->packets[k].length + (reply && k + 1 == p->packet_count)) * sizeof(real);
+    return 1 + (size_t)(s->clips && s->synchronous);
+}
+
+/* Elements of a push before packet 0: the factor. */
+static size_t push_lead(const struct worker_side *w)
+{
+    return w->setup.clips && !w->setup.synchronous;
+}
+
+static size_t reply_bytes(const struct worker_side *w, const struct packing *p, size_t k)
+{
+    return (p->packets[k].length + (k + 1 == p->packet_count ? reply_extra(&w->setup) : 0)) * sizeof(real);
 }
 
 /* Gives the network what the servers last sent. */
@@ -94,7 +109,7 @@ int worker_side_begin(struct worker_side *w, int64_t step, struct error *e)
         c->sent = 0;
         for (size_t k = 0; k < c->packing->packet_count && rc == OK; k++)
             rc = world_receive(w->setup.world, worker_side_rank_of(w, j), TAG_REPLY + (int)k,
-                               c->pull + c->packing->packets[k].at, packet_bytes(c->packing, k, 1), &c->in[k], e);
+                               c->pull + c->packing->packets[k].at, reply_bytes(w, c->packing, k), &c->in[k], e);
     }
     if (rc == OK && !is_silent(w))
         rc = world_receive(w->setup.world, worker_side_rank_of(w, 0), TAG_VERDICT, &w->verdict, sizeof w->verdict,
@@ -109,7 +124,7 @@ static const real *pack(struct worker_side *w, int j, size_t k)
     const struct packing *p = c->packing;
     const struct packet *packet = &p->packets[k];
     const size_t vectors = pushed_vectors(w);
-    real *at = c->push + packet->at * vectors;
+    real *at = c->push + push_lead(w) + packet->at * vectors;
 
     for (size_t i = 0; i < packet->pieces && w->setup.shared; i++) {
         const struct extent x = p->pieces[packet->first_piece + i];
@@ -120,11 +135,15 @@ static const real *pack(struct worker_side *w, int j, size_t k)
         packing_gather(p, k, w->sum, at);
         return at;
     }
-    if (packet->pieces == 1 && vectors == 1) /* sent from its place, and final until then */
+    if (packet->pieces == 1 && vectors == 1 &&
+        !(k == 0 && push_lead(w))) /* sent from its place, and final until then */
         return w->vectors[0] + packet->low;
     for (size_t v = 0; v < vectors; v++)
         packing_gather(p, k, w->vectors[v], at + v * packet->length);
-    return at;
+    if (k > 0 || !push_lead(w))
+        return at;
+    c->push[0] = w->factor;
+    return c->push;
 }
 
 static int is_final(const struct worker_side *w, size_t packet_low, size_t low)
@@ -142,7 +161,7 @@ static int push_next(struct worker_side *w, int j, size_t low)
 
     if (k == p->packet_count || w->error.code < 0 || !is_final(w, p->packets[k].low, low))
         return 0;
-    n = packet_bytes(p, k, 0) * pushed_vectors(w);
+    n = (p->packets[k].length * pushed_vectors(w) + (k == 0 ? push_lead(w) : 0)) * sizeof(real);
     world_send(w->setup.world, worker_side_rank_of(w, j), TAG_PUSH + (int)k, pack(w, j, k), n, &c->out[k], &w->error);
     w->bytes += (int64_t)n;
     c->sent++;
@@ -163,9 +182,9 @@ static int push_all(struct worker_side *w, size_t low)
     return moved;
 }
 
-void worker_side_ready(struct worker_side *w, size_t low)
+/* begins: 1: what is final from `low` on is pushed. */
+static void advance(struct worker_side *w, size_t low, int begins)
 {
-    const int begins = w->setup.synchronous || low == 0; /* an asynchronous push cannot be taken back */
     const enum phase before = phase_clock_enter(w->setup.clock, PHASE_REDUCING);
 
     if (w->setup.shared)
@@ -174,6 +193,17 @@ void worker_side_ready(struct worker_side *w, size_t low)
         push_all(w, low);
     message_done(w->setup.world, &w->verdict_in, &w->error); /* lets MPI advance its messages */
     phase_clock_enter(w->setup.clock, before);
+}
+
+void worker_side_ready(struct worker_side *w, size_t low)
+{
+    /* An asynchronous push cannot be taken back, and begins with its factor. */
+    advance(w, low, w->setup.synchronous || (low == 0 && !push_lead(w)));
+}
+
+void worker_side_clip(struct worker_side *w, real factor)
+{
+    w->factor = factor;
 }
 
 /* Sends the tally, or those of this host's workers, in one message. */
@@ -275,7 +305,10 @@ static double patience_of(const struct worker_side *w)
 {
     const double deadline = world_deadline(w->setup.world);
 
-    return deadline + places_precedence(deadline, 1 + (w->setup.worker > 0) + (w->setup.shared != NULL));
+    /* Servers that wait for each other's squares let those report that wait for a worker. */
+    const int servers = w->setup.clips && w->setup.synchronous && w->setup.servers > 1 ? 3 : 0;
+
+    return deadline + places_precedence(deadline, 1 + servers + (w->setup.worker > 0) + (w->setup.shared != NULL));
 }
 
 /* Waits for one message to or from server j; m NULL: for all of the step. */
@@ -366,6 +399,8 @@ static void take_replies(struct worker_side *w)
 
         if (c->packing->packet_count > 0)
             w->flags |= (uint32_t)c->pull[c->packing->length];
+        if (c->packing->packet_count > 0 && reply_extra(&w->setup) > 1)
+            w->norm = (double)c->pull[c->packing->length + 1];
     }
 }
 
@@ -397,7 +432,7 @@ int worker_side_end(struct worker_side *w, const struct tally_part *part, struct
     }
     w->part = *part;
     w->part.flags |= w->flags;
-    worker_side_ready(w, 0);
+    advance(w, 0, 1);
     if (w->setup.shared)
         shared_push_tally(w->setup.shared, &w->part);
     if (w->error.code < 0)
@@ -541,6 +576,7 @@ struct worker_report worker_side_report(const struct worker_side *w)
         .bytes_step = w->steps ? (double)w->bytes / (double)w->steps : 0,
         .staleness_mean = w->verdict.staleness_mean,
         .staleness_max = w->verdict.staleness_max,
+        .gradient_norm = w->norm,
         .statistics = w->statistics,
         .current = w->verdict.values,
         .pushes = w->steps,
@@ -596,8 +632,8 @@ static int connection_new(struct worker_side *w, struct connection *c, const str
 
     c->packing = packing;
     c->layout = packed_state_of(w->setup.optimizer, packing);
-    c->push = calloc(is_silent(w) ? 1 : packing->length * vectors + 1, sizeof *c->push);
-    c->pull = pull ? pull : calloc(packing->length + 1, sizeof *c->pull);
+    c->push = calloc(is_silent(w) ? 1 : push_lead(w) + packing->length * vectors + 1, sizeof *c->push);
+    c->pull = pull ? pull : calloc(packing->length + reply_extra(&w->setup), sizeof *c->pull);
     c->out = calloc(messages, sizeof *c->out);
     c->in = calloc(messages, sizeof *c->in);
     c->words = calloc(1 + (size_t)w->setup.workers, sizeof *c->words);
@@ -621,7 +657,7 @@ int worker_side_new(struct worker_side **out, const struct worker_setup *setup, 
     bad = !w || !w->servers || !w->late || (setup->shared && !is_silent(w) && !w->sum) || !worker_vectors_new(w);
     for (int j = 0; j < setup->servers && !bad; j++) {
         bad = !connection_new(w, &w->servers[j], &setup->packings[j], pull);
-        pull = pull ? pull + setup->packings[j].length + 1 : NULL;
+        pull = pull ? pull + setup->packings[j].length + reply_extra(setup) : NULL;
     }
     if (bad) {
         worker_side_free(w);

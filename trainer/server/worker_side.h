@@ -33,6 +33,7 @@ struct worker_setup {
     const struct reduction *reduction; /* workers' vectors */
     struct shared_push *shared;        /* synchronous: pushes together with its host's workers; NULL: alone; borrowed */
     int decided;                       /* server 0 decides about pushes */
+    int clips; /* 1: with --clip-norm: synchronous servers send the norm, asynchronous ones get worker_side_clip()'s */
     int64_t first_step;
     struct phase_clock *clock; /* may be NULL */
 };
@@ -41,6 +42,7 @@ struct worker_report {
     double bytes_step;     /* sent per step */
     double staleness_mean; /* of pushes up to this worker's last one */
     int64_t staleness_max;
+    double gradient_norm;                /* clips, synchronous: of the last update, before clipping; else 0 */
     int64_t pushes, unused;              /* of this worker: all, and those that were dropped */
     int64_t dropped;                     /* pushes of all workers up to this one's last verdict */
     int current;                         /* 1: it has the weights of the last step that it was told of */
@@ -61,6 +63,8 @@ real *const *worker_side_vectors(const struct worker_side *w);
 int worker_side_begin(struct worker_side *w, int64_t step, struct error *e);
 /* All vectors of this worker are final from `low` on. Never blocks; errors are kept for worker_side_end(). */
 void worker_side_ready(struct worker_side *w, size_t low);
+/* Asynchronous, clips: call before worker_side_end(), which pushes only then: by what this gradient is clipped. */
+void worker_side_clip(struct worker_side *w, real factor);
 /* Call after training, with this worker's part of the step: returns when the network holds the next weights. tally: in:
  * the flags; out: the result, as of struct tally. */
 int worker_side_end(struct worker_side *w, const struct tally_part *part, struct tally *tally, struct error *e);

@@ -185,7 +185,6 @@ static void allreduce_describe(const struct strategy_options *o, int ranks, char
 const struct strategy_kind strategy_allreduce = {
     .name = "mpi",
     .help = "on ranks that all hold the weights and all-reduce the gradients",
-    .clips = 1,
     .options = allreduce_rows,
     .workers = allreduce_workers,
     .describe = allreduce_describe,

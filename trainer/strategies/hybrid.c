@@ -13,6 +13,7 @@
 #include "trainer/collective/places.h"
 #include "trainer/collective/transports/transport.h"
 #include "trainer/collective/transports/transport_choice.h"
+#include "trainer/server/tables/table_norm.h"
 #include "trainer/server/tables/table_server.h"
 #include "trainer/server/tables/table_worker.h"
 #include "trainer/strategies/shared_rows.h"
@@ -49,6 +50,7 @@ struct hybrid {
     struct tally_part *parts;    /* (workers) */
     struct table_worker *worker; /* NULL on a server */
     struct table_server *server; /* NULL on a worker */
+    struct table_norm *norm;     /* NULL without --clip-norm */
     char *late;                  /* (workers) */
 };
 
@@ -128,6 +130,24 @@ static void update_dense(struct hybrid *h)
     }
 }
 
+/* Finds by what the update is clipped. */
+static int clip(struct hybrid *h, struct error *e)
+{
+    struct strategy *s = &h->base;
+    double norm;
+    int rc;
+
+    if (!h->norm)
+        return OK;
+    phase_clock_enter(s->options.clock, PHASE_REDUCING);
+    rc = table_norm_find(h->norm, s->global_step, h->transport->result, table_worker_parts(h->worker), &norm, e);
+    if (rc < 0)
+        return rc;
+    optimizer_clip(s->optimizer, s->global_step, norm);
+    table_worker_clip(h->worker, norm);
+    return OK;
+}
+
 static int hybrid_step_end(struct strategy *s, struct tally *tally, struct error *e)
 {
     struct hybrid *h = hybrid_of(s);
@@ -145,6 +165,8 @@ static int hybrid_step_end(struct strategy *s, struct tally *tally, struct error
     *tally = tally_sum(h->parts, s->workers, s->global_step, s->options.max_steps);
     if (tally->flags & TALLY_LEFT)
         return OK;
+    if ((rc = clip(h, e)) < 0)
+        return rc;
     phase_clock_enter(s->options.clock, PHASE_UPDATING);
     update_dense(h);
     s->global_step = tally->global_step;
@@ -191,6 +213,15 @@ static int hybrid_late(struct hybrid *h, const struct patience *p, int server, s
     return rc;
 }
 
+/* 1: something has come, or is answered; 0: nothing. */
+static int look_at_rows(struct hybrid *h, int server, uint32_t flags, struct error *e)
+{
+    const int moved = table_server_look(h->server, flags, e);
+    const int offered = moved >= 0 && h->norm ? table_norm_offer(h->norm, h->server, server, e) : 0;
+
+    return moved < 0 ? moved : offered < 0 ? offered : moved | offered;
+}
+
 static int hybrid_serve(struct strategy *s, const volatile int *signal, struct error *e)
 {
     struct hybrid *h = hybrid_of(s);
@@ -202,12 +233,12 @@ static int hybrid_serve(struct strategy *s, const volatile int *signal, struct e
     /* Workers know more: they wait for each other, and name the one that is late. */
     patience_init(&p, s->world, deadline + places_precedence(deadline, 3 + (server > 0)));
     while (rc >= 0 && !table_server_ended(h->server)) {
-        if ((rc = table_server_look(h->server, tally_signal(*signal), e)) > 0)
+        if ((rc = look_at_rows(h, server, tally_signal(*signal), e)) > 0)
             patience_calm(&p);
         else if (rc == 0 && !patience_pause(&p))
             rc = hybrid_late(h, &p, server, e);
     }
-    if (rc < 0 || (rc = table_server_end(h->server, e)) < 0)
+    if (rc < 0 || (rc = table_server_end(h->server, e)) < 0 || (h->norm && (rc = table_norm_end(h->norm, e)) < 0))
         return rc;
     return strategy_compare_replicas(s, 0, e);
 }
@@ -235,7 +266,8 @@ static void hybrid_report(const struct strategy *s, struct strategy_report *r)
     const int64_t steps = s->global_step - s->options.first_step;
     int64_t bytes = 0;
 
-    *r = (struct strategy_report){ .transport = h->transport ? h->transport->operations->name : "messages" };
+    *r = (struct strategy_report){ .transport = h->transport ? h->transport->operations->name : "messages",
+                                   .gradient_norm = optimizer_gradient_norm(s->optimizer) };
     for (int w = 0; sent && w < world_size(s->world); w++)
         bytes += sent[w].steps + sent[w].memory;
     if (h->worker)
@@ -251,6 +283,7 @@ static void hybrid_release(struct strategy *s)
         h->transport->operations->free(h->transport);
     table_worker_free(h->worker);
     table_server_free(h->server);
+    table_norm_free(h->norm);
     for (int v = 0; h->vectors && v < reduction_vectors(&s->reduction, s->worker) - 1; v++)
         free(h->vectors[v]);
     free(h->vectors);
@@ -333,7 +366,7 @@ static int make_room(struct hybrid *h, struct error *e)
 {
     const struct strategy *s = &h->base;
     const struct hybrid_options *o = hybrid_options_of(&s->options);
-    const int partitions = partitions_of(o);
+    const int partitions = partitions_of(o), clips = optimizer_options_of(s->optimizer)->clip_norm > 0;
     const struct table_setup setup = {
         .world = s->world,
         .optimizer = s->optimizer,
@@ -346,6 +379,7 @@ static int make_room(struct hybrid *h, struct error *e)
         .search = partitions == PARTITIONS_SEARCH && h->servers > 1,
         .samples = (size_t)s->options.batch_size,
         .first_step = s->options.first_step,
+        .clipping = clips ? TABLE_CLIPS_BY_WORKER : TABLE_CLIPS_NOTHING,
         .clock = s->options.clock,
     };
     int rc;
@@ -357,6 +391,8 @@ static int make_room(struct hybrid *h, struct error *e)
     h->bucket = exchange_bucket(h->part.total, s->options.bucket_bytes, s->workers);
     if (!h->parts || !h->late || (s->worker >= 0 && !vectors_new(h)))
         return error_memory(e, NULL, "to start");
+    if (clips && (rc = table_norm_new(&h->norm, &setup, &h->part, e)) < 0)
+        return rc;
     if (s->worker < 0)
         return table_server_new(&h->server, &setup, world_rank(s->world) - s->workers, e);
     return table_worker_new(&h->worker, &setup, s->worker, e);

@@ -454,7 +454,6 @@ const struct strategy_kind strategy_mirrored = {
     .name = "mirrored",
     .help = "in threads of one rank, started without mpirun, that share or copy the weights",
     .threads = 1,
-    .clips = 1,
     .options = mirrored_rows,
     .workers = mirrored_workers,
     .describe = mirrored_describe,

@@ -72,7 +72,14 @@ struct parameter_server {
     struct table_groups table_groups;
     struct table_server *table_server;
     struct table_worker *table_worker;
+    struct gradient_parts parts; /* --clip-norm, synchronous: what each server holds */
+    struct row_gradient *rows;   /* --clip-norm, asynchronous: (tables) of a step */
 };
+
+static int clips(const struct strategy *s)
+{
+    return optimizer_options_of(s->optimizer)->clip_norm > 0;
+}
 
 /* 1: the rows of tables travel alone. Where server 0 decides about pushes, their parts must be packets. */
 static int sends_rows(const struct strategy *s)
@@ -105,6 +112,20 @@ static void parameter_server_ready(struct strategy *s, size_t low)
     worker_side_ready(worker_side_of(s), low);
 }
 
+/* Asynchronous: this gradient is an update alone, and is clipped by its own norm. */
+static void clip_push(struct strategy *s)
+{
+    struct parameter_server *ps = (struct parameter_server *)s;
+    size_t count, tables = 0;
+    const struct variable *v = network_variables(s->network, &count);
+
+    for (size_t i = 0; i < count && ps->table_worker; i++)
+        if (v[i].row_width)
+            ps->rows[tables++] = *micro_shards_rows(s->shards, 0, i);
+    optimizer_measure_rows(s->optimizer, s->global_step, s->vectors[0], ps->rows, tables);
+    worker_side_clip(ps->worker, optimizer_clip_factor(s->optimizer));
+}
+
 static int parameter_server_step_end(struct strategy *s, struct tally *tally, struct error *e)
 {
     const struct tally_part part = strategy_part(s, tally);
@@ -114,6 +135,8 @@ static int parameter_server_step_end(struct strategy *s, struct tally *tally, st
         rc = tally->flags & TALLY_LEFT
                  ? table_worker_leave(table_worker_of(s), s->global_step, e)
                  : table_worker_push(table_worker_of(s), s->global_step, s->shards, s->vectors, e);
+    if (clips(s) && !s->options.synchronous && !(tally->flags & TALLY_LEFT))
+        clip_push(s);
     if (rc == OK)
         rc = worker_side_end(worker_side_of(s), &part, tally, e);
     if (rc == OK)
@@ -172,6 +195,7 @@ static void parameter_server_report(const struct strategy *s, struct strategy_re
         return;
     w = worker_side_report(worker_side_of(s));
     r->bytes_step = w.bytes_step;
+    r->gradient_norm = s->options.synchronous ? w.gradient_norm : optimizer_gradient_norm(s->optimizer);
     if (table_worker_of(s) && w.pushes)
         r->bytes_step += (double)table_worker_bytes(table_worker_of(s)) / (double)w.pushes;
     r->staleness_mean = w.staleness_mean;
@@ -214,6 +238,8 @@ static void parameter_server_release(struct strategy *s)
     table_server_free(ps->table_server);
     table_groups_release(&ps->table_groups);
     dense_part_release(&ps->part);
+    gradient_parts_release(&ps->parts);
+    free(ps->rows);
     shared_push_free(ps->shared);
     worker_groups_release(&ps->groups);
     recording_free(ps->recording);
@@ -349,6 +375,7 @@ static int start_server(struct parameter_server *ps, struct error *e)
                      .tokens = own_options(&s->options)->tokens,
                      .replay = own_options(&s->options)->replay ? &ps->replayed : NULL },
         .recording = ps->recording,
+        .parts = ps->parts.parts ? &ps->parts : NULL,
         .tables = ps->table_server,
         .clock = s->options.clock,
     };
@@ -371,6 +398,7 @@ static int start_worker(struct parameter_server *ps, struct error *e)
         .reduction = &s->reduction,
         .shared = ps->shared,
         .decided = is_decided(&s->options),
+        .clips = clips(s),
         .first_step = s->options.first_step,
         .clock = s->options.clock,
     };
@@ -420,7 +448,7 @@ static int group(struct parameter_server *ps, struct error *e)
     free(host);
     for (int j = 0; j < ps->servers; j++) {
         plan.pushed += ps->packings[j].length;
-        plan.values += ps->packings[j].length + 1;
+        plan.values += ps->packings[j].length + 1 + (size_t)clips(s);
     }
     rc = world_agree(s->world, "find its host's workers", rc, e);
     if (rc < 0 || !together)
@@ -446,6 +474,33 @@ static int check_rows(const struct strategy *s, struct error *e)
         optimizer_kind_names[optimizer_options_of(s->optimizer)->kind]);
 }
 
+/* What each server holds of the gradient whose norm limits updates; asynchronous: room for a push's rows. */
+static int find_parts(struct parameter_server *ps, struct error *e)
+{
+    const struct strategy *s = &ps->base;
+    struct table_parts tables = { 0 };
+    struct gradient_part *held;
+    int rc = sends_rows(s) ? table_parts_make(&tables, s->network, ps->servers, ps->servers, e) : OK;
+
+    if (rc < 0)
+        return rc;
+    held = calloc(ps->placement.count + tables.count + 1, sizeof *held);
+    ps->rows = calloc(table_parts_tables(s->network) + 1, sizeof *ps->rows);
+    for (size_t i = 0; held && i < ps->placement.count; i++)
+        held[i] = (struct gradient_part){ .from = ps->placement.items[i].extent.from,
+                                          .to = ps->placement.items[i].extent.to,
+                                          .holder = ps->placement.items[i].server };
+    if (held)
+        table_parts_held(&tables, held + ps->placement.count);
+    if (!held || !ps->rows)
+        rc = error_memory(e, NULL, "for the parts of %d servers", ps->servers);
+    else if (s->options.synchronous)
+        rc = gradient_parts_init(&ps->parts, s->network, held, ps->placement.count + tables.count, ps->servers, e);
+    free(held);
+    table_parts_release(&tables);
+    return rc;
+}
+
 /* The side of the rows of tables. */
 static int start_tables(struct parameter_server *ps, struct error *e)
 {
@@ -462,6 +517,7 @@ static int start_tables(struct parameter_server *ps, struct error *e)
         .samples = (size_t)s->options.batch_size,
         .first_step = s->options.first_step,
         .alone = !s->options.synchronous,
+        .clipping = clips(s) && s->options.synchronous ? TABLE_CLIPS_BY_CALLER : TABLE_CLIPS_NOTHING,
         .clock = s->options.clock,
     };
     int rc = dense_part_init(&ps->part, s->network, e);
@@ -506,6 +562,8 @@ static int parameter_server_start(struct strategy **out, const struct strategy *
             rc = place(ps, e);
         if (rc == OK && sends_rows(common))
             rc = start_tables(ps, e);
+        if (rc == OK && clips(common))
+            rc = find_parts(ps, e);
         /* Asynchronous workers draw tickets for pushes, so the run ends at max_steps exactly; the first ones are
          * handed out by number; with a record, by that. */
         if (!common->options.synchronous && common->worker >= 0)

@@ -32,7 +32,6 @@ static void ring_describe(const struct strategy_options *o, int ranks, char *tex
 const struct strategy_kind strategy_ring = {
     .name = "ring",
     .help = "on ranks that all hold the weights and pass the gradients round a ring",
-    .clips = 1,
     .workers = ring_workers,
     .describe = ring_describe,
     .start = ring_start,

@@ -20,7 +20,6 @@ static void single_describe(const struct strategy_options *o, int ranks, char *t
 const struct strategy_kind strategy_single = {
     .name = "single",
     .help = "on one rank",
-    .clips = 1,
     .workers = single_workers,
     .describe = single_describe,
     .start = allreduce_start,

@@ -160,7 +160,6 @@ struct strategy_kind {
     const char *name; /* for --run-option, and in files */
     const char *help; /* ends the sentence "Train ..." */
     int rows;         /* 1: takes the gradients of tables as rows, from strategy.shards. See strategy.dense */
-    int clips;        /* 1: has the whole gradient in one place, and calls optimizer_measure(), for --clip-norm */
     /* Sets `own` to its defaults and `rows` (at most STRATEGY_ROWS) to the strategy's own options, whose values are in
      * `own`. Returns how many. NULL: none. An option that other strategies have, too, is the same in all: kind, bounds,
      * help. Given with a strategy that does not have it, it is refused (strategy_choice.h). */

@@ -9,6 +9,7 @@ struct follower {
     struct decision *queue; /* (room) decision number n is item n % room */
     uint8_t *fates;         /* (room, workers) */
     int64_t known, limit;   /* decisions: taken, to be applied */
+    int64_t released;       /* decisions that are done with; INT64_MAX: each is when it is applied */
     int64_t *applied;       /* (packets) decisions */
     int64_t *come, *over;   /* (workers, packets) pushes */
     int *rows;              /* (2, workers * slots): used, freed */
@@ -23,7 +24,7 @@ int follower_new(struct follower **out, int workers, size_t packets, int slots, 
         f->workers = workers;
         f->packets = packets;
         f->slots = slots;
-        f->limit = INT64_MAX;
+        f->limit = f->released = INT64_MAX;
         /* Each unfinished decision has used, dropped or answered a worker's push, which then has no other. */
         f->room = workers * (DECISION_PUSHES + 1) + 1;
         f->queue = calloc((size_t)f->room, sizeof *f->queue);
@@ -100,7 +101,7 @@ static const struct decision *next_of(const struct follower *f, size_t packet)
 {
     const int64_t number = f->applied[packet];
 
-    if (number == f->known || number == f->limit || (packet > 0 && number == f->applied[0]))
+    if (number == f->known || number == f->limit || number > f->released || (packet > 0 && number == f->applied[0]))
         return NULL;
     return &f->queue[number % f->room];
 }
@@ -157,6 +158,16 @@ void follower_hold(struct follower *f, int64_t decisions)
     f->limit = decisions;
 }
 
+void follower_wait_for_release(struct follower *f)
+{
+    f->released = 0;
+}
+
+void follower_release(struct follower *f)
+{
+    f->released++;
+}
+
 int64_t follower_known(const struct follower *f)
 {
     return f->known;
@@ -167,7 +178,7 @@ int follower_is_at(const struct follower *f, int64_t decisions)
     for (size_t k = 0; k < f->packets; k++)
         if (f->applied[k] != decisions)
             return 0;
-    return f->known >= decisions;
+    return f->known >= decisions && f->released >= decisions;
 }
 
 /* The first packet with a decision that waits for pushes; the number of packets: none. */

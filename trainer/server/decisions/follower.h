@@ -46,8 +46,12 @@ int follower_next(struct follower *f, struct application *out);
 
 /* Applies only this many decisions until it is called again; INT64_MAX: all. For a cut. */
 void follower_hold(struct follower *f, int64_t decisions);
+/* Call at the start: packets apply a decision only once all have applied the one before, and that is done with:
+ * follower_release() says so. */
+void follower_wait_for_release(struct follower *f);
+void follower_release(struct follower *f);
 int64_t follower_known(const struct follower *f); /* decisions taken */
-/* 1: every packet has applied just so many decisions. */
+/* 1: every packet has applied just so many decisions, and these are done with. */
 int follower_is_at(const struct follower *f, int64_t decisions);
 /* 1: a decision needs a push of this worker that has not come; or, where none is left to do, it has sent nothing. */
 int follower_expects(const struct follower *f, int worker);

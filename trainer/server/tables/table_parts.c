@@ -1,5 +1,7 @@
 #include "trainer/server/tables/table_parts.h"
 
+#include "trainer/update/gradient_parts.h"
+
 #include <stdlib.h>
 
 size_t table_parts_tables(const struct network *n)
@@ -170,4 +172,17 @@ size_t table_parts_widest(const struct table_parts *p)
     for (size_t i = 0; i < p->table_count; i++)
         widest = p->tables[i].width > widest ? p->tables[i].width : widest;
     return widest;
+}
+
+void table_parts_held(const struct table_parts *p, struct gradient_part *held)
+{
+    for (size_t i = 0; i < p->count; i++) {
+        const struct table_part *part = &p->parts[i];
+        const struct table *t = &p->tables[part->table];
+        const size_t from = t->offset + (size_t)(part->first - t->first) * t->width;
+
+        held[i] = (struct gradient_part){ .from = from,
+                                          .to = from + (size_t)part->rows * t->width,
+                                          .holder = part->server };
+    }
 }

@@ -41,6 +41,10 @@ struct table_parts {
 int table_parts_make(struct table_parts *out, const struct network *n, int servers, int partitions, struct error *e);
 void table_parts_release(struct table_parts *p); /* zeroed is fine */
 
+/* Who holds what of the tables' gradients: p->count parts of the exchange vector. */
+struct gradient_part;
+void table_parts_held(const struct table_parts *p, struct gradient_part *held);
+
 /* How many tables a network has. */
 size_t table_parts_tables(const struct network *n);
 /* The part that has this id, 0 <= id < rows. */

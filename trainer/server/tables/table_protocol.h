@@ -20,6 +20,10 @@
  * server knows when a step's sums are complete. It makes the update when it is asked for anything as of the next step:
  * that says that no worker has abandoned the step. An abandoned step is the last one, and is never asked for.
  *
+ * Clipped (--clip-norm): what asks for a later state (NAMES, and CUT, COLLECT and WHOLE of TABLE_CONTROL) has the norm
+ * of the last update's gradient, NAMES before everything else; table_norm.h says how workers find it. But where the
+ * servers find it themselves (norm_exchange.h), no worker says it, and SUMS come of an abandoned step, too.
+ *
  * Alone (asynchronous): every SUMS is an update, made when parameter_protocol.h lets a push be taken. `step` is then
  * the number of the worker's pushes before it, and VALUES come once these are used. A cut sends STATE unasked.
  */
@@ -38,6 +42,7 @@ enum {
     TAG_HOST_NAMES,
     TAG_HOST_VALUES,
     TAG_HOST_SUMS,
+    TAG_TABLE_SQUARES,
     TAG_TABLE_CONTROL = WORLD_TAG_ASIDE + 100,
     TAG_STATE,
     TAG_WHOLE,
@@ -46,10 +51,12 @@ enum {
 };
 
 enum table_control {
-    TABLE_COLLECT, /* int64: step: send the state as of so many updates */
+    /* int64: kind, step, two arguments, and the norm, a double */
+    TABLE_COLLECT, /* send the state as of so many updates */
     TABLE_WHOLE,   /* likewise, the values alone */
-    TABLE_CUT,     /* int64: step, partitions: cut the tables so from there on; 1: that is the decision */
-    TABLE_DONE,    /* int64: this worker is, and has sent the sums of so many steps */
+    TABLE_CUT,     /* partitions: cut the tables so from there on; 1: that is the decision */
+    TABLE_DONE,    /* this worker is; instead of the step: it has sent the sums of so many */
+    TABLE_WORDS = 5
 };
 
 #endif

@@ -14,9 +14,9 @@
 /* one group of workers (table_groups.h), as a server sees it: its first worker alone asks and pushes */
 struct asking {
     struct message in, out;
-    char *names, *values;
-    size_t most; /* rows that it names */
-    int here;    /* names have come, and are not answered */
+    char *message, *names, *values; /* names: in the message, after the norm */
+    size_t most;                    /* rows that it names */
+    int here;                       /* names have come, and are not answered */
     int done;
     int64_t step; /* of the newest names */
 };
@@ -42,7 +42,8 @@ struct table_server {
     struct row_gradient *gradients; /* (vectors of all workers, tables) */
     real *weights;                  /* (vectors) */
     int64_t step;                   /* updates made */
-    int64_t words[4];
+    int added, clipped;             /* the sums of this step; the optimizer knows its norm */
+    int64_t words[TABLE_WORDS];
     int searching;           /* 1: the number of parts may change when partition_search_due() */
     int64_t cut;             /* worker 0 wants other parts after so many updates; -1: it does not */
     int partitions, decided; /* how many; 1: these remain */
@@ -63,13 +64,20 @@ static int speaker(const struct table_server *s, int k)
     return s->setup.groups->first[k];
 }
 
+/* Bytes of the norm before names. */
+static size_t norm_size(const struct table_server *s)
+{
+    return s->setup.clipping == TABLE_CLIPS_BY_WORKER ? sizeof(double) : 0;
+}
+
 /* ---- messages ---------------------------------------------------------------------------------------------------- */
 
 static int post_names(struct table_server *s, int k, struct error *e)
 {
     struct asking *a = &s->asking[k];
 
-    return world_receive(s->setup.world, speaker(s, k), TAG_NAMES, a->names, row_packet_names_size(a->most), &a->in, e);
+    return world_receive(s->setup.world, speaker(s, k), TAG_NAMES, a->message,
+                         norm_size(s) + row_packet_names_size(a->most), &a->in, e);
 }
 
 static int post_sums(struct table_server *s, int k, struct error *e)
@@ -121,11 +129,68 @@ static int all_pushed(const struct table_server *s)
     return 1;
 }
 
+static void add_sums(struct table_server *s)
+{
+    const struct table_groups *g = s->setup.groups;
+    const size_t tables = s->parts.table_count;
+
+    for (int k = 0; k < g->count; k++)
+        for (size_t v = 0; v < s->pushing[k].vectors; v++) {
+            const size_t place = (size_t)g->place[(size_t)g->vectors[k] + v];
+
+            memcpy(s->gradients + place * tables, s->pushing[k].gradients + v * tables, tables * sizeof *s->gradients);
+            s->weights[place] = s->pushing[k].weights[v];
+        }
+    table_update_add(s->update, s->gradients, s->weights);
+    s->added = 1;
+}
+
+int table_server_has_sums(const struct table_server *s)
+{
+    return all_pushed(s);
+}
+
+void table_server_squares(struct table_server *s, const struct gradient_parts *parts, double *sums)
+{
+    const enum phase before = phase_clock_enter(s->setup.clock, PHASE_REDUCING);
+
+    if (!s->added)
+        add_sums(s);
+    table_update_squares(s->update, s->step, parts, s->server, sums);
+    phase_clock_enter(s->setup.clock, before);
+}
+
+void table_server_clip(struct table_server *s)
+{
+    s->clipped = 1;
+}
+
+/* Who asks for the state after this update says the norm of its gradient. */
+static void clip_as_told(struct table_server *s, int64_t step, const void *bytes)
+{
+    double norm;
+
+    if (s->setup.clipping != TABLE_CLIPS_BY_WORKER || step <= s->step)
+        return;
+    memcpy(&norm, bytes, sizeof norm);
+    optimizer_clip(s->setup.optimizer, s->step, norm);
+    s->clipped = 1;
+}
+
+int64_t table_server_step(const struct table_server *s)
+{
+    return s->step;
+}
+
+const struct table_parts *table_server_parts(const struct table_server *s)
+{
+    return &s->parts;
+}
+
 /* Makes the update if somebody has asked for a later state and all sums are here. 1: made. */
 static int update_if_due(struct table_server *s, struct error *e)
 {
     const struct table_groups *g = s->setup.groups;
-    const size_t tables = s->parts.table_count;
     int due = s->collect > s->step || s->cut > s->step, rc = OK;
     enum phase before;
 
@@ -134,18 +199,14 @@ static int update_if_due(struct table_server *s, struct error *e)
 
     for (int k = 0; k < g->count; k++)
         due |= s->asking[k].here && s->asking[k].step > s->step;
-    if (!due || !all_pushed(s))
+    if (!due || !all_pushed(s) || (s->setup.clipping && !s->clipped))
         return 0;
     before = phase_clock_enter(s->setup.clock, PHASE_UPDATING);
-    for (int k = 0; k < g->count; k++)
-        for (size_t v = 0; v < s->pushing[k].vectors; v++) {
-            const size_t place = (size_t)g->place[(size_t)g->vectors[k] + v];
-
-            memcpy(s->gradients + place * tables, s->pushing[k].gradients + v * tables, tables * sizeof *s->gradients);
-            s->weights[place] = s->pushing[k].weights[v];
-        }
-    table_update_together(s->update, s->step, s->gradients, s->weights);
+    if (!s->added)
+        add_sums(s);
+    table_update_apply(s->update, s->step);
     s->step++;
+    s->added = s->clipped = 0;
     for (int k = 0; k < g->count && rc == OK; k++) {
         s->pushing[k].here = 0;
         rc = post_sums(s, k, e);
@@ -269,6 +330,7 @@ static int look_for_names(struct table_server *s, int k, struct error *e)
                          speaker(s, k), head.step, s->step);
     a->here = 1;
     a->step = head.step;
+    clip_as_told(s, a->step, a->message);
     return 1;
 }
 
@@ -329,11 +391,13 @@ static int look_for_control(struct table_server *s, struct error *e)
         speaker_done(s, s->control.source, s->words[1]);
     } else if (s->words[0] == TABLE_CUT) {
         s->cut = s->words[1];
+        clip_as_told(s, s->cut, &s->words[4]);
         s->partitions = (int)s->words[2];
         s->decided = s->words[3] != 0;
     } else {
         s->what = s->words[0] == TABLE_WHOLE ? TABLE_WHOLE : TABLE_COLLECT;
         s->collect = s->words[1];
+        clip_as_told(s, s->collect, &s->words[4]);
     }
     return (rc = post_control(s, e)) < 0 ? rc : 1;
 }
@@ -396,9 +460,15 @@ int table_server_end(struct table_server *s, struct error *e)
 int64_t table_server_waits_for(const struct table_server *s, char *late)
 {
     const int groups = s->setup.groups->count;
-    int some = 0;
+    int some = 0, pushed = 0;
 
     memset(late, 0, (size_t)s->setup.workers);
+    for (int k = 0; k < groups; k++)
+        pushed += s->pushing[k].here;
+    for (int k = 0; k < groups && s->setup.clipping && pushed && pushed < groups; k++) /* others wait for the norm */
+        some |= late[speaker(s, k)] = (char)!s->pushing[k].here;
+    if (some)
+        return s->step;
     for (int k = 0; k < groups; k++) /* who has not asked while others have */
         some |= late[speaker(s, k)] = (char)(!s->asking[k].here && !s->asking[k].done);
     for (int k = 0; k < groups && !some; k++)
@@ -425,7 +495,8 @@ static int asking_new(struct table_server *s, int k)
 
     a->most = table_parts_rows_most(&s->parts, optimizer_network(s->setup.optimizer), s->setup.samples * workers);
     a->step = s->setup.alone ? 0 : s->setup.first_step;
-    a->names = malloc(row_packet_names_size(a->most));
+    a->message = malloc(norm_size(s) + row_packet_names_size(a->most));
+    a->names = a->message ? a->message + norm_size(s) : NULL;
     a->values = malloc(row_packet_values_room(&s->parts, a->most));
     return a->names && a->values;
 }
@@ -495,7 +566,7 @@ void table_server_free(struct table_server *s)
     if (!s)
         return;
     for (int k = 0; s->asking && k < s->setup.groups->count; k++) {
-        free(s->asking[k].names);
+        free(s->asking[k].message);
         free(s->asking[k].values);
     }
     for (int k = 0; s->pushing && k < s->setup.groups->count; k++) {

@@ -17,6 +17,13 @@
 
 #include <stdint.h>
 
+/* Who says the norm of the whole gradient, without which an update is not made. */
+enum table_clipping {
+    TABLE_CLIPS_NOTHING,   /* it is not needed */
+    TABLE_CLIPS_BY_CALLER, /* table_server_clip(); workers then send sums with an abandoned step, too */
+    TABLE_CLIPS_BY_WORKER, /* table_worker_clip() */
+};
+
 struct table_setup {
     struct world *world;               /* workers are its first ranks, server j is rank workers + j */
     struct optimizer *optimizer;       /* its state at the start; holds the tables */
@@ -31,7 +38,8 @@ struct table_setup {
     /* 1: asynchronous: every push is an update, which the caller makes; see table_server_take(). Each worker is alone
      * in its group. */
     int alone;
-    struct phase_clock *clock; /* may be NULL */
+    enum table_clipping clipping; /* not alone */
+    struct phase_clock *clock;    /* may be NULL */
 };
 
 struct table_server;
@@ -48,6 +56,14 @@ int table_server_look(struct table_server *s, uint32_t flags, struct error *e);
  * number of updates before it) with them. */
 int table_server_take(struct table_server *s, int worker, struct error *e);
 int table_server_apply(struct table_server *s, int worker, int64_t step, struct error *e);
+/* Clipped: 1: all sums of the step have come. Then table_server_squares() sets the sums of squares of this server's
+ * rows (trainer/update/gradient_parts.h), it being the holder of its number. */
+int table_server_has_sums(const struct table_server *s);
+void table_server_squares(struct table_server *s, const struct gradient_parts *parts, double *sums);
+/* BY_CALLER: the optimizer knows the norm. */
+void table_server_clip(struct table_server *s);
+int64_t table_server_step(const struct table_server *s); /* updates made */
+const struct table_parts *table_server_parts(const struct table_server *s);
 /* Alone: sends worker 0 the state as of now, and waits until it has taken it. */
 int table_server_state(struct table_server *s, struct error *e);
 /* 1: all workers are done. */

@@ -1,6 +1,7 @@
 #include "trainer/server/tables/table_update.h"
 
 #include "trainer/collective/row_sum.h"
+#include "trainer/update/gradient_parts.h"
 
 #include <stdlib.h>
 
@@ -12,6 +13,7 @@ struct table_update {
     struct row_sum *sums;        /* (tables) */
     struct row_gradient *column; /* (vectors) of one table */
     const real **weights;        /* (vectors) */
+    real weight;                 /* of what was added */
 };
 
 int table_update_new(struct table_update **out, struct optimizer *o, const struct table_parts *parts,
@@ -93,25 +95,48 @@ static void scale_rows(const struct table_update *u, struct row_sum *sum)
     }
 }
 
-void table_update_together(struct table_update *u, int64_t step, const struct row_gradient *gradients,
-                           const real *weights)
+void table_update_add(struct table_update *u, const struct row_gradient *gradients, const real *weights)
 {
     const int vectors = u->reduction->count;
-    real weight;
 
     for (int v = 0; v < vectors; v++)
         u->weights[v] = &weights[v];
-    reduction_sum(u->reduction, &weight, u->weights, 0, 1);
+    reduction_sum(u->reduction, &u->weight, u->weights, 0, 1);
     if (u->rule == SPARSE_SUM)
-        weight /= (real)u->reduction->workers;
+        u->weight /= (real)u->reduction->workers;
     for (size_t t = 0; t < u->parts->table_count; t++) {
         for (int v = 0; v < vectors; v++)
             u->column[v] = gradients[(size_t)v * u->parts->table_count + t];
         row_sum_add(&u->sums[t], u->column, u->reduction->nodes, vectors);
         if (u->rule == SPARSE_MEAN_TOUCHING)
             scale_rows(u, &u->sums[t]);
-        optimizer_apply_rows(u->optimizer, step, &u->sums[t].sum, weight);
     }
+}
+
+void table_update_squares(const struct table_update *u, int64_t step, const struct gradient_parts *parts, int server,
+                          double *sums)
+{
+    for (size_t i = 0; i < parts->count; i++) {
+        const struct gradient_part *part = &parts->parts[i];
+
+        for (size_t t = 0; t < u->parts->table_count && part->holder == server; t++)
+            if (u->parts->tables[t].variable == part->variable)
+                optimizer_squares_of_rows(u->optimizer, step, &u->sums[t].sum, u->weight, part->from, part->to,
+                                          sums + part->at);
+    }
+}
+
+void table_update_apply(struct table_update *u, int64_t step)
+{
+    for (size_t t = 0; t < u->parts->table_count; t++)
+        optimizer_apply_rows(u->optimizer, step, &u->sums[t].sum, u->weight);
+}
+
+void table_update_together(struct table_update *u, int64_t step, const struct row_gradient *gradients,
+                           const real *weights)
+{
+    table_update_add(u, gradients, weights);
+    table_update_apply(u, step);
 }
 
 void table_update_alone(struct table_update *u, int64_t step, const struct row_gradient *gradients, real weight)

@@ -31,7 +31,15 @@ int table_update_new(struct table_update **out, struct optimizer *o, const struc
                      const struct reduction *reduction, enum sparse_reduce rule, size_t most, struct error *e);
 void table_update_free(struct table_update *u); /* NULL is fine */
 
-/* Makes update number `step` with the sum of all vectors: gradients (vectors, tables), weights (vectors). */
+/* Adds all vectors: gradients (vectors, tables), weights (vectors). */
+void table_update_add(struct table_update *u, const struct row_gradient *gradients, const real *weights);
+/* The sums of squares of what was added: of this server's parts of the tables, if it is to be clipped. */
+struct gradient_parts;
+void table_update_squares(const struct table_update *u, int64_t step, const struct gradient_parts *parts, int server,
+                          double *sums);
+/* Makes update number `step` with what was added. */
+void table_update_apply(struct table_update *u, int64_t step);
+/* Adds and makes the update. */
 void table_update_together(struct table_update *u, int64_t step, const struct row_gradient *gradients,
                            const real *weights);
 /* Asynchronous: with one worker's only vector: gradients (tables). */

@@ -14,10 +14,10 @@
 /* with one server */
 struct serving {
     struct message names_out, values_in, sums_out, control;
-    char *names, *values, *sums; /* values: as they come */
-    int32_t *ids;                /* (count) those that were asked for */
+    char *message, *names, *values, *sums; /* names: in the message, after the norm; values: as they come */
+    int32_t *ids;                          /* (count) those that were asked for */
     size_t count;
-    int64_t words[4];
+    int64_t words[TABLE_WORDS];
 };
 
 struct table_worker {
@@ -32,6 +32,7 @@ struct table_worker {
     real *weights;                  /* (own vectors) */
     uint32_t flags;
     int64_t step, pushes, bytes; /* bytes: sent in steps */
+    double norm;                 /* of the last step's gradient */
     int fetched;                 /* rows for this step */
     struct partition_search search;
     double window;             /* when the steps began that are timed */
@@ -68,6 +69,22 @@ static int is_spoken_for(const struct table_worker *w)
 static int64_t time_of(const struct table_worker *w, int64_t step)
 {
     return w->setup.alone ? w->pushes : step;
+}
+
+/* Bytes of the norm before names. */
+static size_t norm_bytes(const struct table_worker *w)
+{
+    return w->setup.clipping == TABLE_CLIPS_BY_WORKER ? sizeof w->norm : 0;
+}
+
+void table_worker_clip(struct table_worker *w, double norm)
+{
+    w->norm = norm;
+}
+
+const struct table_parts *table_worker_parts(const struct table_worker *w)
+{
+    return &w->parts;
 }
 
 /* ---- waiting ----------------------------------------------------------------------------------------------------- */
@@ -168,10 +185,11 @@ static int ask(struct table_worker *w, int server, int64_t step, size_t rows, st
     head.count = (int32_t)s->count;
     rc = world_receive(w->setup.world, rank_of(w, server), TAG_VALUES, s->values,
                        row_packet_values_size(&w->parts, s->ids, s->count), &s->values_in, e);
-    bytes = row_packet_put_names(s->names, &head, s->ids);
+    memcpy(s->message, &w->norm, norm_bytes(w));
+    bytes = norm_bytes(w) + row_packet_put_names(s->names, &head, s->ids);
     w->bytes += (int64_t)bytes;
     if (rc == OK)
-        rc = world_send(w->setup.world, rank_of(w, server), TAG_NAMES, s->names, bytes, &s->names_out, e);
+        rc = world_send(w->setup.world, rank_of(w, server), TAG_NAMES, s->message, bytes, &s->names_out, e);
     return rc;
 }
 
@@ -273,8 +291,21 @@ int table_worker_leave(struct table_worker *w, int64_t step, struct error *e)
     const real *weights;
     int left, rc = OK;
 
-    if (!w->host) /* no server waits for it: nobody asks for the state after this step */
+    /* Else no server waits for it: nobody asks for the state after this step. */
+    const int awaited = w->setup.clipping == TABLE_CLIPS_BY_CALLER;
+
+    if (!w->host && !awaited)
         return OK;
+    if (!w->host) {
+        for (size_t v = 0; v < vectors_of(w); v++) {
+            w->weights[v] = 0;
+            for (size_t t = 0; t < w->parts.table_count; t++)
+                w->gradients[v * w->parts.table_count + t] = (struct row_gradient){
+                    .variable = w->parts.tables[t].variable, .width = w->parts.tables[t].width
+                };
+        }
+        return send_sums(w, step, w->gradients, w->weights, e);
+    }
     if (!w->fetched)
         rc = fetch_rows(w, step, 0, e);
     w->fetched = 0;
@@ -291,6 +322,7 @@ int64_t table_worker_bytes(const struct table_worker *w)
 
 /* ---- the whole --------------------------------------------------------------------------------------------------- */
 
+/* words: all but the norm */
 static int control(struct table_worker *w, const int64_t *words, struct error *e)
 {
     int rc = OK;
@@ -300,7 +332,8 @@ static int control(struct table_worker *w, const int64_t *words, struct error *e
 
         if ((rc = wait_for(w, &s->control, j, "collect", e)) < 0)
             return rc;
-        memcpy(s->words, words, sizeof s->words);
+        memcpy(s->words, words, (TABLE_WORDS - 1) * sizeof *words);
+        memcpy(&s->words[TABLE_WORDS - 1], &w->norm, sizeof w->norm);
         rc = world_send(w->setup.world, rank_of(w, j), TAG_TABLE_CONTROL, s->words, sizeof s->words, &s->control, e);
     }
     return rc;
@@ -309,7 +342,7 @@ static int control(struct table_worker *w, const int64_t *words, struct error *e
 int table_worker_collect(struct table_worker *w, int64_t step, int state, struct error *e)
 {
     const int arrays = state ? TABLE_ARRAYS : 1;
-    const int64_t words[4] = { state ? TABLE_COLLECT : TABLE_WHOLE, step };
+    const int64_t words[TABLE_WORDS - 1] = { state ? TABLE_COLLECT : TABLE_WHOLE, step };
     /* Alone: where the servers stop for the state is agreed on elsewhere, and then they send it. */
     int rc = w->setup.alone && state ? OK : control(w, words, e);
 
@@ -335,7 +368,7 @@ int table_worker_collect(struct table_worker *w, int64_t step, int state, struct
 
 int table_worker_finish(struct table_worker *w, struct error *e)
 {
-    const int64_t words[4] = { TABLE_DONE, w->pushes };
+    const int64_t words[TABLE_WORDS - 1] = { TABLE_DONE, w->pushes };
     int rc = is_spoken_for(w) ? OK : control(w, words, e);
 
     if (rc == OK && w->host)
@@ -354,7 +387,7 @@ int table_worker_finish(struct table_worker *w, struct error *e)
 /* Worker 0: what to try next, told to all. */
 static int tell_parts(struct table_worker *w, int64_t step, struct error *e)
 {
-    int64_t words[4] = { TABLE_CUT, step };
+    int64_t words[TABLE_WORDS - 1] = { TABLE_CUT, step };
     int rc = OK;
 
     partition_search_next(&w->search, (clock_monotonic() - w->window) / PARTITION_SEARCH_STEPS);
@@ -418,7 +451,8 @@ const struct partition_search *table_worker_search(const struct table_worker *w)
 
 static int serving_new(struct table_worker *w, struct serving *s)
 {
-    s->names = malloc(row_packet_names_size(w->most));
+    s->message = malloc(norm_bytes(w) + row_packet_names_size(w->most));
+    s->names = s->message ? s->message + norm_bytes(w) : NULL;
     s->values = malloc(row_packet_values_room(&w->parts, w->most));
     s->sums = malloc(w->room);
     s->ids = malloc((w->most + 1) * sizeof *s->ids);
@@ -471,7 +505,7 @@ void table_worker_free(struct table_worker *w)
     if (!w)
         return;
     for (int j = 0; w->servers && j < w->setup.servers; j++) {
-        free(w->servers[j].names);
+        free(w->servers[j].message);
         free(w->servers[j].values);
         free(w->servers[j].sums);
         free(w->servers[j].ids);

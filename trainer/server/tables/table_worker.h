@@ -29,6 +29,10 @@ const struct partition_search *table_worker_search(const struct table_worker *w)
 
 /* Fetches the rows that the batch uses, as of `step` updates; alone: as they are once this worker's pushes are used. */
 int table_worker_fetch(struct table_worker *w, int64_t step, const struct batch *batch, struct error *e);
+/* TABLE_CLIPS_BY_WORKER: the norm of the gradient of this step, which nobody has abandoned. */
+void table_worker_clip(struct table_worker *w, double norm);
+/* Into which parts the tables are cut. Borrowed until table_worker_begin(). */
+const struct table_parts *table_worker_parts(const struct table_worker *w);
 /* Flags (enum tally_flag) of servers' signals since the last call. */
 uint32_t table_worker_flags(struct table_worker *w);
 
