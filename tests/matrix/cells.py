@@ -21,10 +21,15 @@ class Model:
     batch: int           # of all workers together: micro-shards of batch / MICRO_SHARDS
     size: int            # of its gradient in bytes, about
     tables: bool = False  # hybrid has servers only for these
+    of: str = ""         # the model that --model names, if that is another one
+    options: tuple = ()  # how it is trained: words
+    few: bool = False    # not all cells: only those that resume others
 
 
 MODELS = {"lenet": Model("fashion-mnist", 64, 87 << 10), "next_word": Model("text", 16, 7700 << 10, tables=True),
-          "resnet32": Model("cifar10", 8, 1820 << 10)}
+          "resnet32": Model("cifar10", 8, 1820 << 10),
+          "lenet_clipped": Model("fashion-mnist", 64, 87 << 10, of="lenet", options=("--clip-norm", 0.5), few=True),
+          "next_word_clipped": Model("text", 16, 7700 << 10, True, "next_word", ("--clip-norm", 0.2), few=True)}
 MOST_MESSAGES = 8e6  # a training sends: more take many minutes
 
 
@@ -171,7 +176,7 @@ def reference(model):
 def cells(models):
     """All, the models in turn, each in an order drawn by names: what is done when a run is ended is a fair part of it."""
     def drawn(model):
-        made = [*on_one_host(model), *on_several_hosts(model), *resumed(model)]
+        made = [*([] if MODELS[model].few else [*on_one_host(model), *on_several_hosts(model)]), *resumed(model)]
         return [reference(model), *sorted(made, key=lambda cell: hashlib.sha256(f"{cell}".encode()).digest())]
 
     for several in itertools.zip_longest(*map(drawn, models)):

@@ -64,7 +64,7 @@ class Bench:
 
     def model(self, name):
         model, where = MODELS[name], self.data.get(name)
-        return ["--model", name, "--data", model.data, *(["--data-dir", where] if where else []), "--reproducible",
+        return ["--model", model.of or name, *model.options, "--data", model.data, *(["--data-dir", where] if where else []), "--reproducible",
                 "--micro-shards", MICRO_SHARDS, "--global-batch", model.batch]
 
     def launcher(self, training, exported=()):
