@@ -3,14 +3,22 @@
 
 #include "tests/check.h"
 
+#include <dirent.h>
+#include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 enum { NEVER = 3600000 };
 
 static volatile sig_atomic_t asked;
+static const char *sessions; /* the directory of sessions; NULL: there are none */
 
 static void count(int number)
 {
@@ -30,6 +38,17 @@ static _Noreturn void launch(const char *name, int milliseconds, int times)
     sigemptyset(&term);
     sigaddset(&term, SIGTERM);
     sigprocmask(SIG_BLOCK, &term, &before);
+    if (sessions) {
+        char session[64], file[100];
+
+        snprintf(session, sizeof session, "%s/pid.%ld", sessions, (long)getpid());
+        snprintf(file, sizeof file, "%s/below", session);
+        if (mkdir(session, 0700) < 0 || mkdir(file, 0700) < 0)
+            _exit(99);
+        strcat(file, "/contact.txt");
+        close(open(file, O_CREAT | O_WRONLY, 0600));
+        setenv("PMIX_SERVER_TMPDIR", session, 1);
+    }
     if ((rank = fork()) == 0) {
         launcher_end_later(milliseconds);
         _exit(0);
@@ -39,6 +58,28 @@ static _Noreturn void launch(const char *name, int milliseconds, int times)
     while (asked < times)
         sigsuspend(&before);
     _exit(asked);
+}
+
+/* What is left of a directory besides "." and "..", and `but`; -1: it is gone. */
+static int entries_of(const char *path, const char *but)
+{
+    DIR *d = opendir(path);
+    int count = 0;
+
+    if (!d)
+        return -1;
+    for (const struct dirent *e; (e = readdir(d)) != NULL;)
+        count += strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0 && strcmp(e->d_name, but) != 0;
+    closedir(d);
+    return count;
+}
+
+/* Who removes it has nobody who waits for it: poll, with the patience of a busy machine. */
+static void wait_until(const char *path, const char *but, int entries)
+{
+    for (int k = 0; k < 60000 && entries_of(path, but) != entries; k++)
+        poll(NULL, 0, 1);
+    assert_int_equal(entries_of(path, but), entries);
 }
 
 /* The status of that launcher's end, as a shell has it; after that, nobody who held its output is left. */
@@ -75,6 +116,24 @@ static void test_left_alone(void **state)
     assert_int_equal(end_of("slurmstepd", 0, 0), 0);
 }
 
+/* What it leaves is removed with the directory of sessions, unless that has others, or the session is not its own. */
+static void test_sessions(void **state)
+{
+    char top[] = "/tmp/launcher_end.XXXXXX", other[64];
+
+    (void)state;
+    assert_non_null(mkdtemp(top));
+    sessions = top;
+    snprintf(other, sizeof other, "%s/pid.0", top);
+    assert_int_equal(mkdir(other, 0700), 0);
+    assert_int_equal(end_of("mpirun", 0, 3), 128 + SIGKILL);
+    wait_until(top, "pid.0", 0);
+    assert_int_equal(rmdir(other), 0);
+    assert_int_equal(end_of("mpirun", 0, 1), 1);
+    wait_until(top, "", -1);
+    sessions = NULL;
+}
+
 static void test_names(void **state)
 {
     (void)state;
@@ -89,6 +148,7 @@ int main(void)
         cmocka_unit_test(test_names),
         cmocka_unit_test(test_left_alone),
         cmocka_unit_test(test_ended),
+        cmocka_unit_test(test_sessions),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

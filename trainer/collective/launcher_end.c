@@ -1,9 +1,11 @@
 #include "trainer/collective/launcher_end.h"
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +13,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-enum { AGAIN_MILLISECONDS = 2000, KILL_MILLISECONDS = 5000 };
+enum { AGAIN_MILLISECONDS = 2000, KILL_MILLISECONDS = 5000, SESSION_DEPTH = 8 };
 
 int launcher_end_may(const char *name)
 {
@@ -41,9 +43,70 @@ static int name_of(pid_t pid, char *name, size_t size)
     return 0;
 }
 
+/* ---- what a launcher that was killed leaves ---------------------------------------------------------------------- */
+
+struct entry { /* as getdents64() gives them */
+    uint64_t number;
+    int64_t offset;
+    unsigned short length;
+    unsigned char type;
+    char name[];
+};
+
+/* Everything below a directory, by calls of the kernel alone. */
+static void remove_below(int directory, int depth)
+{
+    _Alignas(struct entry) char block[2048];
+    long n;
+
+    while ((n = syscall(SYS_getdents64, directory, block, sizeof block)) > 0)
+        for (long at = 0; at < n;) {
+            const struct entry *e = (const void *)&block[at];
+            int below;
+
+            at += e->length;
+            if (!strcmp(e->name, ".") || !strcmp(e->name, ".."))
+                continue;
+            if (e->type != DT_DIR) {
+                unlinkat(directory, e->name, 0);
+                continue;
+            }
+            below = depth > 0 ? openat(directory, e->name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC) : -1;
+            if (below >= 0) {
+                remove_below(below, depth - 1);
+                close(below);
+            }
+            unlinkat(directory, e->name, AT_REMOVEDIR);
+        }
+}
+
+/* The directory of the launcher's session, ".../pid.NUMBER"; NULL: not known. */
+static char *session_of(pid_t launcher)
+{
+    char *path = getenv("PMIX_SERVER_TMPDIR");
+    const char *last = path ? strrchr(path, '/') : NULL;
+    char wanted[32];
+
+    snprintf(wanted, sizeof wanted, "/pid.%ld", (long)launcher);
+    return last && !strcmp(last, wanted) ? path : NULL;
+}
+
+static void remove_session(char *path)
+{
+    const int directory = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+
+    if (directory < 0)
+        return;
+    remove_below(directory, SESSION_DEPTH);
+    close(directory);
+    rmdir(path);
+    *strrchr(path, '/') = '\0';
+    rmdir(path); /* of the host, if it was the last session there */
+}
+
 /* The process that is left behind. It has one thread of those of the rank, which may have held any lock: it calls the
- * kernel alone. run: what says in the environment which run the rank belongs to. */
-static _Noreturn void wait_and_end(int launcher, char *run, int milliseconds)
+ * kernel alone. run: what says in the environment which run the rank belongs to. session: of the launcher, or NULL. */
+static _Noreturn void wait_and_end(int launcher, char *run, char *session, int milliseconds)
 {
     /* The second SIGTERM is for mpirun, which waits for its daemons after the first one, and ends at once if it is told
      * again within five seconds. */
@@ -51,14 +114,17 @@ static _Noreturn void wait_and_end(int launcher, char *run, int milliseconds)
         int wait, number;
     } steps[] = { { milliseconds, SIGTERM }, { AGAIN_MILLISECONDS, SIGTERM }, { KILL_MILLISECONDS, SIGKILL } };
     struct pollfd ended = { 0, POLLIN, 0 };
+    size_t asked = 0;
 
     if (run)
         *run = '\0'; /* it is no rank of this run: see watchdog.c */
     prctl(PR_SET_NAME, "ends mpirun", 0UL, 0UL, 0UL);
     setsid();
     if (dup2(launcher, 0) == 0 && syscall(SYS_close_range, 1U, UINT_MAX, 0U) == 0)
-        for (size_t i = 0; i < sizeof steps / sizeof *steps && poll(&ended, 1, steps[i].wait) == 0; i++)
-            syscall(SYS_pidfd_send_signal, 0, steps[i].number, NULL, 0U);
+        for (; asked < sizeof steps / sizeof *steps && poll(&ended, 1, steps[asked].wait) == 0; asked++)
+            syscall(SYS_pidfd_send_signal, 0, steps[asked].number, NULL, 0U);
+    if (asked > 0 && session && poll(&ended, 1, KILL_MILLISECONDS) > 0) /* mpirun removes it unless it is asked twice */
+        remove_session(session);
     for (;;)
         syscall(SYS_exit_group, 0);
 }
@@ -66,7 +132,7 @@ static _Noreturn void wait_and_end(int launcher, char *run, int milliseconds)
 void launcher_end_later(int milliseconds)
 {
     const pid_t parent = getppid();
-    char name[32], *run = getenv("PMIX_NAMESPACE");
+    char name[32], *run = getenv("PMIX_NAMESPACE"), *session = session_of(parent);
     int launcher;
 
     if (name_of(parent, name, sizeof name) < 0 || !launcher_end_may(name) ||
@@ -74,6 +140,6 @@ void launcher_end_later(int milliseconds)
         return;
     /* Not fork(), for which OpenBLAS first ends its threads. */
     if (getppid() == parent && syscall(SYS_clone, (unsigned long)SIGCHLD, 0UL, 0UL, 0UL, 0UL) == 0)
-        wait_and_end(launcher, run, milliseconds);
+        wait_and_end(launcher, run, session, milliseconds);
     close(launcher);
 }

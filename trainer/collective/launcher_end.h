@@ -11,11 +11,11 @@ enum { LAUNCHER_END_MILLISECONDS = 30000 };
 /* 1 if a process with this name is a launcher that launcher_end_later() may end: mpirun, or its daemon on a host. */
 int launcher_end_may(const char *name);
 
-/* For a rank that is about to end because the run failed: if its parent is such a launcher, leaves a process behind
- * that waits for the launcher's end, and after so many milliseconds asks it to end, asks again two seconds later, and
- * kills it after five more. That process ends with the launcher; it holds no file, and is in a session of its own, so
- * that the launcher neither waits for it nor ends it. May be called in any thread, and by all ranks of a host. Does not
- * wait. */
+/* For a rank that is about to end, because the run failed or after MPI_Finalize(): if its parent is such a launcher,
+ * leaves a process behind that waits for the launcher's end, and after so many milliseconds asks it to end, asks again
+ * two seconds later, and kills it after five more; then it removes the launcher's session directory. That process ends
+ * with the launcher; it holds no file, and is in a session of its own, so that the launcher neither waits for it nor
+ * ends it. May be called in any thread, and by all ranks of a host. Does not wait. */
 void launcher_end_later(int milliseconds);
 
 #endif

@@ -112,11 +112,24 @@ static void ranks_abort(struct participants *p, int status)
     MPI_Abort(MPI_COMM_WORLD, status);
 }
 
+/* By what Open MPI's launchers say of each rank. */
+static int on_several_hosts(int size)
+{
+    const char *here = getenv("OMPI_COMM_WORLD_LOCAL_SIZE");
+
+    return here && atoi(here) < size;
+}
+
 static void ranks_end(struct participants *p)
 {
     atomic_store(&taking_part, 0);
-    if (!atomic_load(&launcher_gone)) /* MPI would wait for the launcher */
+    if (!atomic_load(&launcher_gone)) { /* MPI would wait for the launcher */
         MPI_Finalize();
+        /* All ranks have come so far. Launchers still tell each other that they end, which a cut may prevent; on one
+         * host nothing can. */
+        if (on_several_hosts(p->size))
+            launcher_end_later(LAUNCHER_END_MILLISECONDS);
+    }
     free(p);
 }
 
