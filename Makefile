@@ -25,6 +25,7 @@ command  = $(shell command -v $1 >/dev/null && echo 1 || echo 0)
 # A part is 1 where its library was found; MPI=0 and so on build as if it was not.
 MPI      := $(call exists,ompi-c)
 OPENBLAS := $(call exists,openblas)
+JPEG     := $(call exists,libjpeg)
 PROTOBUF := $(if $(filter 11,$(call exists,libprotobuf-c)$(call command,protoc-c)),1,0)
 SNAPPY   := $(call includes,snappy-c.h)
 JANSSON  := $(call exists,jansson)
@@ -34,10 +35,11 @@ SQLITE   := $(call exists,sqlite3)
 ZSTD     := $(call exists,libzstd)
 NCURSES  := $(call exists,ncursesw)
 PYTHON   := $(call command,python3)
-PARTS    := MPI OPENBLAS PROTOBUF SNAPPY JANSSON INOTIFY ONEDNN SQLITE ZSTD NCURSES PYTHON
+PARTS    := MPI OPENBLAS JPEG PROTOBUF SNAPPY JANSSON INOTIFY ONEDNN SQLITE ZSTD NCURSES PYTHON
 LEFT_OUT := $(strip $(foreach p,$(PARTS),$(if $(filter 0,$($p)),$p)))
 WITHOUT_MPI      = Open MPI (libopenmpi-dev, openmpi-bin): no trainer, no libeventlog_mpi
 WITHOUT_OPENBLAS = OpenBLAS (libopenblas-dev): no trainer, no evaluator
+WITHOUT_JPEG     = libjpeg-turbo (libjpeg62-turbo-dev): no trainer, no evaluator
 WITHOUT_PROTOBUF = protobuf-c (libprotobuf-c-dev, protobuf-c-compiler): no trainer, no evaluator, no checkpoint
 WITHOUT_SNAPPY   = snappy (libsnappy-dev): no trainer, no evaluator, no checkpoint
 WITHOUT_JANSSON  = jansson (libjansson-dev): no trainer, no evaluator, no checkpoint
@@ -50,12 +52,12 @@ WITHOUT_PYTHON   = Python (python3): no man pages, no completions
 # 1 where all of these parts are there.
 with     = $(if $(filter 0,$(foreach p,$1,$($p))),,1)
 CHECKPOINTS := $(call with,PROTOBUF SNAPPY JANSSON)
-TRAINER     := $(and $(CHECKPOINTS),$(call with,OPENBLAS MPI))
-EVALUATOR   := $(and $(CHECKPOINTS),$(call with,OPENBLAS))
+TRAINER     := $(and $(CHECKPOINTS),$(call with,OPENBLAS JPEG MPI))
+EVALUATOR   := $(and $(CHECKPOINTS),$(call with,OPENBLAS JPEG))
 
 # Debian's packages, by what they are for. `make test` and its like install those that are missing, then make starts
 # again and sees them.
-PACKAGES_build = build-essential pkg-config zlib1g-dev libpng-dev libprotobuf-c-dev protobuf-c-compiler protobuf-compiler \
+PACKAGES_build = build-essential pkg-config zlib1g-dev libpng-dev libjpeg62-turbo-dev libprotobuf-c-dev protobuf-c-compiler protobuf-compiler \
                  libsnappy-dev libjansson-dev libopenblas-dev libdnnl-dev libinotifytools0-dev libopenmpi-dev openmpi-bin \
                  libsqlite3-dev libncurses-dev libzstd-dev python3
 PACKAGES_deps  = $(PACKAGES_build)
@@ -89,7 +91,7 @@ TOOL_C    := $(filter-out %_screen_$(if $(call with,NCURSES),without_,)ncurses.c
 EVENTLOG_MPI_C := $(call folder,eventlog_mpi)
 CHECKPOINT_C := $(call folder,checkpoint checkpoint/directory)
 CHECKPOINT_TOOL_C := $(call folder,checkpoint/tool checkpoint/tool/convert)
-DATASET_C := $(call folder,dataset)
+DATASET_C := $(call folder,dataset dataset/stream)
 MODEL_C   := $(filter-out $(if $(filter 1,$(ONEDNN)),,%_onednn.c),$(call folder,model $(addprefix model/,file kernels layers models)))
 TRAINER_C := $(filter-out trainer/main.c,$(call folder,trainer $(addprefix trainer/,advice collective collective/transports compare launch optimizers \
                plan recipes server server/decisions server/groups server/tables strategies timing update)))
@@ -146,7 +148,7 @@ STATIC_eventlog   = $(shell $(CONFIG) --static --libs libpng zlib $(ZSTD_MODULE)
 SQLITE_LIBS       = $(if $(filter 1,$(SQLITE)),$(shell $(CONFIG) --libs sqlite3))
 NCURSES_LIBS      = $(if $(call with,NCURSES),$(shell $(CONFIG) --libs ncursesw))
 SYSTEM_checkpoint = $(shell $(CONFIG) --libs libprotobuf-c jansson) -lsnappy -lm
-SYSTEM_dataset    = $(shell $(CONFIG) --libs zlib) -lm
+SYSTEM_dataset    = $(shell $(CONFIG) --libs zlib libpng libjpeg) -lm
 SYSTEM_model      = $(MATH_LIBS)
 SYSTEM_trainer    = $(shell $(CONFIG) --libs zlib $(ZSTD_MODULE)) $(SYSTEM_checkpoint) $(SYSTEM_dataset) $(MATH_LIBS) $(MPI_LIBS)
 INOTIFY_LIBS      = $(if $(call with,INOTIFY),-linotifytools)
@@ -238,7 +240,7 @@ $(B)/tests/trainer/test_phase_clock: WRAP = -Wl,--wrap=clock_nanoseconds
 $(B)/tests/eventlog/test_event_encode: SYSTEM_eventlog += $(shell $(CONFIG) --libs libprotobuf-c)
 $(B)/tests/eventlog/test_event_encode: $(call lib,proto)
 # Allocation fails in these where they say: tests/failing_allocation.h.
-$(addprefix $(B)/tests/,base/test_array checkpoint/test_data_file checkpoint/test_tensor_match \
+$(addprefix $(B)/tests/,base/test_array checkpoint/test_data_file checkpoint/test_tensor_match dataset/test_image_folder \
                         $(addprefix evaluator/test_,checkpoint_data lookout queue sightings) \
                         $(addprefix eventlog/test_,event_writer_memory log_reader_memory) \
                         $(addprefix trainer/test_,server_core server_core_decided aggregation arbiter follower saving)): \
@@ -334,7 +336,7 @@ format:
 $(call lib,eventlog-tool): $(filter-out %/main.o,$(call objects,$(TOOL_C)))
 HARNESS_NEEDS  = $(call lib,made) $(call lib,trainer) $(call lib,model) $(call lib,evaluator) $(call lib,eventlog-tool) \
                  $(call lib,eventlog) $(call lib,checkpoint) $(call lib,dataset) $(call lib,proto) $(NEEDS_base)
-HARNESS_SYSTEM = $(SYSTEM_eventlog/tool) $(SYSTEM_checkpoint)
+HARNESS_SYSTEM = $(SYSTEM_eventlog/tool) $(SYSTEM_checkpoint) $(SYSTEM_dataset)
 $(FUZZ): $(B)/fuzz/%: $(B)/tests/fuzz/fuzz_%.o $(HARNESS_NEEDS)
 	$(call say,LINK)
 	$(Q)$(CC) $(CFLAGS) -fsanitize=fuzzer,address,undefined -o $@ $^ $(HARNESS_SYSTEM)

@@ -5,27 +5,41 @@
 
 #include <math.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
-enum { AHEAD_DEFAULT = 3, ELEMENT_BYTES = 4 };
+enum { AHEAD_DEFAULT = 3, ELEMENT_BYTES = 4, PRODUCERS_MAX = 8 };
 
 struct slot {
     struct batch batch; /* points into the three arrays */
     void *input;        /* floats or int32 */
     int32_t *labels;
     int64_t *samples;
+    int ready;          /* under lock: the batch that was claimed last is prepared */
+    struct error error; /* or could not be */
+};
+
+/* A thread that prepares batches. */
+struct producer {
+    struct batch_source *source;
+    pthread_t thread;
+    uint32_t *order; /* the permutation of epoch order_epoch */
+    int64_t order_epoch;
+    void *room; /* for a sample that is read from disk */
 };
 
 /*
- * A ring of slots between one producer (the thread) and one consumer (the caller of next). Batch number k, counted
- * from 0 at first_step, lives in slot k mod slot_count. Three counters say whose it is:
+ * A ring of slots between the producers and one consumer (the caller of next). Batch number k, counted from 0 at
+ * first_step, lives in slot k mod slot_count. Three counters say whose it is:
  *   released <= k < made   prepared, or borrowed by the caller
- *   made <= k              the producer may fill it once k < released + slot_count
- * The producer touches a slot without the lock while it is its own, so the lock is held for moments only.
+ *   made <= k < claimed    a producer fills it, or has filled it before another one filled the batch before it
+ *   claimed <= k           a producer may claim it once k < released + slot_count
+ * A producer touches a slot without the lock while it is its own, so the lock is held for moments only. Which producer
+ * fills a batch does not matter: a batch is a function of its number.
  */
 struct batch_source {
     const struct dataset *data;
@@ -38,78 +52,89 @@ struct batch_source {
     struct field field; /* template of a batch's input, without data */
     size_t width;       /* its elements a sample, of ELEMENT_BYTES each */
 
-    /* the producer's own */
-    uint32_t *order; /* the permutation of epoch order_epoch */
-    int64_t order_epoch;
-
     int slot_count;
     struct slot *slots;
     char *input;
     int32_t *labels;
     int64_t *samples;
 
-    pthread_t thread;
-    int running;
+    struct producer *producers;
+    int producer_count, running; /* running: those whose thread was started */
     pthread_mutex_t lock;
     pthread_cond_t filled, freed;
-    int64_t made, released; /* under lock */
-    int64_t taken;          /* the caller's own: batches returned */
+    int64_t claimed, made, released; /* under lock */
+    int64_t taken;                   /* the caller's own: batches returned */
     atomic_int stop;
 };
 
 /* The record at this index of the endless order: epoch after epoch, each a permutation. */
-static size_t record_at(struct batch_source *s, int64_t place)
+static size_t record_at(struct producer *p, int64_t place)
 {
+    struct batch_source *s = p->source;
     int64_t count = (int64_t)s->data->count, epoch = place / count;
 
-    if (epoch != s->order_epoch) {
+    if (epoch != p->order_epoch) {
         uint32_t worker = s->shard.kind == SHARD_RECORDS ? 0 : (uint32_t)s->shard.index;
 
-        permutation_fill(s->order, s->data->count, s->seed, worker, epoch);
-        s->order_epoch = epoch;
+        permutation_fill(p->order, s->data->count, s->seed, worker, epoch);
+        p->order_epoch = epoch;
     }
-    return s->order[place % count];
+    return p->order[place % count];
 }
 
 /* Sample indices of step t: worker i of n takes every n-th of [t n B, (t + 1) n B), from i on, or B that follow each
  * other of [t G, (t + 1) G); they are unique over workers and steps. With shared records they are places of the endless
  * order; with files of its own, or with all records for itself, it takes places [t B, (t + 1) B) of its own order. */
-static void prepare(struct batch_source *s, struct slot *slot, int64_t step)
+static int prepare(struct producer *p, struct slot *slot, int64_t step, struct error *e)
 {
+    struct batch_source *s = p->source;
     const int64_t n = s->shard.count, size = s->batch_size, count = slot->batch.count;
 
     slot->batch.step = step;
     for (int64_t k = 0; k < count && !atomic_load_explicit(&s->stop, memory_order_relaxed); k++) {
         const int64_t i = s->shard.index + k / size, j = k % size;
         const int64_t sample = s->together ? step * s->together + s->first + k : (step * size + j) * n + i;
-        const size_t record = record_at(s, s->shard.kind == SHARD_RECORDS ? sample : step * size + j);
+        const size_t wanted = record_at(p, s->shard.kind == SHARD_RECORDS ? sample : step * size + j);
+        const void *input;
+        size_t record;
+        int rc = dataset_read(s->data, wanted, p->room, &input, &record, e);
 
+        if (rc < 0)
+            return rc;
         slot->samples[k] = sample;
         slot->labels[k] = (int32_t)field_integer(&s->data->labels, record);
         if (s->transform.apply)
-            s->transform.apply(s->data, dataset_sample(s->data, record), s->seed, step, sample,
-                               (float *)slot->input + (size_t)k * s->width);
+            s->transform.apply(s->data, input, s->seed, step, sample, (float *)slot->input + (size_t)k * s->width);
         else
-            memcpy((int32_t *)slot->input + (size_t)k * s->width, dataset_sample(s->data, record),
-                   s->width * ELEMENT_BYTES);
+            memcpy((int32_t *)slot->input + (size_t)k * s->width, input, s->width * ELEMENT_BYTES);
     }
+    return OK;
 }
 
 static void *produce(void *context)
 {
-    struct batch_source *s = context;
+    struct producer *p = context;
+    struct batch_source *s = p->source;
+    struct slot *slot;
+    int64_t k;
 
-    for (int64_t k = 0;; k++) {
+    for (;;) {
         pthread_mutex_lock(&s->lock);
-        while (k >= s->released + s->slot_count && !atomic_load(&s->stop))
+        while (s->claimed >= s->released + s->slot_count && !atomic_load(&s->stop))
             pthread_cond_wait(&s->freed, &s->lock);
+        k = s->claimed++;
+        slot = &s->slots[k % s->slot_count];
+        slot->ready = 0;
         pthread_mutex_unlock(&s->lock);
+        slot->error.code = OK;
         if (!atomic_load(&s->stop))
-            prepare(s, &s->slots[k % s->slot_count], s->first_step + k);
+            prepare(p, slot, s->first_step + k, &slot->error);
         if (atomic_load(&s->stop))
             return NULL;
         pthread_mutex_lock(&s->lock);
-        s->made = k + 1;
+        slot->ready = 1;
+        while (s->made < s->claimed && s->slots[s->made % s->slot_count].ready)
+            s->made++;
         pthread_cond_signal(&s->filled);
         pthread_mutex_unlock(&s->lock);
     }
@@ -144,19 +169,50 @@ static int check_options(const struct dataset *d, const struct batch_source_opti
     return transform_check(o->transform, d, e);
 }
 
-static int start_thread(struct batch_source *s)
+static int start_threads(struct batch_source *s)
 {
     sigset_t all, before;
-    int rc;
+    int rc = 0;
 
     /* Blocks signals, which are for the program's own threads: no handler may run here, and no wait there may miss
      * one. */
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
-    rc = pthread_create(&s->thread, NULL, produce, s);
+    while (s->running < s->producer_count && rc == 0) {
+        struct producer *p = &s->producers[s->running];
+
+        rc = pthread_create(&p->thread, NULL, produce, p);
+        s->running += rc == 0;
+    }
     pthread_sigmask(SIG_SETMASK, &before, NULL);
-    s->running = rc == 0;
     return rc;
+}
+
+/* One for data in memory; to read and decode, as many as the process has cores, within reason. */
+static int choose_producers(const struct dataset *d)
+{
+    cpu_set_t cores;
+
+    if (!d->stream || sched_getaffinity(0, sizeof cores, &cores) < 0)
+        return 1;
+    return CPU_COUNT(&cores) < PRODUCERS_MAX ? CPU_COUNT(&cores) : PRODUCERS_MAX;
+}
+
+static int allocate_producers(struct batch_source *s)
+{
+    if (!(s->producers = calloc((size_t)s->producer_count, sizeof *s->producers)))
+        return 0;
+    for (int i = 0; i < s->producer_count; i++) {
+        struct producer *p = &s->producers[i];
+
+        p->source = s;
+        p->order_epoch = -1;
+        p->order = malloc(s->data->count * sizeof *p->order);
+        p->room = s->data->stream ? malloc(dataset_width(s->data)) : NULL;
+        if (!p->order || (s->data->stream && !p->room))
+            return 0;
+    }
+    return 1;
 }
 
 /* The arrays of all slots: one allocation per kind. 0: out of memory, or too large for size_t. */
@@ -171,8 +227,7 @@ static int allocate_slots(struct batch_source *s)
     s->labels = malloc(count * batch * sizeof *s->labels);
     s->samples = malloc(count * batch * sizeof *s->samples);
     s->slots = calloc(count, sizeof *s->slots);
-    s->order = malloc(s->data->count * sizeof *s->order);
-    if (!s->input || !s->labels || !s->samples || !s->slots || !s->order)
+    if (!s->input || !s->labels || !s->samples || !s->slots || !allocate_producers(s))
         return 0;
     for (size_t i = 0; i < count; i++) {
         struct slot *slot = &s->slots[i];
@@ -210,7 +265,9 @@ int batch_source_new(struct batch_source **out, const struct dataset *d, const s
     s->first = options->first;
     s->seed = options->seed;
     s->first_step = options->first_step;
-    s->slot_count = (options->ahead > 0 ? options->ahead : AHEAD_DEFAULT) + 1; /* one more, for the borrowed batch */
+    s->producer_count = choose_producers(d);
+    /* One more for the borrowed batch, and for each further producer the one it fills. */
+    s->slot_count = (options->ahead > 0 ? options->ahead : AHEAD_DEFAULT) + s->producer_count;
     s->field = (struct field){
         NULL, t ? ELEMENT_FLOAT32 : ELEMENT_INT32, 4, { s->batch_size * s->workers, d->height, d->width, d->channels }
     };
@@ -219,14 +276,13 @@ int batch_source_new(struct batch_source **out, const struct dataset *d, const s
             NULL, ELEMENT_FLOAT32, 4, { s->batch_size * s->workers, t->height, t->width, t->channels }
         };
     s->width = (size_t)s->field.shape[1] * (size_t)s->field.shape[2] * (size_t)s->field.shape[3];
-    s->order_epoch = -1;
     pthread_mutex_init(&s->lock, NULL);
     pthread_cond_init(&s->filled, NULL);
     pthread_cond_init(&s->freed, NULL);
     if (!allocate_slots(s))
         rc = error_memory(e, NULL, "for %d input batches of %d samples", s->slot_count, s->batch_size * s->workers);
-    else if (start_thread(s) != 0)
-        rc = error_set(e, ERR_NOMEM, "cannot start a thread for preparing input");
+    else if (start_threads(s) != 0)
+        rc = error_set(e, ERR_NOMEM, "cannot start threads for preparing input");
     if (rc < 0) {
         batch_source_free(s);
         return rc;
@@ -260,7 +316,8 @@ int batch_source_wait(struct batch_source *s, double seconds)
 
 int batch_source_next(struct batch_source *s, const struct batch **out, struct error *e)
 {
-    (void)e; /* preparing cannot fail today, but callers check, so that a source that reads files may */
+    const struct slot *slot;
+
     pthread_mutex_lock(&s->lock);
     if (s->taken > 0) { /* the batch given out last is free now */
         s->released = s->taken;
@@ -268,25 +325,41 @@ int batch_source_next(struct batch_source *s, const struct batch **out, struct e
     }
     await_batch(s, NULL);
     pthread_mutex_unlock(&s->lock);
-    *out = &s->slots[s->taken++ % s->slot_count].batch;
-    return OK;
+    slot = &s->slots[s->taken++ % s->slot_count];
+    *out = &slot->batch;
+    if (slot->error.code < 0 && e)
+        *e = slot->error;
+    return slot->error.code;
+}
+
+int batch_source_next_bad(struct batch_source *s, struct error *why)
+{
+    return s->data->stream && sample_stream_next_bad(s->data->stream, why);
+}
+
+size_t batch_source_bad(struct batch_source *s)
+{
+    return s->data->stream ? sample_stream_bad(s->data->stream) : 0;
 }
 
 void batch_source_free(struct batch_source *s)
 {
     if (!s)
         return;
-    if (s->running) {
-        pthread_mutex_lock(&s->lock);
-        atomic_store(&s->stop, 1);
-        pthread_cond_signal(&s->freed);
-        pthread_mutex_unlock(&s->lock);
-        pthread_join(s->thread, NULL);
+    pthread_mutex_lock(&s->lock);
+    atomic_store(&s->stop, 1);
+    pthread_cond_broadcast(&s->freed);
+    pthread_mutex_unlock(&s->lock);
+    for (int i = 0; i < s->running; i++)
+        pthread_join(s->producers[i].thread, NULL);
+    for (int i = 0; s->producers && i < s->producer_count; i++) {
+        free(s->producers[i].order);
+        free(s->producers[i].room);
     }
     pthread_cond_destroy(&s->freed);
     pthread_cond_destroy(&s->filled);
     pthread_mutex_destroy(&s->lock);
-    free(s->order);
+    free(s->producers);
     free(s->slots);
     free(s->samples);
     free(s->labels);

@@ -1,7 +1,8 @@
 /*
- * batch_source.h - the training batches of a worker, or of several in one process, prepared ahead in a thread. The
- * samples of a batch and their augmentation are a pure function of (data, seed, shard, batch sizes, step): resuming at
- * a step gives what an uninterrupted run would have had.
+ * batch_source.h - the training batches of a worker, or of several in one process, prepared ahead in a thread, or in
+ * several if samples are read from disk and decoded. Memory is that of a few batches, however many samples there are.
+ * The samples of a batch and their augmentation are a pure function of (data, seed, shard, batch sizes, step): resuming
+ * at a step gives what an uninterrupted run would have had.
  */
 #ifndef DATASET_BATCH_SOURCE_H
 #define DATASET_BATCH_SOURCE_H
@@ -33,10 +34,15 @@ struct batch_source;
  * epoch after epoch, each a permutation of all records by (seed, epoch). d is borrowed until free. */
 int batch_source_new(struct batch_source **out, const struct dataset *d, const struct batch_source_options *options,
                      struct error *e);
-/* The next batch, borrowed until the next call. Blocks only if the thread is behind. Steps ascend by one. */
+/* The next batch, borrowed until the next call. Blocks only if the thread is behind. Steps ascend by one. < 0: a sample
+ * cannot be read; the sentence names it. */
 int batch_source_next(struct batch_source *s, const struct batch **out, struct error *e);
 /* Waits at most `seconds` for the next batch. 1: batch_source_next would not block. 0: not yet. */
 int batch_source_wait(struct batch_source *s, double seconds);
+/* 1: *why names the next broken sample that was left out and not asked for before. */
+int batch_source_next_bad(struct batch_source *s, struct error *why);
+/* How many were left out so far, each counted once. */
+size_t batch_source_bad(struct batch_source *s);
 void batch_source_free(struct batch_source *s); /* NULL is fine */
 
 #endif

@@ -161,7 +161,8 @@ static int read_class_names(struct dataset_owned *o, const char *directory, stru
 }
 
 static int read_cifar10(struct dataset_owned *o, const struct dataset_kind *kind, const char *directory,
-                        enum dataset_split split, const struct shard *shard, struct error *e)
+                        enum dataset_split split, const struct shard *shard, const struct dataset_reading *how,
+                        struct error *e)
 {
     static const char *const train_files[TRAIN_FILES] = {
         "data_batch_1.bin", "data_batch_2.bin", "data_batch_3.bin", "data_batch_4.bin", "data_batch_5.bin",
@@ -174,6 +175,7 @@ static int read_cifar10(struct dataset_owned *o, const struct dataset_kind *kind
     uint8_t *images, *labels;
     int rc;
 
+    (void)how;
     if ((rc = find_files(directory, names[0], kind, where, sizeof where, e)) < 0 ||
         (rc = read_class_names(o, where, e)) < 0)
         return rc;

@@ -14,7 +14,7 @@
 static const struct dataset_kind *const kinds[] = { DATASET_KINDS(KIND_ADDRESS) };
 static const char *const names[] = { DATASET_KINDS(KIND_TEXT) NULL };
 
-enum { KINDS = sizeof kinds / sizeof *kinds };
+enum { KINDS = sizeof kinds / sizeof *kinds, SIDE_MAX = 4096 };
 
 /* --shard files: a worker takes the files f of the sorted list with f mod count = index; at least one. */
 static int check_files(const char *name, const struct shard *shard, int files, struct error *e)
@@ -51,9 +51,35 @@ static size_t find_kind(const char *name, struct error *e)
     return i;
 }
 
+int dataset_reading_parse(struct dataset_reading *out, const char *size, const char *bad, struct error *e)
+{
+    int height, width, end = 0, fields = size ? sscanf(size, "%5dx%5d%n", &height, &width, &end) : 0;
+
+    *out = (struct dataset_reading){ .skip_bad = bad && !strcmp(bad, "skip") };
+    if (!size)
+        return OK;
+    if (fields == 1) { /* N */
+        sscanf(size, "%5d%n", &height, &end);
+        width = height;
+    }
+    if (fields < 1 || size[end] || height < 1 || width < 1 || height > SIDE_MAX || width > SIDE_MAX)
+        return error_set(e, ERR_ARG, "--image-size %.40s: must be HEIGHTxWIDTH, each 1 to %d, or one number for both",
+                         size, SIDE_MAX);
+    out->height = height;
+    out->width = width;
+    return OK;
+}
+
 int dataset_open(struct dataset **out, const char *name, const char *directory, enum dataset_split split,
                  const struct shard *shard, struct error *e)
 {
+    return dataset_open_as(out, name, directory, split, shard, NULL, e);
+}
+
+int dataset_open_as(struct dataset **out, const char *name, const char *directory, enum dataset_split split,
+                    const struct shard *shard, const struct dataset_reading *how, struct error *e)
+{
+    static const struct dataset_reading as_they_are = { 0 };
     static const struct shard everything = { SHARD_RECORDS, 1, 0 };
     const struct dataset_kind *kind;
     struct dataset_owned *o;
@@ -64,6 +90,8 @@ int dataset_open(struct dataset **out, const char *name, const char *directory, 
     *out = NULL;
     if (!shard)
         shard = &everything;
+    if (!how)
+        how = &as_they_are;
     if ((place = find_kind(name, e)) == KINDS)
         return ERR_ARG;
     kind = kinds[place];
@@ -82,7 +110,13 @@ int dataset_open(struct dataset **out, const char *name, const char *directory, 
     o->d.element = o->d.labels.element = ELEMENT_UINT8;
     if ((rc = check_files(name, shard, kind->files[split], e)) == OK && stat(directory, &st) < 0)
         rc = error_system(e, "%s: no such data directory (%s)", directory, kind->how_to_get);
-    if (rc < 0 || (rc = kind->read(o, kind, directory, split, shard, e)) < 0) {
+    if (rc < 0 || (rc = kind->read(o, kind, directory, split, shard, how, e)) < 0) {
+        dataset_free(&o->d);
+        return rc;
+    }
+    if (how->height && (o->d.height != how->height || o->d.width != how->width)) {
+        rc = error_set(e, ERR_ARG, "--image-size %dx%d: %s has %s of %dx%d, which are not scaled", how->height,
+                       how->width, name, dataset_unit(&o->d), o->d.height, o->d.width);
         dataset_free(&o->d);
         return rc;
     }
@@ -101,11 +135,30 @@ int dataset_hold_out(struct dataset *d, size_t n, struct error *e)
 
     if (n >= d->count)
         return error_set(e, ERR_ARG, "the training data of %s have only %zu %s", d->name, d->count, dataset_unit(d));
-    d->input = dataset_sample(d, n);
+    if (d->stream)
+        d->first += n;
+    else
+        d->input = dataset_sample(d, n);
     d->labels.data = (const char *)d->labels.data + n * element_size(d->labels.element);
     d->labels.shape[0] = left < INT32_MAX ? (int32_t)left : INT32_MAX;
     d->count = left;
     return OK;
+}
+
+int dataset_read(const struct dataset *d, size_t i, void *room, const void **sample, size_t *used, struct error *e)
+{
+    size_t in_stream;
+    int rc;
+
+    *used = i;
+    *sample = d->stream ? room : dataset_sample(d, i);
+    if (!d->stream)
+        return OK;
+    if (d->index) /* all of these could be read */
+        return sample_stream_read(d->stream, d->index[d->first + i], 1, 0, room, &in_stream, e);
+    rc = sample_stream_read(d->stream, d->first, d->count, i, room, &in_stream, e);
+    *used = in_stream;
+    return rc;
 }
 
 void dataset_free(struct dataset *d)
@@ -117,5 +170,7 @@ void dataset_free(struct dataset *d)
     free(o->input);
     free(o->labels);
     free(o->names);
+    free(o->d.index);
+    sample_stream_free(o->d.stream);
     free(o);
 }

@@ -1,13 +1,15 @@
 /*
- * dataset.h - labelled samples in memory, read from the files as they are published: images of MNIST and Fashion-MNIST
- * (idx, gzipped or not) and CIFAR-10 (binary), words of plain text. Read-only after opening, so any number of threads
- * may read.
+ * dataset.h - labelled samples, read from the files as they are published: in memory, images of MNIST and Fashion-MNIST
+ * (idx, gzipped or not) and CIFAR-10 (binary), words of plain text; or left on disk, where each is read when it is
+ * wanted, images of a folder tree. Each has an index, so the order of a training is a function of its seed alone.
+ * Read-only after opening, so any number of threads may read.
  */
 #ifndef DATASET_DATASET_H
 #define DATASET_DATASET_H
 
 #include "base/batch.h"
 #include "base/error.h"
+#include "dataset/stream/sample_stream.h"
 
 #include <stddef.h>
 #include <stdint.h>
@@ -41,6 +43,9 @@ struct dataset {
     size_t count;    /* samples */
     int height, width, channels, classes;
     enum element element;           /* ELEMENT_UINT8: images, interleaved channels, 0..255; ELEMENT_INT32: words */
+    struct sample_stream *stream;   /* NULL: the input is in memory */
+    size_t *index;                  /* of the samples in the stream, if some are left out; else NULL */
+    size_t first;                   /* samples of the stream before the first, which are held out */
     const void *input;              /* elements; sample i has (height, width, channels) of them, row-major */
     size_t stride;                  /* elements from the start of a sample to that of the next */
     struct field labels;            /* (count) integers, each < classes */
@@ -48,7 +53,16 @@ struct dataset {
     const char *const *class_names; /* (classes), static or owned by the dataset; NULL: none */
 };
 
-/* The first element of sample i's input. */
+/* How samples that stay on disk are read. All 0: as they are, and the first broken one is an error. */
+struct dataset_reading {
+    int height, width; /* images are brought to this size; 0: to that of the first one */
+    int skip_bad;      /* 1: broken ones are left out, and the next good one takes the place */
+};
+
+/* size: "HxW", or "N" for NxN, or NULL; bad: "fail", "skip" or NULL. */
+int dataset_reading_parse(struct dataset_reading *out, const char *size, const char *bad, struct error *e);
+
+/* The first element of sample i's input, which is in memory. */
 static inline const void *dataset_sample(const struct dataset *d, size_t i)
 {
     return (const char *)d->input + i * d->stride * element_size(d->element);
@@ -73,6 +87,12 @@ int dataset_open(struct dataset **out, const char *name, const char *directory, 
                  const struct shard *shard, struct error *e);
 /* Leaves out the first n samples. ERR_ARG: none would be left. */
 int dataset_hold_out(struct dataset *d, size_t n, struct error *e);
+/* The same; how: NULL for the default. Data sets in memory have the size of their files: another one is ERR_ARG. */
+int dataset_open_as(struct dataset **out, const char *name, const char *directory, enum dataset_split split,
+                    const struct shard *shard, const struct dataset_reading *how, struct error *e);
+/* Sample i's input, in memory or read into room (dataset_width() bytes); *used: whose it is, and whose label counts,
+ * which is another one if i is broken. ERR_CORRUPT, ERR_IO: the sentence names the file. */
+int dataset_read(const struct dataset *d, size_t i, void *room, const void **sample, size_t *used, struct error *e);
 void dataset_free(struct dataset *d); /* NULL is fine */
 
 /* The known names, NULL at the end. */

@@ -51,13 +51,15 @@ static int read_part(struct idx *x, const char *directory, const char *part, int
 }
 
 static int read_mnist(struct dataset_owned *o, const struct dataset_kind *kind, const char *directory,
-                      enum dataset_split split, const struct shard *shard, struct error *e)
+                      enum dataset_split split, const struct shard *shard, const struct dataset_reading *how,
+                      struct error *e)
 {
     const int train = split == DATASET_TRAIN;
     char images_path[PATH_MAX], labels_path[PATH_MAX];
     struct idx images = { 0 }, labels = { 0 };
     int rc;
 
+    (void)how;
     (void)shard;
     if ((rc = read_part(&labels, directory, train ? "train-labels" : "t10k-labels", 1, kind->how_to_get, labels_path,
                         sizeof labels_path, e)) < 0)

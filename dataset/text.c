@@ -270,11 +270,13 @@ static int name_classes(struct dataset_owned *o, const struct text *t, int32_t u
 }
 
 static int read_text(struct dataset_owned *o, const struct dataset_kind *kind, const char *directory,
-                     enum dataset_split split, const struct shard *shard, struct error *e)
+                     enum dataset_split split, const struct shard *shard, const struct dataset_reading *how,
+                     struct error *e)
 {
     struct text t = { 0 };
     int rc;
 
+    (void)how;
     if ((rc = list_files(&t, directory, kind, e)) == OK && (rc = read_files(&t, directory, split, e)) == OK &&
         (rc = make_vocabulary(&t, directory, e)) == OK &&
         (rc = name_classes(o, &t, vocabulary_choose(t.vocabulary, CLASSES), e)) == OK &&

@@ -48,6 +48,12 @@ static const struct option table_template[] = {
     { OPTION_CHOICE, .name = "data", .argument = "NAME", .help = "Evaluate on the test images of this data set." },
     { OPTION_TEXT, .name = "data-dir", .argument = "DIR",
       .help = "Read the data set from DIR. Default: where Debian's package installs it, if there is one." },
+    { OPTION_TEXT, .name = "image-size", .argument = "HxW",
+      .help = "Scale the images of --data folder to cover HxW pixels, and cut out the middle; N is NxN. Default: the "
+              "size of the first training image." },
+    { OPTION_CHOICE, .name = "bad-samples", .argument = "WHAT", .choices = "fail|skip",
+      .help = "End if an image of --data folder is broken (fail, the default), or name those and leave them out "
+              "(skip)." },
     { OPTION_INT, .name = "batch-size", .argument = "N",
       .help = "Evaluate N images at a time; the results do not depend on N. Default: 128.", .minimum = 1,
       .maximum = 65536 },
@@ -233,6 +239,8 @@ static void bind_values(struct option *table, struct evaluator_options *c)
         { "model", &c->model },
         { "data", &c->data },
         { "data-dir", &c->data_directory },
+        { "image-size", &c->image_size },
+        { "bad-samples", &c->bad_samples },
         { "batch-size", &c->batch_size },
         { "threads", &c->threads },
         { "tutorial-denominator", &c->tutorial_denominator },
@@ -401,5 +409,7 @@ int evaluator_options_parse(struct evaluator_options *out, const struct subcomma
     out->metric_bits = metric_choice(out->metrics);
     if (rc == OPTIONS_RUN)
         find_model(out);
+    if (rc == OPTIONS_RUN && dataset_reading_parse(&out->reading, out->image_size, out->bad_samples, e) < 0)
+        return ERR_ARG;
     return rc == OPTIONS_RUN ? check_command(out, e) : rc;
 }

@@ -5,11 +5,14 @@
 #include "base/error.h"
 #include "base/program/options.h"
 #include "base/program/subcommand.h"
+#include "dataset/dataset.h"
 
 #include <stddef.h>
 #include <stdint.h>
 
 struct evaluator_options { /* text is borrowed from argv; what is not given is 0 or NULL, or as --help says */
+    const char *image_size, *bad_samples;
+    struct dataset_reading reading; /* what they say */
     const char *checkpoint_directory, *eval_directory, *model, *data, *data_directory;
     unsigned metric_bits; /* of metrics */
     int64_t detail_every, patience, keep_best;

@@ -135,11 +135,14 @@ static int main_finish(const struct evaluation_watch_facts *w, struct log *log, 
     return rc == OK && !w->record.failed && !w->record.gone ? EXIT_DONE : EXIT_NO;
 }
 
-static int open_runner(const struct evaluator_options *c, struct runner *out, struct error *e)
+static int open_runner(const struct evaluator_options *c, const struct log *log, struct runner *out, struct error *e)
 {
+    struct log own = *log; /* another thread may write lines meanwhile */
     struct builtin_runner_options options = { .model = c->model,
                                               .data = c->data,
                                               .data_directory = c->data_directory,
+                                              .reading = c->reading,
+                                              .log = &own,
                                               .num_examples = c->num_examples,
                                               .batch_size = (int)c->batch_size,
                                               .threads = (int)c->threads,
@@ -228,6 +231,7 @@ static int open_set(const struct evaluator_options *c, const struct evaluation_w
 
 struct loading {
     const struct evaluator_options *command;
+    const struct log *log;
     struct runner *runner;
     struct error why;
     int rc, done_fd;
@@ -239,17 +243,17 @@ static void *load(void *context)
     struct loading *l = context;
     ssize_t ignored;
 
-    l->rc = open_runner(l->command, l->runner, &l->why);
+    l->rc = open_runner(l->command, l->log, l->runner, &l->why);
     ignored = write(l->done_fd, &one, sizeof one); /* its counter was 0, so this does not block */
     (void)ignored;
     return NULL;
 }
 
 /* The data and the net may take seconds: what comes to light meanwhile is said. */
-static int load_and_look(struct evaluation_loop *loop, const struct evaluator_options *c, struct runner *out,
-                         struct error *e)
+static int load_and_look(struct evaluation_loop *loop, const struct evaluator_options *c, const struct log *log,
+                         struct runner *out, struct error *e)
 {
-    struct loading l = { .command = c, .runner = out, .done_fd = eventfd(0, EFD_CLOEXEC) };
+    struct loading l = { .command = c, .log = log, .runner = out, .done_fd = eventfd(0, EFD_CLOEXEC) };
     pthread_t thread;
     int rc;
 
@@ -257,7 +261,7 @@ static int load_and_look(struct evaluation_loop *loop, const struct evaluator_op
         return error_system(e, "cannot make a descriptor to wait on");
     if (pthread_create(&thread, NULL, load, &l) != 0) {
         close(l.done_fd);
-        return open_runner(c, out, e);
+        return open_runner(c, log, out, e);
     }
     rc = evaluation_loop_look_until(loop, l.done_fd, e);
     pthread_join(thread, NULL);
@@ -304,7 +308,7 @@ static int work(const struct evaluator_options *c, struct log *log)
                                           : evaluation_watch_open(&watch, &each, log, &e);
     }
     if (rc == OK && (rc = evaluation_loop_new(&loop, &l, &e)) == OK &&
-        (rc = load_and_look(loop, c, &runner, &e)) == OK) {
+        (rc = load_and_look(loop, c, log, &runner, &e)) == OK) {
         malloc_trim(0);
         rc = evaluation_loop_run(loop, &e);
         status = finish_all(&l, rc, &e);

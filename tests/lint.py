@@ -91,7 +91,9 @@ LIBRARIES = {
     "snappy-c.h": ["checkpoint/"],
     "jansson.h": ["checkpoint/", "evaluator/", "trainer/compare/", "trainer/plan/measured.c"],
     "protobuf-c": ["proto/"],
-    "png.h": ["eventlog/write/kinds/"],
+    "png.h": ["dataset/stream/", "eventlog/write/kinds/"],
+    "jpeglib.h": ["dataset/stream/"],
+    "jerror.h": ["dataset/stream/"],
     "sqlite3.h": ["eventlog/tool/"],
     "curses.h": ["eventlog/tool/watch/watch_screen_ncurses.c"],
 }

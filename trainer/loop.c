@@ -285,6 +285,18 @@ static int stop_file_there(struct loop *l)
     return l->asked_to_stop = 1;
 }
 
+/* Each rank names what it met; another one may meet the same. */
+static void name_bad_samples(struct loop *l)
+{
+    char name[WORLD_NAME_MAX];
+    struct error why;
+
+    while (l->source && batch_source_next_bad(l->source, &why)) {
+        world_name(l->strategy->world, world_rank(l->strategy->world), name, sizeof name);
+        log_line(l->log, "%s: left out %s", name, why.message);
+    }
+}
+
 static int train_step(struct loop *l, struct tally *tally, struct error *e)
 {
     struct strategy *s = l->strategy;
@@ -298,6 +310,7 @@ static int train_step(struct loop *l, struct tally *tally, struct error *e)
         ;
     if (!asked_to_leave(l) && (rc = batch_source_next(l->source, &batch, e)) < 0)
         return rc;
+    name_bad_samples(l);
     phase_clock_enter(s->options.clock, PHASE_REDUCING);
     if ((rc = s->operations->step_begin(s, batch ? batch->step : s->global_step, e)) < 0)
         return rc;
@@ -477,6 +490,18 @@ int loop_gather_times(struct rank_times *out, const struct strategy *s, struct e
 }
 
 /* A worker whose gradients are mostly of no use says so itself. */
+static void count_bad_samples(struct loop *l)
+{
+    char name[WORLD_NAME_MAX];
+    const size_t bad = l->source ? batch_source_bad(l->source) : 0;
+
+    if (!bad)
+        return;
+    name_bad_samples(l);
+    world_name(l->strategy->world, world_rank(l->strategy->world), name, sizeof name);
+    log_line(l->log, "%s: left out %zu broken sample%s in all", name, bad, bad == 1 ? "" : "s");
+}
+
 static void say_what_was_dropped(const struct loop *l)
 {
     char name[WORLD_NAME_MAX];
@@ -539,6 +564,7 @@ int loop_close(struct loop *l, int failed, struct error *e)
     }
     if (!failed)
         say_what_was_dropped(l);
+    count_bad_samples(l);
     traffic_release(&traffic);
     times_release(&times);
     lost |= progress_close(&l->progress) < 0;

@@ -97,7 +97,7 @@ static int open_data(struct run *r, struct error *e)
 
     if (r->worker < 0)
         return OK;
-    if ((rc = dataset_open(&r->dataset, o->data, o->data_directory, DATASET_TRAIN, &shard, e)) < 0)
+    if ((rc = dataset_open_as(&r->dataset, o->data, o->data_directory, DATASET_TRAIN, &shard, &o->reading, e)) < 0)
         return rc;
     if ((rc = dataset_hold_out(r->dataset, (size_t)o->hold_out, e)) < 0)
         return error_prefix(e, "--hold-out %" PRId64, o->hold_out);

@@ -98,6 +98,12 @@ static size_t add_what_rows(struct option *t, size_t at, struct command *c)
           .choices = options_choices(dataset_names(), c->data_sets, sizeof c->data_sets) },
         { OPTION_TEXT, .name = "data-dir", .value = &c->o.data_directory, .argument = "DIR",
           .help = "Read the data set from DIR. Default: where Debian's package installs it, if there is one." },
+        { OPTION_TEXT, .name = "image-size", .value = &c->o.image_size, .argument = "HxW",
+          .help = "Scale the images of --data folder to cover HxW pixels, and cut out the middle; N is NxN. Default: "
+                  "the size of the first." },
+        { OPTION_CHOICE, .name = "bad-samples", .value = &c->o.bad_samples, .argument = "WHAT", .choices = "fail|skip",
+          .help = "End at the first broken image of --data folder (fail, the default), or name it and take the next "
+                  "one instead (skip)." },
     };
 
     return add_rows(t, at, rows, sizeof rows / sizeof *rows);
@@ -404,6 +410,8 @@ static int translate(struct command *c, const struct options *given, struct trai
     o->bucket_bytes = (size_t)c->bucket_bytes;
     o->seed_given = options_given(given, "seed");
     o->seed = o->seed_given ? (uint64_t)c->seed : o->recipe->seed ? o->recipe->seed : 1;
+    if (dataset_reading_parse(&o->reading, o->image_size, o->bad_samples, e) < 0)
+        return ERR_ARG;
     o->hold_out = options_given(given, "hold-out") ? c->hold_out : o->recipe->hold_out;
     if (o->hold_out && o->shard == SHARD_FILES)
         return error_set(e, ERR_ARG,
@@ -529,6 +537,9 @@ uint64_t train_options_fingerprint(const struct train_options *o)
                          (double)o->max_steps,
                          (double)o->seed,
                          (double)o->hold_out,
+                         (double)o->reading.height,
+                         (double)o->reading.width,
+                         (double)o->reading.skip_bad,
                          (double)o->shard,
                          (double)o->augment,
                          (double)o->sizes.micro_shards,

@@ -26,6 +26,8 @@ struct train_options {
     const char *model_given; /* as on the command line; borrowed from argv */
     const struct model *model;
     const struct recipe *recipe;                      /* of the model */
+    const char *image_size, *bad_samples;             /* the same; NULL: not given */
+    struct dataset_reading reading;                   /* what they say */
     const char *data, *data_directory;                /* borrowed from argv */
     const char *checkpoint_directory, *log_directory; /* NULL: none */
     struct strategy_options strategy; /* kind, its own options, and what follows from them; the run sets the rest */

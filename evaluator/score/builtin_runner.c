@@ -13,11 +13,18 @@
 
 #include <limits.h>
 #include <math.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum { CLASS_NAME_MAX = 64, COMPLAINTS_SHOWN = 340, BATCH_SIZE = 128 };
+
+/* Samples are read by several threads. */
+struct trouble {
+    pthread_mutex_t lock;
+    struct error error;
+};
 
 struct builtin_runner {
     struct model_file *file; /* NULL: a built-in model */
@@ -28,6 +35,7 @@ struct builtin_runner {
     const struct transform *transform;
     uint64_t vocabulary; /* of the data; 0: none */
     int moving_averages, batch_size, threads;
+    struct trouble *trouble;                 /* the first sample that could not be read while scoring */
     size_t images_taken;                     /* images of the data set */
     size_t examples;                         /* more than that if some are counted twice */
     size_t width;                            /* elements of one example's input: floats, or int32_t words */
@@ -45,18 +53,35 @@ struct builtin_runner {
 
 /* ---- set up ------------------------------------------------------------------------------------------------------ */
 
-static void transform_images(const struct builtin_runner *r, size_t first, size_t count, float *out)
+static int transform_images(const struct builtin_runner *r, size_t first, size_t count, float *out, struct error *e)
 {
-    for (size_t i = 0; i < count; i++) {
-        size_t image = (first + i) % r->images_taken;
+    void *room = r->data->stream ? malloc(dataset_width(r->data)) : NULL;
+    int rc = r->data->stream && !room ? error_memory(e, r->data->name, "for an image") : OK;
 
-        r->transform->apply(r->data, dataset_sample(r->data, image), 0, 0, (int64_t)image, out + i * r->width);
+    for (size_t i = 0; i < count && rc == OK; i++) {
+        size_t image = (first + i) % r->images_taken, used;
+        const void *sample;
+
+        if ((rc = dataset_read(r->data, image, room, &sample, &used, e)) == OK)
+            r->transform->apply(r->data, sample, 0, 0, (int64_t)image, out + i * r->width);
     }
+    free(room);
+    return rc;
+}
+
+/* Scoring goes on, and its result is thrown away. */
+static void note_trouble(const struct builtin_runner *r, const struct error *e)
+{
+    pthread_mutex_lock(&r->trouble->lock);
+    if (!r->trouble->error.code)
+        r->trouble->error = *e;
+    pthread_mutex_unlock(&r->trouble->lock);
 }
 
 static const void *input_of(const void *context, size_t first, size_t count, void *room)
 {
     const struct builtin_runner *r = context;
+    struct error e = { 0 };
 
     for (size_t i = 0; i < count && !r->transform; i++)
         memcpy((int32_t *)room + i * r->width, dataset_sample(r->data, (first + i) % r->images_taken),
@@ -65,7 +90,10 @@ static const void *input_of(const void *context, size_t first, size_t count, voi
         return room;
     if (r->images)
         return r->images + first * r->width;
-    transform_images(r, first, count, room);
+    if (transform_images(r, first, count, room, &e) < 0) {
+        memset(room, 0, count * r->width * sizeof(float));
+        note_trouble(r, &e);
+    }
     return room;
 }
 
@@ -81,15 +109,28 @@ static int unknown(const char *what, const char *name, const char *const *names,
     return rc;
 }
 
+static void name_bad_samples(const struct dataset *d, struct log *log)
+{
+    struct error why;
+
+    if (!log || !d->stream || !sample_stream_bad(d->stream))
+        return;
+    while (sample_stream_next_bad(d->stream, &why))
+        log_line(log, "left out %s", why.message);
+    log_line(log, "left out %zu of %zu test images, which are broken", sample_stream_bad(d->stream),
+             d->count + sample_stream_bad(d->stream));
+}
+
 static int open_data(struct builtin_runner *r, const struct builtin_runner_options *o, struct error *e)
 {
     const struct model *m = r->model;
     struct dataset *d;
     int rc;
 
-    if ((rc = dataset_open(&r->data, o->data, o->data_directory, DATASET_TEST, NULL, e)) != OK)
+    if ((rc = dataset_open_as(&r->data, o->data, o->data_directory, DATASET_TEST, NULL, &o->reading, e)) != OK)
         return rc;
     d = r->data;
+    name_bad_samples(d, o->log);
     if (r->file && m->integers != (d->element == ELEMENT_INT32))
         return error_set(e, ERR_ARG, "%s: its task is %s, but data set %s has %s", r->file->path,
                          m->integers ? "next_word" : "classification", d->name, dataset_unit(d));
@@ -161,6 +202,8 @@ static int name_classes(struct builtin_runner *r, struct error *e)
 
 static int prepare_images(struct builtin_runner *r, size_t limit, struct error *e)
 {
+    int rc;
+
     if (!(r->labels = malloc(r->examples * sizeof *r->labels)))
         return error_memory(e, NULL, "for %zu labels", r->examples);
     for (size_t i = 0; i < r->examples; i++)
@@ -169,7 +212,8 @@ static int prepare_images(struct builtin_runner *r, size_t limit, struct error *
         return OK;
     if (!(r->images = aligned_alloc(64, (r->examples * r->width * sizeof(float) + 63) / 64 * 64)))
         return error_memory(e, NULL, "for %zu images of %zu floats", r->examples, r->width);
-    transform_images(r, 0, r->examples, r->images);
+    if ((rc = transform_images(r, 0, r->examples, r->images, e)) != OK)
+        return rc;
     dataset_free(r->data); /* the bytes are no longer needed */
     r->data = NULL;
     return OK;
@@ -183,6 +227,9 @@ static void builtin_runner_runner_free(void *context)
         return;
     scoring_free(r->scoring);
     dataset_free(r->data);
+    if (r->trouble)
+        pthread_mutex_destroy(&r->trouble->lock);
+    free(r->trouble);
     free(r->images);
     free(r->labels);
     free(r->wanted);
@@ -340,6 +387,11 @@ static int runner_evaluate(void *context, scorer_tick *tick, void *tick_context,
         }
     while (scoring_step(r->scoring));
     scoring_end(r->scoring, &counts, &cross_entropy);
+    if (r->trouble->error.code) {
+        *e = r->trouble->error;
+        r->trouble->error.code = OK;
+        return e->code;
+    }
     return builtin_runner_fill(r, counts, cross_entropy, scored, out, e);
 }
 
@@ -382,8 +434,11 @@ int builtin_runner_new(struct scorer *out, const struct builtin_runner_options *
     struct builtin_runner *r = calloc(1, sizeof *r);
     int rc;
 
-    if (!r)
+    if (!r || !(r->trouble = calloc(1, sizeof *r->trouble))) {
+        free(r);
         return error_memory(e, NULL, "for the runner");
+    }
+    pthread_mutex_init(&r->trouble->lock, NULL);
     if (model_file_is_path(o->model)) {
         if ((rc = model_file_open(&r->file, o->model, e)) != OK)
             goto fail;

@@ -6,6 +6,8 @@
 #ifndef EVALUATOR_SCORE_BUILTIN_RUNNER_H
 #define EVALUATOR_SCORE_BUILTIN_RUNNER_H
 
+#include "base/program/log.h"
+#include "dataset/dataset.h"
 #include "evaluator/score/scorer.h"
 
 #include <stddef.h>
@@ -13,15 +15,17 @@
 struct builtin_runner_options {
     const char *model, *data;   /* names in the tables of model/ and dataset/ */
     const char *data_directory; /* NULL: the default */
-    int64_t num_examples;       /* the first N, each once; 0: all */
-    int batch_size;             /* 0: 128 */
-    int threads;                /* that share the images and the reading of a checkpoint; 0: 1 */
-    int tutorial_denominator;   /* 1: count as TensorFlow's CIFAR-10 tutorial, see BUILTIN_RUNNER_TUTORIAL_BATCH */
-    unsigned metrics;           /* a choice (metrics/metric.h) besides precision, loss and cross entropy */
-    int64_t detail_every;       /* pictures, tables and curves of every N-th evaluation; 0: fewer and fewer, see
+    struct dataset_reading reading;
+    struct log *log;          /* for the names of test images that are left out; NULL: nowhere */
+    int64_t num_examples;     /* the first N, each once; 0: all */
+    int batch_size;           /* 0: 128 */
+    int threads;              /* that share the images and the reading of a checkpoint; 0: 1 */
+    int tutorial_denominator; /* 1: count as TensorFlow's CIFAR-10 tutorial, see BUILTIN_RUNNER_TUTORIAL_BATCH */
+    unsigned metrics;         /* a choice (metrics/metric.h) besides precision, loss and cross entropy */
+    int64_t detail_every;     /* pictures, tables and curves of every N-th evaluation; 0: fewer and fewer, see
                                    evaluation_detail_wanted() */
-    int moving_averages;        /* 1: <name>/ExponentialMovingAverage if model and checkpoint have them */
-    size_t image_bytes;         /* keep transformed images if they need no more than this, else transform each batch;
+    int moving_averages;      /* 1: <name>/ExponentialMovingAverage if model and checkpoint have them */
+    size_t image_bytes;       /* keep transformed images if they need no more than this, else transform each batch;
                                    0: 512 MiB */
 };
 

@@ -292,7 +292,8 @@ static void test_names(void **state)
     assert_string_equal(names[1], "fashion-mnist");
     assert_string_equal(names[2], "cifar10");
     assert_string_equal(names[3], "text");
-    assert_null(names[4]);
+    assert_string_equal(names[4], "folder");
+    assert_null(names[5]);
 }
 
 int main(void)

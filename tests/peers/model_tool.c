@@ -224,25 +224,37 @@ static int transform(char **argv, struct error *e)
 {
     const struct transform *t = transform_find(argv[0]);
     size_t first = strtoul(argv[3], NULL, 10), count = strtoul(argv[4], NULL, 10), bytes, floats;
+    struct dataset_reading how;
     struct dataset *d = NULL;
+    void *room = NULL;
     float *out = NULL;
     int rc;
 
     if (!t)
         return error_set(e, ERR_ARG, "unknown transform %s", argv[0]);
-    if ((rc = dataset_open(&d, argv[1], argv[2], DATASET_TEST, NULL, e)) < 0 || (rc = transform_check(t, d, e)) < 0)
+    if ((rc = dataset_reading_parse(&how, getenv("IMAGE_SIZE"), NULL, e)) < 0 ||
+        (rc = dataset_open_as(&d, argv[1], argv[2], DATASET_TEST, NULL, &how, e)) < 0 ||
+        (rc = transform_check(t, d, e)) < 0)
         goto done;
     bytes = (size_t)d->height * (size_t)d->width * (size_t)d->channels;
     floats = t->height ? (size_t)t->height * (size_t)t->width * (size_t)t->channels : bytes;
-    if (first > d->count || count > d->count - first || !(out = calloc(count * floats + 1, sizeof *out))) {
+    if (first > d->count || count > d->count - first || !(room = malloc(bytes)) ||
+        !(out = calloc(count * floats + 1, sizeof *out))) {
         rc = error_set(e, ERR_ARG, "images %zu and %zu more cannot be taken", first, count);
         goto done;
     }
-    for (size_t i = 0; i < count; i++)
-        t->apply(d, dataset_sample(d, first + i), 1, 0, (int64_t)i, out + i * floats);
-    rc = put_file(argv[5], out, count * floats * sizeof *out, e);
+    for (size_t i = 0; i < count && rc == OK; i++) {
+        const void *sample;
+        size_t used;
+
+        if ((rc = dataset_read(d, first + i, room, &sample, &used, e)) == OK)
+            t->apply(d, sample, 1, 0, (int64_t)i, out + i * floats);
+    }
+    if (rc == OK)
+        rc = put_file(argv[5], out, count * floats * sizeof *out, e);
 done:
     free(out);
+    free(room);
     dataset_free(d);
     return rc;
 }

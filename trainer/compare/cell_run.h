@@ -17,6 +17,7 @@ struct cell_setup {
     const char *directory;           /* of the whole comparison */
     char *const *training;           /* (training_count) options that all cells share */
     size_t training_count;
+    const char *image_size, *bad_samples;      /* for --data folder; NULL: the default */
     const char *model, *data, *data_directory; /* data_directory NULL: the default */
     enum evaluate evaluate;
     int64_t num_examples; /* to evaluate on; 0: all */

@@ -208,10 +208,12 @@ static int find_programs(struct compare *c, struct error *e)
 /* How many samples the training data have; 0: they cannot be read, which the first cell will say. */
 static double count_samples(const struct compare_plan *p)
 {
+    struct dataset_reading reading;
     struct dataset *d;
     double count;
 
-    if (dataset_open(&d, p->data, p->data_directory, DATASET_TRAIN, NULL, NULL) < 0)
+    if (dataset_reading_parse(&reading, p->image_size, p->bad_samples, NULL) < 0 ||
+        dataset_open_as(&d, p->data, p->data_directory, DATASET_TRAIN, NULL, &reading, NULL) < 0)
         return 0;
     count = dataset_hold_out(d, (size_t)p->hold_out, NULL) == OK ? (double)d->count : 0;
     dataset_free(d);
@@ -242,6 +244,8 @@ static int set_up(struct compare *c, struct error *e)
         .model = c->plan.model,
         .data = c->plan.data,
         .data_directory = c->plan.data_directory,
+        .image_size = c->plan.image_size,
+        .bad_samples = c->plan.bad_samples,
         .evaluate = !strcmp(c->evaluate, "never")    ? EVALUATE_NOT
                     : !strcmp(c->evaluate, "beside") ? EVALUATE_BESIDE
                                                      : EVALUATE_AFTER,

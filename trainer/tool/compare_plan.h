@@ -21,6 +21,7 @@ struct compare_plan {
     struct cell_job *jobs; /* (count) those that are possible; round is not set */
     size_t count;
     struct buffer left_out;                    /* "single with 2 workers", those that are not, with commas; may be "" */
+    const char *image_size, *bad_samples;      /* the same */
     const char *model, *data, *data_directory; /* borrowed from the options */
     int64_t hold_out;                          /* training samples that are left out */
 };
