@@ -134,7 +134,7 @@ static int has_low_descriptor(void)
 
         snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
         n = readlink(path, target, sizeof target - 1);
-        if (n > 0 && (target[n] = '\0', strstr(target, "inotify")))
+        if (n > 0 && (target[n] = '\0', !strcmp(target, "anon_inode:inotify")))
             return 1;
     }
     return 0;
