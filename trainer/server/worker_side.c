@@ -38,7 +38,7 @@ struct worker_side {
     uint32_t flags;      /* of servers' signals, sent to server 0 with the next tally; at the end, our own */
     int tallied;         /* the tally of this step is sent */
     real *sum;           /* the speaker of a host: its workers' vectors added, piece by piece */
-    char *late;          /* (workers) */
+    char *late;          /* (ranks) whom the sentence of a late one is about */
 };
 
 /* 1: another worker of this host exchanges our messages of steps. */
@@ -268,21 +268,56 @@ static int step_done(struct worker_side *w, int *late, size_t *packet, struct er
     return message_done(world, &w->verdict_in, e);
 }
 
-static int worker_side_late_sentence(const struct worker_side *w, const struct patience *patience, int late,
-                                     size_t packet, struct error *e)
+static int has_answered(struct worker_side *w, const struct connection *c, int none)
+{
+    struct error ignored;
+
+    for (size_t k = 0; k < c->packing->packet_count; k++)
+        if (message_done(w->setup.world, &c->out[k], &ignored) != 1 ||
+            (!none && message_done(w->setup.world, &c->in[k], &ignored) != 1))
+            return 0;
+    return 1;
+}
+
+/* Marks the servers that the worker waits for, and appends their numbers: only `one`, or, if < 0, all that have not
+ * answered; else server 0, whose verdict is missing. Returns how many. */
+static int mark_late_servers(struct worker_side *w, int one, struct buffer *numbers)
+{
+    struct error ignored;
+    const int none = verdict_is_empty(w, &ignored);
+    int count = 0;
+
+    memset(w->late, 0, (size_t)world_size(w->setup.world));
+    for (int j = 0; j < w->setup.servers; j++)
+        if (one < 0 ? !has_answered(w, &w->servers[j], none) : j == one) {
+            w->late[worker_side_rank_of(w, j)] = 1;
+            buffer_format(numbers, "%s%d", count++ ? ", " : "", j);
+        }
+    return count ? count : mark_late_servers(w, 0, numbers);
+}
+
+/* late, packet: the first that is missing. one: as above. */
+static int worker_side_late_sentence(struct worker_side *w, const struct patience *patience, int late, size_t packet,
+                                     int one, struct error *e)
 {
     const struct packing *p = &w->setup.packings[late];
+    struct buffer servers = BUFFER_EMPTY, numbers = BUFFER_EMPTY;
     struct extent x = { 0, 1 };
-    char names[200], server[WORLD_NAME_MAX];
+    char names[200];
+    int count, rc;
 
     if (p->packet_count > 0) {
         x.from = p->packets[packet].low;
         x.to = p->pieces[p->packets[packet].first_piece].to;
     }
     extent_names(w->setup.network, x, names, sizeof names);
-    world_name(w->setup.world, worker_side_rank_of(w, late), server, sizeof server);
-    return patience_over(patience, e, "at step %lld for %s (server %d), for tensors %s", (long long)w->step, server,
-                         late, names);
+    count = mark_late_servers(w, one, &numbers);
+    places_text(&servers, world_places(w->setup.world), w->late, world_size(w->setup.world), 1);
+    rc = patience_over(patience, e, "at step %lld for %s (server%s %s), for tensors %s", (long long)w->step,
+                       buffer_text(&servers), count > 1 ? "s" : "", buffer_text(&numbers), names);
+    buffer_release(&servers);
+    buffer_release(&numbers);
+    return rc;
 }
 
 /* The speaker of a host misses other workers there. */
@@ -321,7 +356,7 @@ static int wait_for_message(struct worker_side *w, struct message *m, int j, str
 
     patience_init(&p, w->setup.world, patience_of(w));
     while ((rc = m ? message_done(w->setup.world, m, e) : step_done(w, &j, &packet, e)) == 0)
-        if (!patience_pause(&p) && (rc = worker_side_late_sentence(w, &p, j, packet, e)) < 0)
+        if (!patience_pause(&p) && (rc = worker_side_late_sentence(w, &p, j, packet, m ? j : -1, e)) < 0)
             return rc;
     phase_clock_enter(w->setup.clock, before);
     return rc < 0 ? rc : OK;
@@ -343,8 +378,8 @@ static int wait_for_host(struct worker_side *w, struct error *e)
         message_done(w->setup.world, &w->verdict_in, &w->error); /* lets MPI advance its messages */
         /* Who misses a worker of its own host knows which, so it is the first to report. */
         p.limit = w->tallied ? patience_of(w) : world_deadline(w->setup.world);
-        if (!patience_pause(&p) &&
-            (rc = w->tallied ? worker_side_late_sentence(w, &p, late, packet, e) : members_late_sentence(w, &p, e)) < 0)
+        if (!patience_pause(&p) && (rc = w->tallied ? worker_side_late_sentence(w, &p, late, packet, -1, e)
+                                                    : members_late_sentence(w, &p, e)) < 0)
             return rc;
     }
     phase_clock_enter(w->setup.clock, before);
@@ -650,7 +685,7 @@ int worker_side_new(struct worker_side **out, const struct worker_setup *setup, 
         w->setup = *setup;
         w->global_step = setup->first_step;
         w->servers = calloc((size_t)setup->servers, sizeof *w->servers);
-        w->late = calloc((size_t)setup->workers, 1);
+        w->late = calloc((size_t)world_size(setup->world), 1);
         if (setup->shared && !is_silent(w))
             w->sum = reals_new(network_exchange_count(setup->network));
     }
