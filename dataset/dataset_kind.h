@@ -35,8 +35,7 @@ struct dataset_kind {
     /* Fills o's memory, count, height, width and channels from the files in `directory`, which exists; the shard has at
      * least one of them. o->d already has name, classes and class names; the latter are replaced if the files have
      * their own. Input and labels are bytes, and samples follow each other, unless it says otherwise (element, stride,
-     * labels.element) or reads them when
-     * they are wanted (stream). The caller frees the memory, also after an error. */
+     * labels.element) or reads them when they are wanted (stream). The caller frees the memory, also after an error. */
     int (*read)(struct dataset_owned *o, const struct dataset_kind *kind, const char *directory,
                 enum dataset_split split, const struct shard *shard, const struct dataset_reading *how,
                 struct error *e);
