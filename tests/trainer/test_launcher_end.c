@@ -5,7 +5,6 @@
 
 #include <dirent.h>
 #include <fcntl.h>
-#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -74,21 +73,15 @@ static int entries_of(const char *path, const char *but)
     return count;
 }
 
-/* Who removes it has nobody who waits for it: poll, with the patience of a busy machine. */
-static void wait_until(const char *path, const char *but, int entries)
-{
-    for (int k = 0; k < 60000 && entries_of(path, but) != entries; k++)
-        poll(NULL, 0, 1);
-    assert_int_equal(entries_of(path, but), entries);
-}
-
-/* The status of that launcher's end, as a shell has it; after that, nobody who held its output is left. */
+/* The status of that launcher's end, as a shell has it; after that, nobody who held its output is left, nor any process
+ * that it or its rank has left behind: this process is the one that waits for them. */
 static int end_of(const char *name, int milliseconds, int times)
 {
     int ends[2], status;
     char byte;
     pid_t launcher;
 
+    assert_int_equal(prctl(PR_SET_CHILD_SUBREAPER, 1UL, 0UL, 0UL, 0UL), 0);
     assert_int_equal(pipe(ends), 0);
     if ((launcher = fork()) == 0)
         launch(name, milliseconds, times);
@@ -97,6 +90,8 @@ static int end_of(const char *name, int milliseconds, int times)
     assert_int_equal(waitpid(launcher, &status, 0), launcher);
     assert_int_equal(read(ends[0], &byte, 1), 0);
     close(ends[0]);
+    while (waitpid(-1, NULL, 0) > 0)
+        ;
     return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
 }
 
@@ -127,10 +122,10 @@ static void test_sessions(void **state)
     snprintf(other, sizeof other, "%s/pid.0", top);
     assert_int_equal(mkdir(other, 0700), 0);
     assert_int_equal(end_of("mpirun", 0, 3), 128 + SIGKILL);
-    wait_until(top, "pid.0", 0);
+    assert_int_equal(entries_of(top, "pid.0"), 0);
     assert_int_equal(rmdir(other), 0);
     assert_int_equal(end_of("mpirun", 0, 1), 1);
-    wait_until(top, "", -1);
+    assert_int_equal(entries_of(top, ""), -1);
     sessions = NULL;
 }
 
