@@ -316,6 +316,14 @@ int fsync(int fd)
 }
 """
 
+# A program that gives itself any time: what it would do when an alarm goes off depends on how busy the machine is.
+NO_ALARM = r"""
+unsigned alarm(unsigned seconds)
+{
+    (void)seconds;
+    return 0;
+}
+"""
 
 # A disk on which a sync of a file with HOLD_NAME in its path takes as long as HOLD_WHILE exists; HOLD_SAYS is made when the
 # first has begun.

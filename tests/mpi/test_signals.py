@@ -11,7 +11,7 @@ import tempfile
 import pytest
 
 import ranks
-from interposed import SLOW_DISK, SLOW_PRODUCTS, interposed
+from interposed import HELD_SYNC, NO_ALARM, SLOW_DISK, SLOW_PRODUCTS, interposed
 from waiting import DEADLINE, wait_for
 
 LENET = ["--model", "lenet", "--data", "fashion-mnist", "--seed", "3"]
@@ -51,12 +51,18 @@ def slow(tmp_path_factory):
     return interposed(tmp_path_factory.mktemp("slow"), "slow_products", SLOW_PRODUCTS)["LD_PRELOAD"]
 
 
-def start(how, length, directory, said, slow, *options):
+@pytest.fixture(scope="module")
+def patient(tmp_path_factory):
+    """For two signals: a busy machine may take longer to save than the second that the second one leaves."""
+    return interposed(tmp_path_factory.mktemp("patient"), "no_alarm", NO_ALARM)["LD_PRELOAD"]
+
+
+def start(how, length, directory, said, *preloaded):
     count, words = HOWS[how]
     batch, microseconds = LENGTHS[length]
-    pauses = {"LD_PRELOAD": slow, "SLOW_MICROSECONDS": str(microseconds)} if microseconds else {}
     return ranks.start(count, *LENET, *words, "--batch-size", batch, "--max-steps", NEVER, "--log-every", 1,
-                       "--checkpoint-dir", directory, *options, said=said, **GRACE, **pauses)
+                       "--checkpoint-dir", directory, said=said, **GRACE, LD_PRELOAD=":".join(preloaded),
+                       SLOW_MICROSECONDS=str(microseconds))
 
 
 @functools.cache
@@ -86,11 +92,11 @@ def same_as_straight(how, length, directory):
     for how in HOWS for length in LENGTHS for number in (signal.SIGINT, signal.SIGTERM) for times in (1, 2)
     if how not in ("messages", "mirrored") or (length == "5s" and times == 1)
     if how != "mirrored" or number == signal.SIGTERM])
-def test_nothing_is_lost(how, length, number, times, slow, tmp_path):
+def test_nothing_is_lost(how, length, number, times, slow, patient, tmp_path):
     count = HOWS[how][0]
     directory, log = tmp_path / "ckpt", tmp_path / "log"
     with open(log, "wb") as said:
-        process = start(how, length, directory, said, slow)
+        process = start(how, length, directory, said, slow, *[patient] * (times == 2))
     ranks.wait_for(process, lambda: logged(log) >= 1, "the first step")
     pids = list(ranks.rank_processes(process).values()) if count else [process.pid]
     assert len(pids) == max(count, 1)
@@ -115,6 +121,31 @@ def test_nothing_is_lost(how, length, number, times, slow, tmp_path):
         assert stopped <= 2, "it did not leave its step"
     wait_for(lambda: not any(map(ranks.alive, pids)), "the ranks to be gone")
     same_as_straight(how, length, directory)
+
+
+@pytest.mark.parametrize("times", [2, 3])
+def test_a_disk_that_hangs(times, tmp_path):
+    """The first signal waits for the disk, the second for a second, the third for nothing."""
+    directory, log, hold, begun = tmp_path / "ckpt", tmp_path / "log", tmp_path / "hold", tmp_path / "begun"
+    library = interposed(tmp_path, "held_sync", HELD_SYNC)["LD_PRELOAD"]
+    if times == 3:
+        library += ":" + interposed(tmp_path, "no_alarm", NO_ALARM)["LD_PRELOAD"]
+    with open(log, "wb") as said:
+        process = ranks.start(0, *LENET, "--batch-size", LENGTHS["20ms"][0], "--max-steps", NEVER, "--log-every", 1,
+                              "--checkpoint-dir", directory, said=said, LD_PRELOAD=library, HOLD_NAME="model.ckpt-",
+                              HOLD_WHILE=str(hold), HOLD_SAYS=str(begun))
+    ranks.wait_for(process, lambda: logged(log) >= 1, "the first step")
+    hold.touch()
+    send(process, signal.SIGTERM)
+    ranks.wait_for(process, begun.exists, "the checkpoint to be saved")
+    for _ in range(times - 1):
+        assert process.poll() is None
+        send(process, signal.SIGTERM)
+    process.communicate(timeout=DEADLINE)
+    assert process.returncode == 128 + signal.SIGTERM
+    assert ranks.training_json(directory)["state"] == "running"  # nothing was saved, and nothing says so
+    hold.unlink()
+    same_as_straight("single", "20ms", directory)
 
 
 @pytest.mark.parametrize("how", ["mpi", "ps"])
