@@ -28,6 +28,8 @@ FAULTS = [
     ("ps", 1, rank_faults.Fault("kill", 0, "rename", 0.5)),
     ("ps 2 servers", 1, rank_faults.Fault("stop", 3, "MPI_Isend", 0.5)),
     ("ps async", 2, rank_faults.Fault("kill", 1, "MPI_Irecv", 0.5)),
+    # One that asks for the rows of its host: who waits for it there knows more than the other host.
+    ("hybrid", 2, rank_faults.Fault("stop", 0, "MPI_Irecv", 0.1416)),
 ]
 
 

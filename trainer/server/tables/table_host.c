@@ -44,20 +44,26 @@ int table_host_speaks(const struct table_host *h)
     return h->worker == h->setup.groups->first[h->group];
 }
 
-/* The others give the speaker time to say whom it waits for itself. */
+/* The others give the speaker time to say whom it waits for itself, unless it is stopped. */
 static int host_wait(struct table_host *h, struct table_member *m, struct message *message, int64_t step,
                      const char *what, struct error *e)
 {
     const enum phase before = phase_clock_enter(h->setup.clock, PHASE_WAITING);
     const double deadline = world_deadline(h->setup.world);
+    double longer = places_precedence(deadline, table_host_speaks(h) ? 0 : 2);
     char name[WORLD_NAME_MAX];
     struct patience p;
     int rc;
 
-    patience_init(&p, h->setup.world, deadline + places_precedence(deadline, table_host_speaks(h) ? 0 : 2));
+    patience_init(&p, h->setup.world, deadline);
     while ((rc = message_done(h->setup.world, message, e)) == 0) {
         if (patience_pause(&p))
             continue;
+        if (longer > 0 && !world_stands(h->setup.world, m->worker)) {
+            p.limit += longer;
+            longer = 0;
+            continue;
+        }
         world_name(h->setup.world, m->worker, name, sizeof name);
         if ((rc = patience_over(&p, e, "at step %" PRId64 " for %s, to %s", step, name, what)) < 0)
             return rc;
