@@ -89,6 +89,7 @@ static int prepare(struct producer *p, struct slot *slot, int64_t step, struct e
 {
     struct batch_source *s = p->source;
     const int64_t n = s->shard.count, size = s->batch_size, count = slot->batch.count;
+    const size_t labels = dataset_labels(s->data);
 
     slot->batch.step = step;
     for (int64_t k = 0; k < count && !atomic_load_explicit(&s->stop, memory_order_relaxed); k++) {
@@ -102,7 +103,8 @@ static int prepare(struct producer *p, struct slot *slot, int64_t step, struct e
         if (rc < 0)
             return rc;
         slot->samples[k] = sample;
-        slot->labels[k] = (int32_t)field_integer(&s->data->labels, record);
+        for (size_t l = 0; l < labels; l++)
+            slot->labels[(size_t)k * labels + l] = (int32_t)field_integer(&s->data->labels, record * labels + l);
         if (s->transform.apply)
             s->transform.apply(s->data, input, s->seed, step, sample, (float *)slot->input + (size_t)k * s->width);
         else
@@ -219,12 +221,12 @@ static int allocate_producers(struct batch_source *s)
 static int allocate_slots(struct batch_source *s)
 {
     const int samples = s->batch_size * s->workers;
-    size_t batch = (size_t)samples, count = (size_t)s->slot_count;
+    size_t batch = (size_t)samples, count = (size_t)s->slot_count, labels = dataset_labels(s->data);
 
-    if (s->width == 0 || batch > SIZE_MAX / ELEMENT_BYTES / s->width / count || batch > SIZE_MAX / 8 / count)
+    if (s->width == 0 || batch > SIZE_MAX / ELEMENT_BYTES / s->width / count || batch > SIZE_MAX / 8 / count / labels)
         return 0;
     s->input = malloc(count * batch * s->width * ELEMENT_BYTES);
-    s->labels = malloc(count * batch * sizeof *s->labels);
+    s->labels = malloc(count * batch * labels * sizeof *s->labels);
     s->samples = malloc(count * batch * sizeof *s->samples);
     s->slots = calloc(count, sizeof *s->slots);
     if (!s->input || !s->labels || !s->samples || !s->slots || !allocate_producers(s))
@@ -233,12 +235,14 @@ static int allocate_slots(struct batch_source *s)
         struct slot *slot = &s->slots[i];
 
         slot->input = s->input + i * batch * s->width * ELEMENT_BYTES;
-        slot->labels = s->labels + i * batch;
+        slot->labels = s->labels + i * batch * labels;
         slot->samples = s->samples + i * batch;
         slot->batch = (struct batch){ .count = samples, .field_count = 2, .samples = slot->samples };
         slot->batch.fields[FIELD_INPUT] = s->field;
         slot->batch.fields[FIELD_INPUT].data = slot->input;
-        slot->batch.fields[FIELD_LABELS] = (struct field){ slot->labels, ELEMENT_INT32, 1, { samples } };
+        slot->batch.fields[FIELD_LABELS] = (struct field){
+            slot->labels, ELEMENT_INT32, s->data->labels.rank, { samples, (int32_t)labels }
+        };
     }
     return 1;
 }

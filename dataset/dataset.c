@@ -70,6 +70,13 @@ int dataset_reading_parse(struct dataset_reading *out, const char *size, const c
     return OK;
 }
 
+/* Lets labels be those of the first d->count samples at that place. */
+static void set_labels(struct dataset *d, const void *first)
+{
+    d->labels.data = first;
+    d->labels.shape[0] = d->count < INT32_MAX ? (int32_t)d->count : INT32_MAX;
+}
+
 int dataset_open(struct dataset **out, const char *name, const char *directory, enum dataset_split split,
                  const struct shard *shard, struct error *e)
 {
@@ -122,26 +129,41 @@ int dataset_open_as(struct dataset **out, const char *name, const char *director
     }
     o->d.input = o->input;
     o->d.stride = o->d.stride ? o->d.stride : dataset_width(&o->d);
-    o->d.labels.data = o->labels ? o->labels : o->d.labels.data;
     o->d.labels.rank = 1;
-    o->d.labels.shape[0] = o->d.count < INT32_MAX ? (int32_t)o->d.count : INT32_MAX;
+    set_labels(&o->d, o->labels ? o->labels : o->d.labels.data);
     *out = &o->d;
+    return OK;
+}
+
+int dataset_sequences(struct dataset *d, int length, struct error *e)
+{
+    const size_t words = d->count + dataset_width(d);
+
+    if (d->element != ELEMENT_INT32 || d->stride != 1)
+        return error_set(e, ERR_ARG, "%s has no text, of which the model reads %d words in a row", d->name, length);
+    if (words <= (size_t)length)
+        return error_set(e, ERR_ARG, "%s has only %zu words; a sample takes %d and the next one", d->name, words,
+                         length);
+    d->count = (words - 1) / (size_t)length;
+    d->stride = (size_t)length;
+    d->height = length;
+    d->width = d->channels = 1;
+    d->labels.rank = 2;
+    d->labels.shape[1] = length;
+    set_labels(d, (const int32_t *)d->input + 1);
     return OK;
 }
 
 int dataset_hold_out(struct dataset *d, size_t n, struct error *e)
 {
-    const size_t left = d->count - n;
-
     if (n >= d->count)
         return error_set(e, ERR_ARG, "the training data of %s have only %zu %s", d->name, d->count, dataset_unit(d));
     if (d->stream)
         d->first += n;
     else
         d->input = dataset_sample(d, n);
-    d->labels.data = (const char *)d->labels.data + n * element_size(d->labels.element);
-    d->labels.shape[0] = left < INT32_MAX ? (int32_t)left : INT32_MAX;
-    d->count = left;
+    d->count -= n;
+    set_labels(d, field_at(&d->labels, n));
     return OK;
 }
 

@@ -48,7 +48,7 @@ struct dataset {
     size_t first;                   /* samples of the stream before the first, which are held out */
     const void *input;              /* elements; sample i has (height, width, channels) of them, row-major */
     size_t stride;                  /* elements from the start of a sample to that of the next */
-    struct field labels;            /* (count) integers, each < classes */
+    struct field labels;            /* (count) integers, or (count, labels of a sample), each < classes */
     uint64_t vocabulary;            /* a hash of the words that classes and input are numbers of; 0: they are none */
     const char *const *class_names; /* (classes), static or owned by the dataset; NULL: none */
 };
@@ -68,10 +68,15 @@ static inline const void *dataset_sample(const struct dataset *d, size_t i)
     return (const char *)d->input + i * d->stride * element_size(d->element);
 }
 
-/* What its samples are: "images", "words". */
+static inline size_t dataset_labels(const struct dataset *d) /* of a sample */
+{
+    return d->labels.rank > 1 ? (size_t)d->labels.shape[1] : 1;
+}
+
+/* What its samples are: "images", "words", "sequences". */
 static inline const char *dataset_unit(const struct dataset *d)
 {
-    return d->element == ELEMENT_INT32 ? "words" : "images";
+    return d->labels.rank > 1 ? "sequences" : d->element == ELEMENT_INT32 ? "words" : "images";
 }
 
 /* The elements of a sample's input. */
@@ -85,6 +90,9 @@ static inline size_t dataset_width(const struct dataset *d)
  * near ones). ERR_IO, ERR_CORRUPT: the sentence names file and byte. On OK *out is yours until dataset_free(). */
 int dataset_open(struct dataset **out, const char *name, const char *directory, enum dataset_split split,
                  const struct shard *shard, struct error *e);
+/* Of a text: makes samples of `length` words that follow each other, (length, 1, 1), each with the word after it as its
+ * label. ERR_ARG: it is no text, or has fewer words. */
+int dataset_sequences(struct dataset *d, int length, struct error *e);
 /* Leaves out the first n samples. ERR_ARG: none would be left. */
 int dataset_hold_out(struct dataset *d, size_t n, struct error *e);
 /* The same; how: NULL for the default. Data sets in memory have the size of their files: another one is ERR_ARG. */

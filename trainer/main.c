@@ -99,12 +99,14 @@ static int open_data(struct run *r, struct error *e)
         return OK;
     if ((rc = dataset_open_as(&r->dataset, o->data, o->data_directory, DATASET_TRAIN, &shard, &o->reading, e)) < 0)
         return rc;
+    if (o->file && m->integers != (r->dataset->element == ELEMENT_INT32))
+        return error_set(e, ERR_ARG, "%s: its task is %s, but %s has %s", o->file->path,
+                         m->integers ? "next_word" : "classification", o->data, dataset_unit(r->dataset));
+    if (m->labels && (rc = dataset_sequences(r->dataset, m->labels, e)) < 0)
+        return error_prefix(e, "%s", m->name);
     if ((rc = dataset_hold_out(r->dataset, (size_t)o->hold_out, e)) < 0)
         return error_prefix(e, "--hold-out %" PRId64, o->hold_out);
     r->position.vocabulary = r->dataset->vocabulary;
-    if (o->file && o->file->model.integers != (r->dataset->element == ELEMENT_INT32))
-        return error_set(e, ERR_ARG, "%s: its task is %s, but %s has %s", o->file->path,
-                         m->integers ? "next_word" : "classification", o->data, dataset_unit(r->dataset));
     if (!t && training_transform(o))
         return error_set(e, ERR_ARG, "model %s: unknown transform '%s'", m->name, training_transform(o));
     if ((rc = transform_check(t, r->dataset, e)) < 0)

@@ -40,7 +40,7 @@ struct builtin_runner {
     size_t examples;                         /* more than that if some are counted twice */
     size_t width;                            /* elements of one example's input: floats, or int32_t words */
     float *images;                           /* (examples, width) of images; NULL: made for each batch */
-    int32_t *labels;                         /* (examples) */
+    int32_t *labels;                         /* (examples, labels of a sample) */
     struct opened_checkpoint_floats *wanted; /* (variables); their entries: valid while a checkpoint is loaded */
     struct tensor_match *matches;            /* (variables); the same */
     unsigned metrics;
@@ -134,6 +134,8 @@ static int open_data(struct builtin_runner *r, const struct builtin_runner_optio
     if (r->file && m->integers != (d->element == ELEMENT_INT32))
         return error_set(e, ERR_ARG, "%s: its task is %s, but data set %s has %s", r->file->path,
                          m->integers ? "next_word" : "classification", d->name, dataset_unit(d));
+    if (m->labels && (rc = dataset_sequences(d, m->labels, e)) != OK)
+        return error_prefix(e, "model %s", m->name);
     if (!(r->transform = transform_find(m->transform)) && m->transform)
         return error_set(e, ERR_ARG, "model %s: unknown transform '%s'", m->name, m->transform);
     if ((rc = transform_check(r->transform, d, e)) != OK)
@@ -202,12 +204,13 @@ static int name_classes(struct builtin_runner *r, struct error *e)
 
 static int prepare_images(struct builtin_runner *r, size_t limit, struct error *e)
 {
+    const size_t each = dataset_labels(r->data);
     int rc;
 
-    if (!(r->labels = malloc(r->examples * sizeof *r->labels)))
-        return error_memory(e, NULL, "for %zu labels", r->examples);
-    for (size_t i = 0; i < r->examples; i++)
-        r->labels[i] = (int32_t)field_integer(&r->data->labels, i % r->images_taken);
+    if (!(r->labels = calloc(r->examples, each * sizeof *r->labels)))
+        return error_memory(e, NULL, "for the labels of %zu samples", r->examples);
+    for (size_t i = 0; i < r->examples * each; i++)
+        r->labels[i] = (int32_t)field_integer(&r->data->labels, i % (r->images_taken * each));
     if (!r->transform || r->examples > limit / sizeof(float) / r->width)
         return OK;
     if (!(r->images = aligned_alloc(64, (r->examples * r->width * sizeof(float) + 63) / 64 * 64)))

@@ -10,7 +10,7 @@ struct worker {
     struct network *network;
     struct classification counts;
     void *room;    /* (batch, width) floats or int32_t */
-    float *logits; /* (batch, classes) */
+    float *logits; /* (batch, labels of a sample, classes) */
     pthread_t thread;
     int started;
 };
@@ -19,7 +19,7 @@ struct scoring {
     struct scoring_options options;
     struct scoring_source source;
     struct worker *workers; /* (threads); the first is the caller's */
-    double *losses;         /* (examples) cross entropy of each */
+    double *losses;         /* (examples, labels of a sample) cross entropy of each */
     size_t batches;
     atomic_size_t next; /* batch to be taken */
     pthread_mutex_t lock;
@@ -35,12 +35,12 @@ static void score(struct worker *w, size_t batch)
     const size_t size = (size_t)s->options.batch_size, first = batch * size;
     const size_t left = s->source.examples - first, count = left < size ? left : size;
     const struct model *m = s->options.model;
-    const size_t classes = (size_t)m->classes;
+    const size_t classes = (size_t)m->classes, each = (size_t)model_labels(m);
     const struct field input = model_input(m, s->source.input(s->source.context, first, count, w->room), (int)count);
 
     network_infer(w->network, &input, w->logits);
-    for (size_t i = 0; i < count; i++)
-        s->losses[first + i] = classification_add(&w->counts, w->logits + i * classes, s->source.labels[first + i]);
+    for (size_t i = 0, k = first * each; i < count * each; i++, k++)
+        s->losses[k] = classification_add(&w->counts, w->logits + i * classes, s->source.labels[k]);
 }
 
 /* Does one batch; 0 if there was none left. */
@@ -106,7 +106,7 @@ static int make_worker(struct scoring *s, struct worker *w, struct error *e)
     if (width > SIZE_MAX / sizeof(float) / batch - 64)
         return error_set(e, ERR_ARG, "model %s: batches of %zu images are too large", m->name, batch);
     w->room = aligned_alloc(64, (batch * width * sizeof(float) + 63) / 64 * 64);
-    w->logits = malloc(batch * (size_t)m->classes * sizeof *w->logits);
+    w->logits = calloc(batch * (size_t)model_labels(m), (size_t)m->classes * sizeof *w->logits);
     return w->room && w->logits ? OK : error_memory(e, NULL, "for batches of %zu examples", batch);
 }
 
@@ -122,7 +122,7 @@ int scoring_new(struct scoring **out, const struct scoring_options *options, con
     s->source = *source;
     s->batches = (source->examples + (size_t)options->batch_size - 1) / (size_t)options->batch_size;
     s->workers = calloc((size_t)options->threads, sizeof *s->workers);
-    s->losses = calloc(source->examples, sizeof *s->losses);
+    s->losses = calloc(source->examples, (size_t)model_labels(options->model) * sizeof *s->losses);
     if (!s->workers || !s->losses) {
         rc = error_memory(e, NULL, "for the losses of %zu examples", source->examples);
         goto fail;
@@ -222,7 +222,7 @@ void scoring_end(struct scoring *s, const struct classification **counts, double
     wait_for_helpers(s);
     for (int i = 1; i < s->options.threads; i++)
         classification_merge(&s->workers[0].counts, &s->workers[i].counts);
-    for (size_t i = 0; i < s->source.examples; i++)
+    for (size_t i = 0; i < s->source.examples * (size_t)model_labels(s->options.model); i++)
         sum += s->losses[i];
     if (counts)
         *counts = &s->workers[0].counts;

@@ -23,7 +23,7 @@ struct scoring_source {
      * count): written to `room`, which is returned; or a pointer to existing ones. */
     const void *(*input)(const void *context, size_t first, size_t count, void *room);
     const void *context;
-    const int32_t *labels; /* (examples); borrowed */
+    const int32_t *labels; /* (examples, labels of a sample); borrowed */
     size_t examples;       /* > 0 */
 };
 

@@ -76,6 +76,19 @@ static int check_end(const struct model_file *f, struct error *e)
     return f->call_count ? OK : error_set(e, ERR_ARG, "%s: it has no layers", f->path);
 }
 
+/* The labels of a sample are those of its words. */
+static int check_labels(const struct model_file *f, struct error *e)
+{
+    const struct model *m = &f->model;
+
+    if (!m->integers)
+        return error_set(e, ERR_ARG, "%s: labels is for the task next_word; an image has one", f->path);
+    if (m->height && (m->height != m->labels || m->width != 1 || m->channels != 1))
+        return error_set(e, ERR_ARG, "%s: with labels %d the input is %dx1x1, not %dx%dx%d", f->path, m->labels,
+                         m->labels, m->height, m->width, m->channels);
+    return OK;
+}
+
 int model_file_parse(struct model_file **out, const char *path, const char *text, size_t length, struct error *e)
 {
     struct model_file *f = calloc(1, sizeof *f);
@@ -100,6 +113,8 @@ int model_file_parse(struct model_file **out, const char *path, const char *text
         rc = error_set(e, ERR_ARG, "%s: the task next_word reads no images, which transform and augment are for", path);
         goto fail;
     }
+    if (f->model.labels && (rc = check_labels(f, e)) < 0)
+        goto fail;
     if (f->model.statistics_decay == 0 && has_batch_norm(f))
         f->model.statistics_decay = 0.9;
     *out = f;

@@ -130,6 +130,22 @@ static void print_task(struct buffer *out, const struct model *m, const struct r
         buffer_append_text(out, "next_word");
 }
 
+static int parse_labels(struct model_file *f, char *const *values, size_t count, struct error *e)
+{
+    int64_t n = 0;
+    const int rc = setting_parse_integer(values, count, 1, 65536, &n, e);
+
+    f->model.labels = (int)n;
+    return rc;
+}
+
+static void print_labels(struct buffer *out, const struct model *m, const struct recipe *r)
+{
+    (void)r;
+    if (m->labels)
+        buffer_format(out, "%d", m->labels);
+}
+
 static int parse_transform(struct model_file *f, char *const *values, size_t count, struct error *e)
 {
     return setting_parse_word(f, WORD_TRANSFORM, values, count, &f->model.transform, e);
@@ -381,6 +397,8 @@ static const struct model_setting table[] = {
     { "classes", "N", "logits of a sample; default: as the data's", 0, parse_classes, print_classes },
     { "task", "classification|next_word", "of images (default), or of integers such as words", 0, parse_task,
       print_task },
+    { "labels", "N", "of next_word: words of a sample, each with the next one as its label; default: one label", 0,
+      parse_labels, print_labels },
     { "transform", "NAME", "how images become the input; default: unit, which divides by 255", 0, parse_transform,
       print_transform },
     { "statistics_decay", "X", "of the moving statistics of batch_norm; default: 0.9", 0, parse_statistics,

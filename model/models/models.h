@@ -11,7 +11,8 @@ struct model; /* model.h */
     ROW(next_word) \
     ROW(mnist_cnn) \
     ROW(mnist_lstm) \
-    ROW(mnist_lstm_128)
+    ROW(mnist_lstm_128) \
+    ROW(language_model)
 
 #define MODEL_DECLARATION(name) extern const struct model model_##name;
 MODELS(MODEL_DECLARATION)

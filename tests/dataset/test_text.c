@@ -153,6 +153,43 @@ static void test_blocks(void **state)
     dataset_free(train);
 }
 
+/* Words that follow each other, each with the next one as its label; samples do not overlap. */
+static void test_sequences(void **state)
+{
+    struct error e = { 0 };
+    struct dataset *d;
+
+    (void)state;
+    put("train", "a b c d e f g h i j k l"); /* and <end>: four sequences of three, and the label of the last */
+    d = open_text(DATASET_TRAIN, NULL);
+    assert_int_equal(dataset_labels(d), 1);
+    assert_int_equal(dataset_sequences(d, 3, &e), OK);
+    assert_int_equal(d->count, 4);
+    assert_int_equal(dataset_labels(d), 3);
+    assert_string_equal(dataset_unit(d), "sequences");
+    assert_true(d->height == 3 && d->width == 1 && d->channels == 1);
+    for (size_t i = 0; i < 12; i++) {
+        const int32_t word = ((const int32_t *)dataset_sample(d, i / 3))[i % 3];
+        const char letter[] = { (char)('a' + i), '\0' }, next[] = { (char)('b' + i), '\0' };
+
+        assert_string_equal(d->class_names[word], letter);
+        assert_string_equal(d->class_names[field_integer(&d->labels, i)], i < 11 ? next : "<end>");
+    }
+    assert_int_equal(dataset_hold_out(d, 3, &e), OK);
+    assert_int_equal(d->count, 1);
+    assert_string_equal(d->class_names[*(const int32_t *)dataset_sample(d, 0)], "j");
+    assert_string_equal(d->class_names[field_integer(&d->labels, 2)], "<end>");
+    assert_int_equal(dataset_sequences(d, 3, &e), ERR_ARG);
+    dataset_free(d);
+    for (int length = 12; length < 15; length++) {
+        d = open_text(DATASET_TRAIN, NULL);
+        assert_int_equal(dataset_sequences(d, length, &e), length == 12 ? OK : ERR_ARG);
+        assert_int_equal(length == 12 ? d->count : 8, length == 12 ? 1 : d->count);
+        dataset_free(d);
+    }
+    assert_non_null(strstr(e.message, "has only 13 words; a sample takes 14 and the next one"));
+}
+
 /* Workers with files of their own have one vocabulary. */
 static void test_shards_of_files(void **state)
 {
@@ -229,6 +266,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_named_files, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_numbers, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_blocks, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_sequences, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_shards_of_files, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_errors, set_up, tear_down),
         cmocka_unit_test(test_licenses),

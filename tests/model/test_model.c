@@ -41,6 +41,7 @@ static void counts(void **state)
         { "mnist_cnn", 1014922, 0, 14 },
         { "mnist_lstm", 24458, 0, 4 },
         { "mnist_lstm_128", 81674, 0, 4 },
+        { "language_model", 10000 * 200 + 400 * 800 + 800 + 200 * 10000 + 10000, 0, 5 },
         { "next_word", 10000 * 64 + 5 * 64 * 128 + 128 + 128 * 10000 + 10000, 0, 5 },
     };
 
@@ -122,6 +123,11 @@ static void names(void **state)
         { "mnist_lstm_128", "rnn/basic_lstm_cell/bias", 1, { 512 }, 0, INITIAL_CONSTANT, 0, "" },
         { "mnist_lstm_128", "Variable", 2, { 128, 10 }, 0, INITIAL_NORMAL, 1, "" },
         { "mnist_lstm_128", "Variable_1", 1, { 10 }, 0, INITIAL_NORMAL, 1, "" },
+        { "language_model", "embedding/map", 2, { 10000, 200 }, 0, INITIAL_UNIFORM, 0.1, "" },
+        { "language_model", "rnn/lstm_cell/kernel", 2, { 400, 800 }, 0, INITIAL_UNIFORM, 0.1, "" },
+        { "language_model", "rnn/lstm_cell/bias", 1, { 800 }, 0, INITIAL_CONSTANT, 0, "" },
+        { "language_model", "softmax/kernel", 2, { 200, 10000 }, 0, INITIAL_UNIFORM, 0.1, "" },
+        { "language_model", "softmax/bias", 1, { 10000 }, 0, INITIAL_CONSTANT, 0, "" },
         { "mnist_cnn", "Conv/weights", 4, { 5, 5, 1, 128 }, 0, INITIAL_UNIFORM, 0.043133109281375365, "" },
         { "mnist_cnn", "Conv_1/weights", 4, { 5, 5, 128, 128 }, 0, INITIAL_UNIFORM, 0.030618621784789725, "" },
         { "mnist_cnn", "Conv_5/weights", 4, { 3, 3, 128, 128 }, 0, INITIAL_UNIFORM, 0.05103103630798288, "" },

@@ -50,7 +50,7 @@ static void assert_same_network(const struct network *a, const struct network *b
         assert_string_equal(v[i].debias_scope, w[i].debias_scope);
     }
     assert_true(m->height == f->height && m->width == f->width && m->channels == f->channels);
-    assert_true(m->classes == f->classes && m->integers == f->integers);
+    assert_true(m->classes == f->classes && m->integers == f->integers && m->labels == f->labels);
     assert_true(m->ties_are_correct == f->ties_are_correct && m->statistics_decay == f->statistics_decay);
     if (m->transform)
         assert_string_equal(m->transform, f->transform);
@@ -65,7 +65,8 @@ static void assert_same_step(struct network *a, struct network *b)
     const struct model *m = network_model(a);
     const size_t size = (size_t)m->height * (size_t)m->width * (size_t)m->channels;
     real *images = calloc(BATCH * size, sizeof *images);
-    int32_t *words = calloc(BATCH * size, sizeof *words), labels[BATCH] = { 1, 0, 2 };
+    int32_t *words = calloc(BATCH * size, sizeof *words);
+    int32_t *labels = calloc(BATCH * (size_t)model_labels(m), sizeof *labels);
     int64_t samples[BATCH] = { 5, 6, 7 };
     struct score score[2];
 
@@ -73,6 +74,8 @@ static void assert_same_step(struct network *a, struct network *b)
         images[i] = (real)((double)(i * 7919 % 1000) / 1000);
         words[i] = (int32_t)(i * 7919 % 10000);
     }
+    for (int i = 0; i < BATCH * model_labels(m); i++)
+        labels[i] = (i + 1) % 3;
     for (int k = 0; k < 2; k++) {
         struct network *n = k ? b : a;
         const struct batch batch = images_batch(network_model(n), m->integers ? (const void *)words : images, labels,
@@ -86,6 +89,7 @@ static void assert_same_step(struct network *a, struct network *b)
     assert_true(score[0].loss == score[1].loss);
     free(images);
     free(words);
+    free(labels);
 }
 
 /* Each built-in model as a file gives its network, bit for bit, and the file again. */
@@ -120,8 +124,13 @@ static void test_multiplications(void **state)
     static const struct {
         const char *name;
         double wanted;
-    } rows[] = { { "lenet", 480500 },        { "cifar10_cnn", 18470784 }, { "resnet32", 68862592 },
-                 { "mnist_cnn", 395900160 }, { "mnist_lstm", 660096 },    { "mnist_lstm_128", 2237696 } };
+    } rows[] = { { "lenet", 480500 },
+                 { "cifar10_cnn", 18470784 },
+                 { "resnet32", 68862592 },
+                 { "mnist_cnn", 395900160 },
+                 { "mnist_lstm", 660096 },
+                 { "mnist_lstm_128", 2237696 },
+                 { "language_model", 20 * (400 * 800 + 200 * 10000) } };
 
     (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
@@ -311,6 +320,9 @@ static void test_mistakes(void **state)
         { "schedule 5", "schedule: '5' is not STEP:FACTOR" },
         { "schedule 5:1 5:1", "schedule: step 5 is not after the one before" },
         { "task next_word\ntransform unit\ncross_entropy", "the task next_word reads no images" },
+        { "labels 3\ncross_entropy", "labels is for the task next_word; an image has one" },
+        { "labels 0", "labels: 0 is not between 1 and 65536" },
+        { "task next_word\ninput 1x5x1\nlabels 5\ncross_entropy", "with labels 5 the input is 5x1x1, not 1x5x1" },
         { "lrn \\", "line 1: '\\' continues the last line, but no line follows" },
         { "lrn\nl\x01rn", "line 2: byte 2 (0x01) is a control character" },
         { "lrn # \xff", "line 1: byte 7 (0xff) is not UTF-8" },

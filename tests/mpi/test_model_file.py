@@ -34,7 +34,8 @@ def cifar(folder):
     return ["--data", "cifar10", "--data-dir", folder]
 
 
-DATA = {"lenet": lambda folder: FASHION, "cifar10_cnn": cifar, "resnet32": cifar, "next_word": lambda folder: ["--data", "text"]}
+DATA = {"lenet": lambda folder: FASHION, "cifar10_cnn": cifar, "resnet32": cifar, "next_word": lambda folder: ["--data", "text"],
+        "language_model": lambda folder: ["--data", "text"]}
 
 
 @pytest.mark.parametrize("count", [0, 2], ids=["single", "mpi"])

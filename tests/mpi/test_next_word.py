@@ -1,25 +1,13 @@
 """Text: the model of the next word learns, the evaluator scores it with the same words, and other words are refused."""
 import math
-import pathlib
 import re
 import shutil
 import subprocess
 
 import ranks
+from licenses import LICENSES, words_of_test_part
 
-LICENSES = pathlib.Path("/usr/share/common-licenses")
 MODEL = ["--model", "next_word", "--data", "text"]
-
-
-def parts():
-    """The words of the test part: every tenth block of ten lines of each file, without second names."""
-    words = []
-    for path in sorted(LICENSES.iterdir()):
-        lines = [] if path.is_symlink() else path.read_text().splitlines(keepends=True)
-        for first in range(90, len(lines), 100):
-            text = "".join(lines[first:first + 10]).lower()
-            words += [*re.findall(r"[a-z0-9]+(?:['-][a-z0-9]+)*|[^\sa-z0-9]", text), "<end>"]
-    return words
 
 
 def evaluate(directory, *options, status=0):
@@ -36,7 +24,7 @@ def test_learns(tmp_path):
     said = evaluate(tmp_path, "--metrics", "top5", "--tags", "im2txt")
     found = [(float(loss), float(precision)) for loss, precision in
              re.findall(r"ckpt-\d+: loss: ([\d.]+), precision: ([\d.]+)", said)]
-    words = parts()
+    words = words_of_test_part()
     assert len(found) == 2 and abs(found[0][0] - math.log(10000)) < 0.1
     assert found[1][0] < 6 and found[1][1] > 1.5 * words.count("the") / len(words) > 0.05
     assert max(words, key=words.count) in ("the", ",")

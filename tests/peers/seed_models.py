@@ -234,6 +234,18 @@ def layers_of_words(words, training, keep_mask=None):
         return tf.tensordot(x, weights("kernel", [7, 50], draw), 1) + weights("bias", [50], constant(0.0))
 
 
+def language_model(words, training, keep_mask=None):
+    """Zaremba et al. 2014, small and with one layer, from an empty memory."""
+    draw = v1.random_uniform_initializer(-0.1, 0.1)
+    note_nearest(tf.ones([1]), tf.ones([1]))
+    with v1.variable_scope("embedding"):
+        x = tf.gather(weights("map", [10000, 200], draw), tf.reshape(words, [-1, 20]))
+    with v1.variable_scope("rnn/lstm_cell"):
+        x = lstm(x, weights("kernel", [400, 800], draw), weights("bias", [800], constant(0.0)), 200)
+    with v1.variable_scope("softmax"):
+        return tf.tensordot(x, weights("kernel", [200, 10000], draw), 1) + weights("bias", [10000], constant(0.0))
+
+
 MODELS = {model.name: model for model in (
     Model("lenet", (28, 28, 1), lenet, lambda name: 1e-4 if name.endswith("/weights") else 0, 21840),
     Model("cifar10_cnn", (24, 24, 3), cifar10_cnn,
@@ -244,6 +256,7 @@ MODELS = {model.name: model for model in (
     Model("mnist_cnn", (28, 28, 1), mnist_cnn, lambda name: 0, 1014922),
     Model("mnist_lstm", (28, 28, 1), mnist_lstm, lambda name: 0, 24458),
     Model("mnist_lstm_128", (28, 28, 1), mnist_lstm_128, lambda name: 0, 81674),
+    Model("language_model", (20, 1, 1), language_model, lambda name: 0, 4330800, classes=10000, words=10000, labels=20),
     Model("layers_of_images", (10, 8, 3), layers_of_images, lambda name: 0, 3066, 48, debias=False),
     Model("layers_of_words", (6, 1, 1), layers_of_words, lambda name: 0, 2368, classes=50, words=50, labels=6),
 )}

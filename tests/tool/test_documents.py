@@ -236,7 +236,7 @@ def test_bash(described, tmp_path, tmp_path_factory):
         "trainer --run-option ": {"single", "mirrored", "mpi", "ring", "ps", "hybrid"}, "trainer --checkpoint-dir l": {"logs", "lo g"},
         "trainer --max-steps ": set(), "trainer l": set(), "evaluator --checkpoint-dir=l": {"logs", "lo g"},
         "trainer --model r": {"resnet32"}, "trainer --data=f": {"fashion-mnist", "folder"},
-        "evaluator --model ": {"lenet", "cifar10_cnn", "resnet32", "next_word", "mnist_cnn", "mnist_lstm", "mnist_lstm_128"}, "evaluator --data f": {"fashion-mnist", "folder"},
+        "evaluator --model ": {"lenet", "cifar10_cnn", "resnet32", "next_word", "mnist_cnn", "mnist_lstm", "mnist_lstm_128", "language_model"}, "evaluator --data f": {"fashion-mnist", "folder"},
         "evaluator --metrics c": {"classes", "confusion", "curves"},
     }
     for name, o in described.items():

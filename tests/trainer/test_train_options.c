@@ -150,9 +150,11 @@ static void test_refused(void **state)
         const char *words[WORDS], *sentence;
     } cases[] = {
         { { "--data", "cifar10" },
-          "--model is missing; use one of lenet|cifar10_cnn|resnet32|next_word|mnist_cnn|mnist_lstm|mnist_lstm_128" },
+          "--model is missing; use one of "
+          "lenet|cifar10_cnn|resnet32|next_word|mnist_cnn|mnist_lstm|mnist_lstm_128|language_model" },
         { { "--model", "resnet23", "--data", "cifar10" },
-          "'resnet23' is not one of lenet|cifar10_cnn|resnet32|next_word|mnist_cnn|mnist_lstm|mnist_lstm_128 (did you "
+          "'resnet23' is not one of "
+          "lenet|cifar10_cnn|resnet32|next_word|mnist_cnn|mnist_lstm|mnist_lstm_128|language_model (did you "
           "mean "
           "resnet32?)" },
         { { "--model", "lenet" }, "--data is missing; use one of mnist|fashion-mnist|cifar10|text" },

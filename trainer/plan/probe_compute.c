@@ -46,7 +46,7 @@ static void make_noise(struct probe *p, const struct model *m, size_t values, in
             tokens[i] = (int32_t)random_below(&r, 128);
         else
             images[i] = (real)random_uniform(&r);
-    for (int i = 0; i < batch; i++)
+    for (int i = 0; i < batch * model_labels(m); i++)
         p->labels[i] = (int32_t)random_below(&r, (uint64_t)m->classes);
 }
 
@@ -81,7 +81,7 @@ static int make(struct probe *p, const struct model *m, size_t values, int batch
         kind++;
     o.kind = (enum optimizer_kind)kind;
     p->inputs = calloc(values + 1, sizeof(real));
-    p->labels = calloc((size_t)batch, sizeof *p->labels);
+    p->labels = calloc((size_t)batch, (size_t)model_labels(m) * sizeof *p->labels);
     p->forward = calloc(4 * STEPS_MOST, sizeof *p->forward);
     if (!p->inputs || !p->labels || !p->forward)
         return error_memory(e, NULL, "for a batch of %d", batch);
@@ -108,7 +108,7 @@ int probe_compute(struct probe_compute *out, const struct model *m, int batch, d
         b.fields[FIELD_INPUT] = model_input(m, p.inputs, batch);
         if (m->integers)
             b.fields[FIELD_INPUT].element = ELEMENT_INT32;
-        b.fields[FIELD_LABELS] = (struct field){ p.labels, ELEMENT_INT32, 1, { batch } };
+        b.fields[FIELD_LABELS] = (struct field){ p.labels, ELEMENT_INT32, 2, { batch, model_labels(m) } };
         train_once(&p, &b, 0); /* makes what later steps find in memory */
         for (begun = clock_monotonic();
              steps < STEPS_MOST && (steps < STEPS_LEAST || clock_monotonic() - begun < seconds); steps++)

@@ -14,7 +14,8 @@
     ROW(next_word) \
     ROW(mnist_cnn) \
     ROW(mnist_lstm) \
-    ROW(mnist_lstm_128)
+    ROW(mnist_lstm_128) \
+    ROW(language_model)
 
 #define RECIPE_DECLARATION(name) extern const struct recipe recipe_##name;
 RECIPES(RECIPE_DECLARATION)
