@@ -15,9 +15,9 @@ enum { ROOM = 48 };
 
 struct fed {
     real *images;
-    int32_t labels[ROOM];
+    int32_t *labels; /* (ROOM, each) */
     int64_t samples[ROOM];
-    size_t image; /* reals */
+    size_t image, each; /* reals and labels of a sample */
     const struct model *model;
 };
 
@@ -47,23 +47,26 @@ static struct fed *new_fed(const char *model)
     assert_non_null(f);
     f->model = m;
     f->image = (size_t)m->height * (size_t)m->width * (size_t)m->channels;
+    f->each = (size_t)model_labels(m);
     f->images = malloc(ROOM * f->image * sizeof *f->images);
-    assert_non_null(f->images);
+    f->labels = calloc(ROOM * f->each, sizeof *f->labels);
+    assert_true(f->images && f->labels);
     random_init(&r, 3, RANDOM_TEST, 0, 0);
     for (size_t i = 0; i < ROOM * f->image; i++)
         f->images[i] = (real)random_normal(&r);
     for (size_t i = 0; m->integers && i < ROOM * f->image; i++) /* as few as come again */
         ((int32_t *)(void *)f->images)[i] = (int32_t)random_below(&r, 20);
-    for (int i = 0; i < ROOM; i++) {
+    for (size_t i = 0; i < ROOM * f->each; i++)
         f->labels[i] = (int32_t)random_below(&r, 10);
+    for (int i = 0; i < ROOM; i++)
         f->samples[i] = 100 + 7 * i;
-    }
     return f;
 }
 
 static void free_fed(struct fed *f)
 {
     free(f->images);
+    free(f->labels);
     free(f);
 }
 
@@ -77,7 +80,7 @@ static const void *input_at(const struct fed *f, int first)
 
 static struct batch part(const struct fed *f, int first, int count)
 {
-    return images_batch(f->model, input_at(f, first), f->labels + first, f->samples + first, count);
+    return images_batch(f->model, input_at(f, first), f->labels + (size_t)first * f->each, f->samples + first, count);
 }
 
 static void infer(struct network *n, const struct fed *f, int first, int count, real *logits)
@@ -104,7 +107,7 @@ static void inference_in_any_parts(void **state)
     for (const char *const *name = next_model(model_names()); *name; name = next_model(name + 1)) {
         struct fed *f = new_fed(*name);
         struct network *whole = new_network(*name, ROOM), *small = new_network(*name, 5);
-        const size_t classes = (size_t)f->model->classes, size_all = ROOM * classes;
+        const size_t row = f->each * (size_t)f->model->classes, size_all = ROOM * row;
         real *all = reals_new(size_all), *parts = reals_new(size_all), *again = reals_new(size_all);
 
         infer(whole, f, 0, ROOM, all);
@@ -112,7 +115,7 @@ static void inference_in_any_parts(void **state)
         assert_memory_equal(all, again, size_all * sizeof *all);
         for (int size = 1; size <= ROOM; size = size * 2 + 1) {
             for (int first = 0; first < ROOM; first += size)
-                infer(small, f, first, ROOM - first < size ? ROOM - first : size, parts + (size_t)first * classes);
+                infer(small, f, first, ROOM - first < size ? ROOM - first : size, parts + (size_t)first * row);
             assert_true(difference(parts, all, size_all) < 1e-6);
         }
         free(all);
@@ -130,20 +133,20 @@ static void scores(void **state)
     for (const char *const *name = next_model(model_names()); *name; name = next_model(name + 1)) {
         struct fed *f = new_fed(*name);
         struct network *n = new_network(*name, 7);
-        const int classes = f->model->classes;
-        real *logits = reals_new((size_t)(ROOM * classes));
+        const int classes = f->model->classes, rows = ROOM * (int)f->each;
+        real *logits = reals_new((size_t)(rows * classes));
         struct batch batch = part(f, 0, ROOM);
         struct score result, one;
         double sum = 0;
         int64_t correct = 0;
 
         infer(n, f, 0, ROOM, logits);
-        for (int i = 0; i < ROOM; i++) /* what the network says is right */
+        for (int i = 0; i < rows; i++) /* what the network says is right */
             for (int c = 0, top = -1; c < classes; c++)
                 if (top < 0 || logits[i * classes + c] > logits[i * classes + top])
                     f->labels[i] = i % 3 ? c : (c + 1) % classes, top = c;
         network_score(n, &batch, &result);
-        assert_int_equal(result.hits, ROOM - ROOM / 3);
+        assert_int_equal(result.hits, rows - rows / 3);
         for (int i = 0; i < ROOM; i++) {
             batch = part(f, i, 1);
             network_score(n, &batch, &one);
