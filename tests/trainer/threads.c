@@ -7,6 +7,7 @@
 /* sent or to be received; a handle is a pointer to one */
 struct letter {
     struct letter *next; /* of those sent and not yet received, in order */
+    struct letter *older, *newer;
     int from, to, tag, incoming, taken;
     const void *bytes;
     void *room;
@@ -15,7 +16,7 @@ struct letter {
 
 struct thread_post {
     pthread_mutex_t lock;
-    struct letter *first;
+    struct letter *first, *newest; /* newest: of all, which may be given up by who waits for them */
     int size;
 };
 
@@ -29,25 +30,46 @@ static struct letter *letter_of(uint64_t handle)
     return (struct letter *)(uintptr_t)handle;
 }
 
-static int thread_letter(const struct letter *l, uint64_t *handle)
+static struct thread_post *post_of(struct participants *p)
+{
+    return ((struct thread_participant *)p)->post;
+}
+
+static int thread_letter(struct thread_post *post, const struct letter *l, uint64_t *handle)
 {
     struct letter *made = malloc(sizeof *made);
 
     if (!made)
         abort();
     *made = *l;
+    pthread_mutex_lock(&post->lock);
+    made->older = post->newest;
+    if (post->newest)
+        post->newest->newer = made;
+    post->newest = made;
+    pthread_mutex_unlock(&post->lock);
     *handle = (uintptr_t)made;
     return OK;
+}
+
+static void letter_free(struct thread_post *post, struct letter *l)
+{
+    pthread_mutex_lock(&post->lock);
+    if (l->older)
+        l->older->newer = l->newer;
+    *(l->newer ? &l->newer->older : &post->newest) = l->older;
+    pthread_mutex_unlock(&post->lock);
+    free(l);
 }
 
 static int thread_send(struct participants *p, int to, int tag, const void *bytes, size_t n, uint64_t *handle,
                        struct error *e)
 {
-    struct thread_post *post = ((struct thread_participant *)p)->post;
+    struct thread_post *post = post_of(p);
     struct letter **at = &post->first;
 
     (void)e;
-    thread_letter(&(struct letter){ .from = p->rank, .to = to, .tag = tag, .bytes = bytes, .size = n }, handle);
+    thread_letter(post, &(struct letter){ .from = p->rank, .to = to, .tag = tag, .bytes = bytes, .size = n }, handle);
     pthread_mutex_lock(&post->lock);
     while (*at)
         at = &(*at)->next;
@@ -61,6 +83,7 @@ static int thread_receive(struct participants *p, int from, int tag, void *bytes
 {
     (void)e;
     return thread_letter(
+        post_of(p),
         &(struct letter){ .from = from, .to = p->rank, .tag = tag, .incoming = 1, .room = bytes, .size = n }, handle);
 }
 
@@ -85,7 +108,7 @@ static int thread_take(struct thread_post *post, const struct letter *l, int *so
 
 static int thread_done(struct participants *p, uint64_t *handle, int *source, struct error *e)
 {
-    struct thread_post *post = ((struct thread_participant *)p)->post;
+    struct thread_post *post = post_of(p);
     struct letter *l = letter_of(*handle);
     int done;
 
@@ -95,14 +118,13 @@ static int thread_done(struct participants *p, uint64_t *handle, int *source, st
     done = l->incoming ? thread_take(post, l, source) : l->taken;
     pthread_mutex_unlock(&post->lock);
     if (done)
-        free(l);
+        letter_free(post, l);
     return done;
 }
 
 static void thread_cancel(struct participants *p, uint64_t *handle)
 {
-    (void)p;
-    free(letter_of(*handle));
+    letter_free(post_of(p), letter_of(*handle));
 }
 
 static void thread_abort(struct participants *p, int status)
@@ -138,6 +160,10 @@ struct thread_post *thread_post_new(int size)
 
 void thread_post_free(struct thread_post *p)
 {
+    for (struct letter *l = p->newest, *older; l; l = older) {
+        older = l->older;
+        free(l);
+    }
     pthread_mutex_destroy(&p->lock);
     free(p);
 }
