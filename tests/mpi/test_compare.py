@@ -70,6 +70,16 @@ def test_two_strategies_on_one_and_two_ranks(tmp_path):
     assert "has a comparison with other options" in refused.stderr and len(results(tmp_path / "cmp")) == 4
 
 
+@pytest.mark.parametrize("model, data", [("examples/model/small.model", "fashion-mnist"), ("language_model", "text")])
+def test_model_files_and_sequences(model, data, tmp_path):
+    """How many samples an epoch has depends on the model, which may be a file."""
+    root = pathlib.Path(__file__).resolve().parents[2]
+    model = root / model if "/" in model else model
+    compare("--strategies", "single", "--ranks", 1, "--rounds", 1, "--output", tmp_path / "cmp", "--model", model, "--data", data,
+            "--batch-size", 2, "--evaluate", "never", "--max-steps", 2)
+    assert [line["status"] for line in results(tmp_path / "cmp")] == [0]
+
+
 def test_ctrl_c_and_a_failure(tmp_path):
     """The running training ends in order; a failed cell is named, and run again the next time, without what it left."""
     data, output = tmp_path / "data", tmp_path / "cmp"

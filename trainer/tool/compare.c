@@ -211,13 +211,13 @@ static double count_samples(const struct compare_plan *p)
     struct dataset_reading reading;
     struct dataset *d;
     double count;
+    int rc;
 
     if (dataset_reading_parse(&reading, p->image_size, p->bad_samples, NULL) < 0 ||
         dataset_open_as(&d, p->data, p->data_directory, DATASET_TRAIN, NULL, &reading, NULL) < 0)
         return 0;
-    if (model_find(p->model)->labels)
-        dataset_sequences(d, model_find(p->model)->labels, NULL);
-    count = dataset_hold_out(d, (size_t)p->hold_out, NULL) == OK ? (double)d->count : 0;
+    rc = p->labels ? dataset_sequences(d, p->labels, NULL) : OK;
+    count = rc == OK && dataset_hold_out(d, (size_t)p->hold_out, NULL) == OK ? (double)d->count : 0;
     dataset_free(d);
     return count;
 }

@@ -77,6 +77,7 @@ static int plan_cell(struct compare_plan *p, const struct compare_wanted *w, con
     p->image_size = o.image_size;
     p->bad_samples = o.bad_samples;
     p->hold_out = o.hold_out;
+    p->labels = o.model->labels;
     p->jobs[p->count++] = job;
     return 1;
 }

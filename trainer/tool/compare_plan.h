@@ -24,6 +24,7 @@ struct compare_plan {
     const char *image_size, *bad_samples;      /* the same */
     const char *model, *data, *data_directory; /* borrowed from the options */
     int64_t hold_out;                          /* training samples that are left out */
+    int labels;                                /* of a sample, as in struct model */
 };
 
 /* ERR_ARG: a sentence for the user. On OK or not, compare_plan_release() it. */
