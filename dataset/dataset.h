@@ -90,14 +90,15 @@ static inline size_t dataset_width(const struct dataset *d)
  * near ones). ERR_IO, ERR_CORRUPT: the sentence names file and byte. On OK *out is yours until dataset_free(). */
 int dataset_open(struct dataset **out, const char *name, const char *directory, enum dataset_split split,
                  const struct shard *shard, struct error *e);
-/* Of a text: makes samples of `length` words that follow each other, (length, 1, 1), each with the word after it as its
- * label. ERR_ARG: it is no text, or has fewer words. */
-int dataset_sequences(struct dataset *d, int length, struct error *e);
-/* Leaves out the first n samples. ERR_ARG: none would be left. */
-int dataset_hold_out(struct dataset *d, size_t n, struct error *e);
 /* The same; how: NULL for the default. Data sets in memory have the size of their files: another one is ERR_ARG. */
 int dataset_open_as(struct dataset **out, const char *name, const char *directory, enum dataset_split split,
                     const struct shard *shard, const struct dataset_reading *how, struct error *e);
+/* Of a text, before dataset_hold_out(): makes samples of `length` words that follow each other, (length, 1, 1),
+ * each word with the next one as its label. Samples do not overlap; words at the end that fill none are left out.
+ * ERR_ARG: it is no text, or has fewer than length + 1 words. */
+int dataset_sequences(struct dataset *d, int length, struct error *e);
+/* Leaves out the first n samples. ERR_ARG: none would be left. */
+int dataset_hold_out(struct dataset *d, size_t n, struct error *e);
 /* Sample i's input, in memory or read into room (dataset_width() bytes); *used: whose it is, and whose label counts,
  * which is another one if i is broken. ERR_CORRUPT, ERR_IO: the sentence names the file. */
 int dataset_read(const struct dataset *d, size_t i, void *room, const void **sample, size_t *used, struct error *e);

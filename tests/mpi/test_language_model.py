@@ -38,6 +38,7 @@ def test_learns(tmp_path):
     assert [record["step"] for record in records] == [0, 60]
     words = words_of_test_part()
     assert all(record["examples"] == (len(words) - 1) // STEPS * STEPS for record in records)
+    assert abs(records[0]["metrics"]["cross_entropy"] - math.log(10000)) < 0.1  # of a word, not of a sequence
     metrics = records[1]["metrics"]
     assert metrics["precision"] > words.count("the") / len(words) / 2 and metrics["cross_entropy"] < 7.5
     perplexity = dict(ranks.curves(tmp_path / "eval")["Perplexity"])
@@ -45,7 +46,7 @@ def test_learns(tmp_path):
 
 
 def test_hold_out(tmp_path):
-    """Of sequences, and another start of the same."""
+    """Sequences are held out, not words."""
     (tmp_path / "text").mkdir()
     (tmp_path / "text/a.train").write_text(" ".join(f"w{n}" for n in range(STEPS * 4)))  # and <end>: four sequences
     options = [*MODEL, "--data-dir", tmp_path / "text", "--max-steps", 1, "--json"]
