@@ -40,6 +40,15 @@ static int setting_parse_integer(char *const *values, size_t count, double minim
     return OK;
 }
 
+static int setting_parse_int(char *const *values, size_t count, int minimum, int maximum, int *out, struct error *e)
+{
+    int64_t n = 0;
+    const int rc = setting_parse_integer(values, count, minimum, maximum, &n, e);
+
+    *out = (int)n;
+    return rc;
+}
+
 static int setting_parse_word(struct model_file *f, int place, char *const *values, size_t count, const char **out,
                               struct error *e)
 {
@@ -105,11 +114,7 @@ static void print_input(struct buffer *out, const struct model *m, const struct 
 
 static int parse_classes(struct model_file *f, char *const *values, size_t count, struct error *e)
 {
-    int64_t n = 0;
-    const int rc = setting_parse_integer(values, count, 1, 65536, &n, e);
-
-    f->model.classes = (int)n;
-    return rc;
+    return setting_parse_int(values, count, 1, 65536, &f->model.classes, e);
 }
 
 static void print_classes(struct buffer *out, const struct model *m, const struct recipe *r)
@@ -132,11 +137,7 @@ static void print_task(struct buffer *out, const struct model *m, const struct r
 
 static int parse_labels(struct model_file *f, char *const *values, size_t count, struct error *e)
 {
-    int64_t n = 0;
-    const int rc = setting_parse_integer(values, count, 1, 65536, &n, e);
-
-    f->model.labels = (int)n;
-    return rc;
+    return setting_parse_int(values, count, 1, 65536, &f->model.labels, e);
 }
 
 static void print_labels(struct buffer *out, const struct model *m, const struct recipe *r)
@@ -309,11 +310,7 @@ static void print_clip(struct buffer *out, const struct model *m, const struct r
 
 static int parse_batch(struct model_file *f, char *const *values, size_t count, struct error *e)
 {
-    int64_t n = 0;
-    const int rc = setting_parse_integer(values, count, 1, 1 << 20, &n, e);
-
-    f->recipe.batch_size = (int)n;
-    return rc;
+    return setting_parse_int(values, count, 1, 1 << 20, &f->recipe.batch_size, e);
 }
 
 static void print_batch(struct buffer *out, const struct model *m, const struct recipe *r)
@@ -324,11 +321,7 @@ static void print_batch(struct buffer *out, const struct model *m, const struct 
 
 static int parse_hold_out(struct model_file *f, char *const *values, size_t count, struct error *e)
 {
-    int64_t n = 0;
-    const int rc = setting_parse_integer(values, count, 0, INT_MAX, &n, e);
-
-    f->recipe.hold_out = (int)n;
-    return rc;
+    return setting_parse_int(values, count, 0, INT_MAX, &f->recipe.hold_out, e);
 }
 
 static void print_hold_out(struct buffer *out, const struct model *m, const struct recipe *r)
