@@ -98,7 +98,7 @@ static int write_until_room(struct writing *x)
     const struct settings *s = x->s;
     struct eventlog_writer_statistics n = { 0 };
     int64_t step = s->first, calls = 0;
-    double end = now() + 30;
+    double end = now() + 600; /* only a hang takes as long */
     char tag[200];
 
     snprintf(tag, sizeof tag, "%s/0", s->tag);
