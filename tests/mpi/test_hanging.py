@@ -1,6 +1,7 @@
 """A rank that hangs, stopped by a signal, in any phase of a run: all end, and one of them names it, its host and what it
 was to do."""
 import os
+import pathlib
 import re
 import signal
 import socket
@@ -35,6 +36,41 @@ def test_start_and_end(tmp_path):
         line = rf"^trainer: rank \d on host {host}: waited 60 s for rank {rank} on host {host} {doing}; ending all ranks$"
         assert re.search(line, said, re.M), f"{name}: {said}"
         assert processes[name].returncode != 0, name
+
+
+def starting(process, count):
+    """The ranks, once all of them start MPI. Rank 1 is stopped before it."""
+    found = ranks.rank_processes(process)
+    names = [path.read_text() for pid in found.values() for path in pathlib.Path(f"/proc/{pid}/task").glob("*/comm")]
+    stopped = 1 in found and pathlib.Path(f"/proc/{found[1]}/stat").read_text().rsplit(")", 1)[1].split()[0] == "T"
+    return found if stopped and names.count("MPI starts\n") == count else None
+
+
+def before_mpi_starts(tmp_path, name):
+    library = interposed(tmp_path, "hanging", HANGING)["LD_PRELOAD"]
+    process = ranks.start(3, *LENET, *MPI, "--max-steps", 2, "--checkpoint-dir", tmp_path / name, LD_PRELOAD=library,
+                          STOP_RANK="1", STOP_CALL="MPI_Init_thread", STOP_AT="1")
+    return process, ranks.wait_for(process, lambda: starting(process, 3), "all ranks to start MPI")
+
+
+def test_killed_at_the_start(tmp_path):
+    """mpirun may not know who it was: one of the others says it, once."""
+    process, found = before_mpi_starts(tmp_path, "killed")
+    os.kill(found[1], signal.SIGKILL)
+    _, said = process.communicate(timeout=DEADLINE)
+    host = re.escape(socket.gethostname())
+    line = rf"^trainer: rank [02] on host {host}: MPI cannot start since rank 1 on host {host} ended; mpirun ends all ranks$"
+    assert len(re.findall(line, said, re.M)) == 1 and said.count("trainer:") == 1, said
+    assert process.returncode != 0
+
+
+def test_ended_at_the_start(tmp_path):
+    """Who ends mpirun needs no explanation."""
+    process, _ = before_mpi_starts(tmp_path, "ended")
+    process.terminate()
+    _, said = process.communicate(timeout=DEADLINE)
+    assert "trainer:" not in said
+    assert process.returncode != 0
 
 
 # Options, the ranks and which of them stops; what is said. Asynchronous workers push on, and a server misses the one that does

@@ -10,6 +10,9 @@
 #include "trainer/collective/places.h"
 
 #include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
@@ -18,10 +21,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
+#include <sys/file.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
-enum { LOOK_MILLISECONDS = 50, ENVIRONMENT_MAX = 8 << 20, RANKS_MAX = 1 << 20 };
+enum { LOOK_MILLISECONDS = 50, STAY_MILLISECONDS = 500, ENVIRONMENT_MAX = 8 << 20, RANKS_MAX = 1 << 20 };
 
 /* The thread's name: 15 letters at most. */
 static const char *const names[WATCHDOG_PHASES] = { "MPI starts", "MPI runs", "MPI ends" };
@@ -32,7 +37,14 @@ struct watchdog {
     int status, changed; /* changed: an eventfd */
     _Atomic int phase;
     const struct process *_Atomic places;
+    struct sigaction before; /* what SIGTERM did before this rank started MPI */
+    int listens;             /* 1: SIGTERM is told_to_end()'s */
+    int mark;                /* this rank's file while MPI starts; -1: none */
 };
+
+/* The only globals: the handler has no other way to pass information. */
+static volatile sig_atomic_t to_end; /* 1: SIGTERM came while MPI started */
+static int wake;                     /* the watchdog's eventfd */
 
 /* The value of a variable in an environment block; NULL: not set. */
 static const char *value_of(const struct buffer *environment, const char *name)
@@ -148,6 +160,133 @@ static void look_around(int phase, char *ranks, int count)
         closedir(processes);
 }
 
+/* ---- ranks that end while MPI starts ------------------------------------------------------------------------------
+ * mpirun (4.1) forgets which rank it was if not all were running yet, says only that "1 process returned a non-zero
+ * exit code", and ends the others by SIGTERM. So each rank holds a locked file while MPI starts, in the directory that
+ * the launcher has for its session on each host. When SIGTERM comes, one of the ranks there says whose file is not
+ * locked any more: the lock ends with the process, however that ends. */
+
+/* The file of a rank, open; -1: there is none. flags: of open(). */
+static int open_mark(int rank, int flags)
+{
+    const char *directory = getenv("PMIX_SERVER_TMPDIR"), *run = getenv("PMIX_NAMESPACE");
+    char path[PATH_MAX];
+    const int n = directory && run && rank >= 0 ? snprintf(path, sizeof path, "%s/starting.%s.%d", directory, run, rank)
+                                                : -1;
+
+    return n < 0 || (size_t)n >= sizeof path ? -1 : open(path, flags | O_RDWR | O_CLOEXEC | O_NOFOLLOW, 0600);
+}
+
+/* Nothing is to be said of this rank: it has started, is told to end, or was named. */
+static void settle_mark(int fd)
+{
+    if (fd >= 0 && write(fd, "-", 1) < 0)
+        return; /* a full disk: at worst the rank is named though it ended as it was told */
+}
+
+/* 1: this rank of this host ended while MPI started, and nobody has said so yet: now it is this rank's to say. */
+static int ended_unsaid(int rank)
+{
+    const int fd = open_mark(rank, 0);
+    struct stat file;
+    int unsaid;
+
+    if (fd < 0)
+        return 0;
+    unsaid = flock(fd, LOCK_EX | LOCK_NB) == 0 && fstat(fd, &file) == 0 && file.st_size == 0;
+    if (unsaid)
+        settle_mark(fd);
+    close(fd);
+    return unsaid;
+}
+
+/* Says which ranks of this host ended while MPI started, unless another rank has. */
+static void tell_ended(void)
+{
+    const int size = number_of(getenv("OMPI_COMM_WORLD_SIZE")), count = size > 0 ? size : 0, rank = own_rank();
+    struct buffer whom = BUFFER_EMPTY;
+    char *ended = calloc((size_t)count + 1, 1);
+    struct process self;
+    struct log log;
+
+    for (int r = 0; ended && r < count; r++)
+        ended[r] = r != rank && ended_unsaid(r);
+    process_self(&self);
+    if (ended && places_text(&whom, NULL, ended, count, 1) && buffer_ok(&whom)) {
+        log_init(&log, "trainer", 2);
+        log_line(&log, "rank %d on host %s: MPI cannot start since %s on host %s ended; mpirun ends all ranks", rank,
+                 self.host, buffer_text(&whom), self.host);
+    }
+    buffer_release(&whom);
+    free(ended);
+}
+
+static void told_to_end(int number)
+{
+    const uint64_t one = 1;
+    const int before = errno;
+
+    (void)number;
+    to_end = 1;
+    if (write(wake, &one, sizeof one) < 0) /* eight bytes to an eventfd that is read */
+        to_end = 1;
+    errno = before;
+}
+
+static void listen_for_end(struct watchdog *d)
+{
+    struct sigaction action;
+
+    memset(&action, 0, sizeof action);
+    action.sa_handler = told_to_end;
+    action.sa_flags = SA_RESTART;
+    to_end = 0;
+    wake = d->changed;
+    d->listens = sigaction(SIGTERM, NULL, &d->before) == 0 && d->before.sa_handler == SIG_DFL &&
+                 sigaction(SIGTERM, &action, NULL) == 0;
+    d->mark = open_mark(own_rank(), O_CREAT);
+    if (d->mark >= 0)
+        flock(d->mark, LOCK_EX | LOCK_NB);
+}
+
+/* MPI has started, or failed to: SIGTERM does again what it did. */
+static void listen_no_more(struct watchdog *d)
+{
+    settle_mark(d->mark);
+    if (d->mark >= 0)
+        close(d->mark);
+    d->mark = -1;
+    if (!d->listens)
+        return;
+    d->listens = 0;
+    sigaction(SIGTERM, &d->before, NULL);
+    if (to_end)
+        raise(SIGTERM);
+}
+
+/* SIGTERM came: ends this process as it does without the handler, but later. mpirun kills the others as soon as the
+ * first one has ended, so all stay until they have looked at each other. */
+static _Noreturn void end_as_told(const struct watchdog *d)
+{
+    struct sigaction action;
+    sigset_t term;
+
+    tell_ended();
+    settle_mark(d->mark);
+    nanosleep(&(struct timespec){ 0, STAY_MILLISECONDS * 1000000L }, NULL);
+    memset(&action, 0, sizeof action);
+    action.sa_handler = SIG_DFL;
+    sigaction(SIGTERM, &action, NULL);
+    sigemptyset(&term);
+    sigaddset(&term, SIGTERM);
+    pthread_sigmask(SIG_UNBLOCK, &term, NULL);
+    kill(getpid(), SIGTERM);
+    for (;;)
+        pause();
+}
+
+/* ---- deadlines --------------------------------------------------------------------------------------------------- */
+
 /* When the deadline passes, the first rank of a host speaks that sees who is late there. A grace later, the first one
  * of each host speaks, since if all are there, one of another host is late; and after another, any rank. */
 enum { SEES, INFERS, ANYONE };
@@ -226,6 +365,8 @@ static void *watch(void *context)
         if (poll(&changed, 1, phase == WATCHDOG_RUNNING ? -1 : LOOK_MILLISECONDS) > 0 &&
             read(d->changed, &count, sizeof count) < 0)
             return NULL;
+        if (phase == WATCHDOG_STARTING && to_end)
+            end_as_told(d);
         passed = clock_monotonic() - last;
         last += passed;
         waited += passed < 0.1 ? passed : 0.1; /* time in which the run was stopped does not count */
@@ -248,13 +389,17 @@ struct watchdog *watchdog_start(double deadline, int status)
     d->deadline = deadline;
     d->status = status;
     d->changed = eventfd(0, EFD_CLOEXEC);
+    if (d->changed >= 0)
+        listen_for_end(d);
     sigfillset(&all); /* signals are for the main thread, whose pauses they interrupt */
     pthread_sigmask(SIG_SETMASK, &all, &before);
     rc = d->changed < 0 ? -1 : pthread_create(&d->thread, NULL, watch, d);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     if (rc != 0) {
-        if (d->changed >= 0)
+        if (d->changed >= 0) {
+            listen_no_more(d);
             close(d->changed);
+        }
         free(d);
         return NULL;
     }
@@ -283,6 +428,8 @@ void watchdog_enter(struct watchdog *d, enum watchdog_phase phase)
     if (!d)
         return;
     pthread_setname_np(d->thread, names[phase]);
+    if (atomic_load(&d->phase) == WATCHDOG_STARTING && phase != WATCHDOG_STARTING)
+        listen_no_more(d);
     enter(d, (int)phase);
 }
 
@@ -290,6 +437,8 @@ void watchdog_stop(struct watchdog *d)
 {
     if (!d)
         return;
+    if (atomic_load(&d->phase) == WATCHDOG_STARTING)
+        listen_no_more(d);
     enter(d, WATCHDOG_PHASES);
     pthread_join(d->thread, NULL);
     close(d->changed);

@@ -3,6 +3,9 @@
  * without a deadline, and no message can be sent before the first or after the second. So the ranks of a host read each
  * other's phase from /proc: the watchdog is a thread that is named after the phase. The rest is inferred: if all ranks
  * of this host have arrived, a rank of another host has not.
+ *
+ * While MPI starts, it also waits for SIGTERM, by which a launcher ends the ranks that one of them has left: it says
+ * which one of this host that is, as mpirun may not know, and then ends this process by SIGTERM.
  */
 #ifndef TRAINER_COLLECTIVE_WATCHDOG_H
 #define TRAINER_COLLECTIVE_WATCHDOG_H
