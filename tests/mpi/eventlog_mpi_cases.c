@@ -59,7 +59,7 @@ static void reduce(struct job *j)
 {
     enum { MANY = 5000 };
     struct eventlog_mpi_scalar *many = calloc(MANY, sizeof *many);
-    char(*tags)[16] = calloc(MANY, sizeof *tags);
+    char(*tags)[24] = calloc(MANY, sizeof *tags);
     struct eventlog_error e;
 
     if (!many || !tags)
