@@ -31,14 +31,17 @@ def test_measured_between_ranks():
     assert all(a < b for a, b in zip(seconds, seconds[1:3])) and seconds[0] == seconds[3] > 0
 
 
-@pytest.mark.parametrize("count, how, strategy, servers", [
-    (2, ["--run-option", "mpi"], "mpi", []), (4, ["--run-option", "mpi"], "mpi", []),
-    (2, ["--run-option", "ring"], "ring", []), (3, ["--run-option", "ps"], "ps", ["--servers", 1])])
-def test_bytes_are_those_of_a_training(count, how, strategy, servers):
-    """On one host, whose ranks read each other's memory or send messages."""
-    summary, _ = ranks.train(count, *LENET, "--data", "fashion-mnist", "--max-steps", 20, "--quiet", "--json", *how)
+@pytest.mark.parametrize("count, how, strategy, servers, name", [
+    (2, ["mpi"], "mpi", [], "lenet"), (4, ["mpi"], "mpi", [], "lenet"), (2, ["ring"], "ring", [], "lenet"),
+    (3, ["ps"], "ps", ["--servers", 1], "lenet"), (3, ["ps"], "ps", ["--servers", 1], "next_word"),
+    (3, ["hybrid"], "hybrid", ["--servers", 1], "next_word")])
+def test_bytes_are_those_of_a_training(count, how, strategy, servers, name):
+    """On one host, whose ranks read each other's memory or send messages; of a table the rows in use."""
+    model = ["--model", name, "--batch-size", 8]
+    summary, _ = ranks.train(count, *model, "--data", "text" if name == "next_word" else "fashion-mnist", "--max-steps", 20,
+                             "--quiet", "--json", "--run-option", *how)
     busiest = summary["busiest_link"]
-    out, _ = plan(0, *LENET, *servers, "--compute", 0.01, "--strategies", strategy, "--ranks", count - len(servers) // 2,
+    out, _ = plan(0, *model, *servers, "--compute", 0.01, "--strategies", strategy, "--ranks", count - ("--servers" in servers),
                   "--ranks-per-host", count, "--bandwidth", 1e9, "--format", "csv")
     row, = csv.DictReader(io.StringIO(out))
     assert float(row["busiest_link_bytes"]) == pytest.approx(max(busiest["sent_per_step"], busiest["received_per_step"]),
@@ -59,6 +62,28 @@ def test_beside_what_was_measured(tmp_path):
     assert rows[1]["error"] == pytest.approx(rows[1]["steps_per_second"] / 50 - 1)
 
 
+def test_hosts_of_a_list(tmp_path):
+    """As many workers as the first host has devices, the first two, and all; threads where one host has room."""
+    hosts = tmp_path / "hosts"
+    hosts.write_text("node-1:0,1  # the first\nnode-2:0-3\n\nnode-3\n")
+    given = [*LENET, "--compute", 0.01, "--bandwidth", 1e9, "--memory-bandwidth", 1e10, "--resource-info", hosts]
+
+    def rows(*more):
+        found = csv.DictReader(io.StringIO(plan(0, *given, *more, "--format", "csv")[0]))
+        return [(row["strategy"], *(int(row[name]) for name in ("ranks", "hosts", "servers"))) for row in found]
+
+    assert rows("--strategies", "mpi,ps,mirrored") == [
+        ("mpi", 1, 1, 0), ("mpi", 2, 1, 0), ("mpi", 6, 2, 0), ("mpi", 7, 3, 0),
+        ("ps", 1, 1, 1), ("ps", 2, 1, 1), ("ps", 6, 2, 2), ("ps", 7, 3, 3), ("mirrored", 1, 1, 0), ("mirrored", 2, 1, 0)]
+    assert rows("--strategies", "mpi,mirrored", "--ranks", "4,5") == [("mpi", 4, 2, 0), ("mpi", 5, 2, 0), ("mirrored", 4, 1, 0)]
+    for more, sentence in ((["--ranks", 8], f"{hosts} has devices for 7 workers; 8 are too many"),
+                           (["--servers", 2], "--resource-info and --servers"),
+                           (["--ranks-per-host", 2], "--resource-info and --ranks-per-host")):
+        assert sentence in plan(0, *given, *more, status=2)[1]
+    hosts.write_text("node-1\nnode-1\n")
+    assert f"{hosts}:2: 'node-1' is already listed" in plan(0, *given, status=2)[1]
+
+
 @pytest.mark.parametrize("options, sentence", [
     ([], "give either --model or --parameters"),
     (["--model", "lenet", "--parameters", 5], "give either --model or --parameters"),
@@ -66,6 +91,7 @@ def test_beside_what_was_measured(tmp_path):
     (["--parameters", 5, "--bandwidth", 1e9], "--parameters needs --compute or --fit"),
     (["--model", "lenet", "--bandwidth", 1e9, "--ranks", "2,many"], "--ranks: 'many' is not a number of workers"),
     (["--model", "lenet", "--bandwidth", 1e9, "--strategies", "mpi,rings"], "ring"),
+    (["--model", "lenet", "--bandwidth", 1e9, "--resource-info", "/nonexistent"], "/nonexistent"),
     (["--model", "lenet", "--bandwidht", 1e9], "did you mean --bandwidth?"),
     (["--model", "lenet", "--bandwidth", 1e9, "lenet"], "'lenet' is no option"),
     (["--model", "lenet", "--bandwidth", 1e9, "--measured", "/nonexistent"], "/nonexistent"),

@@ -13,6 +13,7 @@ struct exchange_case {
     const struct plan_work *work;
     const struct plan_machine *machine;
     int ranks, hosts, group; /* group: ranks of a host */
+    int lanes;               /* ranks of a host that exchange with other hosts, each a part of a bucket */
     size_t bucket;           /* elements */
     struct pipeline *pipeline;
     struct computing computing;
@@ -46,18 +47,18 @@ static void in_memory(struct exchange_case *c, size_t q)
                   c->machine->memory.latency, c->computing.last);
 }
 
-/* First the ranks of each host in memory, each a lane; then every host adds a slice, and sends it to all others. */
+/* First the ranks of each host in memory, by lanes; then every host adds a slice, and sends it to all others. */
 static void between_hosts(struct exchange_case *c, size_t q)
 {
     const struct plan_machine *m = c->machine;
-    const double lane = bucket_bytes(c, q) / c->group, slice = lane / c->hosts, others = c->hosts - 1;
+    const double lane = bucket_bytes(c, q) / c->lanes, slice = lane / c->hosts, others = c->hosts - 1;
     const double tallies = is_last(c, q) ? others * c->group * (double)sizeof(struct tally_part) : 0;
-    const double wire = (plan_wire_bytes(others * c->group, slice)) / m->network.bandwidth;
-    const double local = c->group > 1 ? plan_adding(m, lane * c->group, c->group) : 0;
+    const double wire = (plan_wire_bytes(others * c->lanes, slice)) / m->network.bandwidth;
+    const double local = c->group > 1 ? plan_adding(m, lane * c->group, c->lanes) : 0;
     size_t at = pipeline_then(c->pipeline, PROCESSOR, local + others * m->message, 0, c->computing.last);
 
     at = pipeline_then(c->pipeline, LINK, wire + tallies / m->network.bandwidth, m->network.latency, at);
-    at = pipeline_then(c->pipeline, PROCESSOR, plan_adding(m, slice * c->hosts, c->group) + 2 * others * m->message, 0,
+    at = pipeline_then(c->pipeline, PROCESSOR, plan_adding(m, slice * c->hosts, c->lanes) + 2 * others * m->message, 0,
                        at);
     at = pipeline_then(c->pipeline, LINK, wire, m->network.latency, at);
     pipeline_then(c->pipeline, PROCESSOR, others * m->message, 0, at);
@@ -89,6 +90,7 @@ static int lay_out(const struct plan_work *w, const struct plan_machine *m, cons
                                .ranks = s->workers,
                                .hosts = plan_hosts(s),
                                .group = group,
+                               .lanes = plan_fewest(s),
                                .bucket = exchange_bucket(w->elements, w->bucket_bytes, s->workers) };
     int rc = pipeline_new(&c.pipeline, RESOURCES, e);
 

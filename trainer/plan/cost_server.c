@@ -2,15 +2,18 @@
  * Parameter servers as trainer/server/ runs them: workers send their gradients in packets, each server adds and updates
  * a packet when all of its parts have come, and sends the values back. The packets are those of placement.h.
  *
- * The workers of a host push together, as they do by default: their gradients are added there first. Asynchronous
- * workers, and those of a host that has the servers, too, push each for itself.
+ * The workers of a host push together, unless the plan is to be without that: their gradients are added there first.
+ * Asynchronous workers, and by default those of a host that has the servers, too, push each for itself.
  *
  * Servers on hosts of their own have links of their own, and the order of messages is played (server_traffic.h). Where
  * each host of workers has a server, all hosts are alike: the traffic of one of them is laid out.
+ *
+ * Of tables only the rows in use travel (row_traffic.h), before and after all that.
  */
 #include "trainer/plan/cost.h"
 
 #include "trainer/plan/computing.h"
+#include "trainer/plan/row_traffic.h"
 #include "trainer/plan/server_traffic.h"
 #include "trainer/server/placement.h"
 
@@ -29,6 +32,7 @@ struct server_case {
     struct placement placement;
     struct packing *packings; /* (servers) */
     struct pipeline *pipeline;
+    struct row_traffic rows;
 };
 
 struct sent_packet {
@@ -75,8 +79,9 @@ static int prepare(struct server_case *c, const struct plan_work *w, const struc
     c->where = s->workers + c->servers <= s->per_host || (!s->servers && c->hosts == 1) ? ONE_HOST
                : s->servers                                                             ? APART
                                                                                         : COLOCATED;
-    c->senders = synchronous && c->where != ONE_HOST ? c->hosts : s->workers;
+    c->senders = synchronous && !w->apart && c->where != ONE_HOST ? c->hosts : s->workers;
     c->crowding = plan_crowding(m, c->group);
+    c->rows = row_traffic_of(w, m, s, c->senders < s->workers);
     rc = placement_make(&c->placement, w->variables ? w->variables : &whole, w->variables ? w->variable_count : 1,
                         c->servers, e);
     c->placement.shared = (struct extent){ w->elements - 1, w->elements };
@@ -107,17 +112,26 @@ static int senders_of_host(const struct server_case *c)
     return c->senders < c->workers ? 1 : c->group;
 }
 
+/* How often a packet leaves a host that has a server, too: from its senders to a server of each other host, and as the
+ * server's answer to all other senders. */
+static double leaving(const struct server_case *c, int reply)
+{
+    const int own = senders_of_host(c);
+
+    return reply ? c->senders - own : own * (c->hosts - 1);
+}
+
 /* Bytes of a step, one way, of a server's host and of a worker's. */
 static double server_bytes(const struct server_case *c)
 {
     const double most = (double)c->packings[busiest(c)].length * sizeof(float);
 
-    return most * (c->where == COLOCATED ? 2 * (c->senders - senders_of_host(c)) : c->senders);
+    return most * (c->where == COLOCATED ? leaving(c, 0) + leaving(c, 1) : c->senders);
 }
 
 static double worker_bytes(const struct server_case *c)
 {
-    const double all = (double)(c->work->elements - 1 + (size_t)c->servers) * sizeof(float);
+    const double all = (double)(row_traffic_dense(c->work) - 1 + (size_t)c->servers) * sizeof(float);
 
     return c->where == COLOCATED ? 0 : all * (c->where == ONE_HOST ? 1 : senders_of_host(c));
 }
@@ -141,7 +155,7 @@ static struct pipeline_task message(const struct server_case *c, const struct se
         t.delay = m->memory.latency;
     } else if (c->where == COLOCATED) { /* what all ranks of a host send; as much comes to it */
         t.resource[0] = UP;
-        t.duration[0] = plan_wire_bytes(n - senders_of_host(c), p->bytes) / bandwidth;
+        t.duration[0] = plan_wire_bytes(leaving(c, reply), p->bytes) / bandwidth;
     } else if (server_bytes(c) >= worker_bytes(c)) {
         t.resource[0] = server + (reply ? SERVER_UP : SERVER_DOWN);
         t.duration[0] = plan_wire_bytes(n, p->bytes) / bandwidth;
@@ -260,7 +274,8 @@ static int step_seconds(struct server_case *c, double *seconds, struct error *e)
 
 static void count_bytes(const struct server_case *c, struct plan_cost *out)
 {
-    const double server = server_bytes(c), worker = worker_bytes(c);
+    const double server = server_bytes(c) + (c->where == COLOCATED ? c->rows.worker : c->rows.server);
+    const double worker = worker_bytes(c) + (c->where == COLOCATED ? 0 : c->rows.worker);
 
     out->on_server = c->where != COLOCATED && server > worker;
     out->bytes = server > worker ? server : worker;
@@ -273,6 +288,7 @@ static int sync_cost(const struct plan_work *w, const struct plan_machine *m, co
     int rc = prepare(&c, w, m, s, 1, e);
 
     if (rc == OK && (rc = step_seconds(&c, &out->seconds, e)) == OK) {
+        out->seconds += c.rows.seconds;
         out->steps = 1 / out->seconds;
         count_bytes(&c, out);
     }
@@ -296,7 +312,7 @@ static double server_seconds(const struct server_case *c)
             processor += 2 * (sent.bytes / c->machine->memory.bandwidth + c->machine->message);
         else if (c->where ==
                  COLOCATED) /* of n pushes all but this host's come over the link, and leave it as answers */
-            link += 2 * message(c, &sent, 0).duration[0] / c->senders;
+            link += (message(c, &sent, 0).duration[0] + message(c, &sent, 1).duration[0]) / c->senders;
         else
             link += plan_wire_bytes(1, sent.bytes) / c->machine->network.bandwidth;
     }
@@ -307,14 +323,14 @@ static double server_seconds(const struct server_case *c)
 static int async_cost(const struct plan_work *w, const struct plan_machine *m, const struct plan_shape *s,
                       struct plan_cost *out, struct error *e)
 {
-    const struct plan_shape lone = { 1, s->per_host, s->servers };
+    const struct plan_shape lone = { .workers = 1, .per_host = s->per_host, .servers = s->servers };
     struct server_case c, one;
     double alone = 0, together;
     int rc = prepare(&c, w, m, s, 0, e), first = prepare(&one, w, m, &lone, 0, rc < 0 ? NULL : e);
 
     if (rc == OK && (rc = first) == OK && (rc = step_seconds(&one, &alone, e)) == OK) {
-        together = server_seconds(&c);
-        alone *= c.crowding;
+        together = server_seconds(&c) + c.rows.busy;
+        alone = c.crowding * (alone + one.rows.seconds);
         out->steps = s->workers / alone < 1 / together ? s->workers / alone : 1 / together;
         out->seconds = s->workers / out->steps;
         count_bytes(&c, out);

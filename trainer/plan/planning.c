@@ -4,6 +4,7 @@
 #include "base/human.h"
 #include "trainer/plan/fit.h"
 
+#include <limits.h>
 #include <math.h>
 #include <stdlib.h>
 
@@ -35,8 +36,29 @@ static struct plan_work work_of(const struct planning *p, int workers)
 
 static struct plan_shape shape_of(const struct planning *p, const struct plan_strategy *strategy, int workers)
 {
-    return (struct plan_shape){ workers, strategy->devices ? workers : p->per_host,
-                                strategy->servers ? p->servers : 0 };
+    struct plan_shape s = { .workers = workers,
+                            .per_host = strategy->devices ? workers : p->per_host,
+                            .servers = strategy->servers ? p->servers : 0 };
+    int left = workers, here;
+
+    if (!p->slots || strategy->devices)
+        return s;
+    s.per_host = 0;
+    for (; left > 0; left -= here, s.hosts++) { /* one host after the other, as mpirun fills them */
+        here = p->slots[s.hosts] < left ? p->slots[s.hosts] : left;
+        s.per_host = here > s.per_host ? here : s.per_host;
+        s.fewest = s.hosts == 0 || here < s.fewest ? here : s.fewest;
+    }
+    return s;
+}
+
+int planning_room(const struct planning *p)
+{
+    int room = 0;
+
+    for (size_t i = 0; i < p->slot_count; i++)
+        room += p->slots[i];
+    return p->slots ? room : INT_MAX;
 }
 
 int planning_add(struct planning *p, const struct plan_strategy *strategy, int workers, double measured,

@@ -13,6 +13,9 @@ struct planning {
     struct plan_work work; /* of a worker with a batch of its own */
     struct plan_machine machine;
     int per_host, servers;
+    const int
+        *slots; /* (slot_count) workers that each host has room for, borrowed; NULL: per_host on each of any number */
+    size_t slot_count;
     double global_batch; /* samples that all workers share in a step; 0: each has work.batch */
     struct plan_row *rows;
     size_t count, capacity;
@@ -21,7 +24,10 @@ struct planning {
 /* Frees the rows. */
 void planning_release(struct planning *p);
 
-/* Adds a row. measured: steps a second, or 0. ERR_NOMEM. */
+/* How many workers there is room for; INT_MAX: any number. */
+int planning_room(const struct planning *p);
+
+/* Adds a row, of at most planning_room() workers. measured: steps a second, or 0. ERR_NOMEM. */
 int planning_add(struct planning *p, const struct plan_strategy *strategy, int workers, double measured,
                  struct error *e);
 

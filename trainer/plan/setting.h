@@ -24,8 +24,9 @@ struct plan_rows {
 
 /* One step of one worker, alone. */
 struct plan_work {
-    size_t elements;                /* of the exchange vector; the last is the batch's weight */
-    const struct extent *variables; /* what servers hold: (variable_count), or NULL: all but the weight is one */
+    size_t elements; /* of the exchange vector; the last is the batch's weight */
+    const struct extent
+        *variables; /* what servers hold beside tables: (variable_count), or NULL: all but the weight is one */
     size_t variable_count;
     const struct plan_final *finals; /* (final_count) descending by low; none: gradients become final at an even pace */
     size_t final_count;
@@ -33,6 +34,7 @@ struct plan_work {
     double batch;        /* samples */
     size_t bucket_bytes; /* of the pieces in which gradients are sent; 0: as the trainer chooses */
     int overlap;         /* 1: they are sent while backward goes on; 0: after it */
+    int apart; /* 1: workers of a host exchange with servers each for itself; 0: together, if hosts are several */
     struct plan_rows rows;
 };
 
@@ -52,14 +54,21 @@ struct plan_machine {
 };
 
 struct plan_shape {
-    int workers, per_host; /* workers on each host */
+    int workers, per_host; /* workers on each host; if some have fewer, on the one with most */
     int servers;           /* of all; 0: one on each host of workers */
+    int hosts, fewest;     /* with workers, and workers on the one with fewest; 0: each is filled before the next */
 };
 
 /* Hosts with workers. */
 static inline int plan_hosts(const struct plan_shape *s)
 {
-    return (s->workers + s->per_host - 1) / s->per_host;
+    return s->hosts ? s->hosts : (s->workers + s->per_host - 1) / s->per_host;
+}
+
+/* Workers on the host with fewest. */
+static inline int plan_fewest(const struct plan_shape *s)
+{
+    return s->hosts ? s->fewest : s->workers - (plan_hosts(s) - 1) * s->per_host;
 }
 
 #endif

@@ -7,6 +7,7 @@
 #include "base/program/subcommand.h"
 #include "base/program/terminal.h"
 #include "model/network.h"
+#include "trainer/launch/resource_info.h"
 #include "trainer/plan/planning.h"
 #include "trainer/plan/probe_compute.h"
 #include "trainer/plan/probe_link.h"
@@ -31,7 +32,7 @@ enum { RANKS_MOST = 64, RANKS_LARGEST = 65536, FILE_MOST = 1 << 24, OPTION_ROWS 
 struct plan {
     struct log log;
     /* as given */
-    const char *model, *strategies, *ranks, *format, *measured, *fit;
+    const char *model, *strategies, *ranks, *format, *measured, *fit, *hosts_path, *aggregation;
     int64_t parameters, batch_size, global_batch, per_host, servers, cores, bucket_bytes, fit_points, rows_used;
     double compute, latency, bandwidth, memory_bandwidth;
     int overlap, devices;
@@ -39,6 +40,7 @@ struct plan {
     /* what follows */
     struct world *world;
     int workers[RANKS_MOST], worker_counts;
+    int *slots; /* of --resource-info: the devices of each host */
     struct network *network;
     struct extent *variables;
     struct probe_compute *probe; /* NULL: not measured */
@@ -73,20 +75,84 @@ static int parse_ranks(struct plan *p, struct error *e)
     return OK;
 }
 
+/* The hosts of --resource-info; without --ranks as many workers as they make, the first, and the first 1, 2, 4 ... */
+static int read_hosts(struct plan *p, int ranks_given, struct error *e)
+{
+    struct resource_info hosts = { 0 };
+    struct buffer text = BUFFER_EMPTY;
+    size_t next = 1;
+    int rc, room = 0;
+
+    if ((rc = file_read(p->hosts_path, FILE_MOST, &text, e)) == OK)
+        rc = resource_info_parse(&hosts, buffer_text(&text), text.length, p->hosts_path, e);
+    buffer_release(&text);
+    if (rc == OK && !(p->slots = calloc(hosts.count, sizeof *p->slots)))
+        rc = error_memory(e, p->hosts_path, "for %zu hosts", hosts.count);
+    for (size_t i = 0; i < hosts.count && rc == OK; i++) {
+        room += p->slots[i] = hosts.hosts[i].devices;
+        if (!ranks_given && i == 0 && room > 1)
+            p->workers[p->worker_counts++] = 1;
+        if (!ranks_given && (i + 1 == next || i + 1 == hosts.count)) {
+            p->workers[p->worker_counts++] = room;
+            next *= 2;
+        }
+    }
+    p->planning.slots = p->slots;
+    p->planning.slot_count = hosts.count;
+    resource_info_release(&hosts);
+    return rc;
+}
+
+static int no_room(const struct plan *p, int workers, struct error *e)
+{
+    return error_set(e, ERR_ARG, "%s has devices for %d workers; %d are too many", p->hosts_path,
+                     planning_room(&p->planning), workers);
+}
+
+/* Every number of workers has a place. */
+static int check_room(const struct plan *p, struct error *e)
+{
+    const int room = planning_room(&p->planning);
+
+    for (int i = 0; i < p->worker_counts; i++)
+        if (p->workers[i] > room)
+            return no_room(p, p->workers[i], e);
+    for (size_t i = 0; i < p->results.count; i++)
+        if (p->results.items[i].workers > room && !p->results.items[i].strategy->devices)
+            return no_room(p, p->results.items[i].workers, e);
+    return OK;
+}
+
 static int needs_network(const struct plan *p)
 {
     for (int i = 0; i < p->worker_counts; i++)
-        if (p->workers[i] > p->per_host)
+        if (p->workers[i] > (p->slots ? p->slots[0] : p->per_host))
             return 1;
     return p->devices || p->servers > 0 || p->measured;
 }
 
-static int check(struct plan *p, struct error *e)
+/* What is given with --resource-info and may not be. */
+static int check_hosts(const struct plan *p, struct error *e)
 {
-    int rc = parse_ranks(p, e);
+    if (p->hosts_path && p->per_host)
+        return error_set(e, ERR_ARG, "--resource-info and --ranks-per-host are both given; the file has the hosts");
+    if (p->hosts_path && p->servers)
+        return error_set(e, ERR_ARG,
+                         "--resource-info and --servers are both given; plans with it have a server on each host");
+    return OK;
+}
 
+static int check(struct plan *p, int ranks_given, struct error *e)
+{
+    int rc = check_hosts(p, e);
+
+    if (rc == OK && p->hosts_path)
+        rc = read_hosts(p, ranks_given, e);
+    if (rc == OK && (!p->hosts_path || ranks_given))
+        rc = parse_ranks(p, e);
     if (rc < 0)
         return rc;
+    p->per_host += !p->per_host;
     if (!p->model == !p->parameters)
         return error_set(e, ERR_ARG, "give either --model or --parameters: what is to be trained");
     if (p->fit && p->measured)
@@ -149,13 +215,14 @@ static int find_elements(struct plan *p, struct error *e)
     v = network_variables(p->network, &count);
     if (!(p->variables = calloc(count + 1, sizeof *p->variables)))
         return error_memory(e, NULL, "for %zu variables", count);
-    for (size_t i = 0; i < count; i++) {
-        p->variables[i].from = network_exchange_place(p->network, &v[i]);
-        p->variables[i].to = p->variables[i].from + v[i].count;
-    }
+    for (size_t i = 0; i < count; i++)
+        if (!v[i].row_width) {
+            const size_t from = network_exchange_place(p->network, &v[i]);
+
+            p->variables[w->variable_count++] = (struct extent){ from, from + v[i].count };
+        }
     find_tables(p, v, count);
     w->variables = p->variables;
-    w->variable_count = count;
     w->elements = network_exchange_count(p->network);
     return OK;
 }
@@ -260,6 +327,7 @@ static int plan_set_up(struct plan *p, struct error *e)
     struct plan_work *w = &p->planning.work;
     int rc;
 
+    w->apart = !strcmp(p->aggregation, "off");
     if (!p->batch_size)
         p->batch_size = recipe_find(p->model ? p->model : "")->batch_size;
     w->batch = (double)p->batch_size;
@@ -281,6 +349,16 @@ static int plan_set_up(struct plan *p, struct error *e)
 }
 
 /* ---- the rows ---------------------------------------------------------------------------------------------------- */
+
+/* 1: so many threads have a host. */
+static int has_place(const struct plan *p, const struct plan_strategy *strategy, int workers)
+{
+    int most = 0;
+
+    for (size_t i = 0; i < p->planning.slot_count; i++)
+        most = p->slots[i] > most ? p->slots[i] : most;
+    return !p->slots || !strategy->devices || workers <= most;
+}
 
 static int is_wanted(const struct plan *p, const struct plan_strategy *strategy)
 {
@@ -307,7 +385,7 @@ static int add_rows(struct plan *p, int ranks_given, struct error *e)
 
     for (size_t i = 0; plan_strategies[i] && rc == OK; i++)
         for (int k = 0; k < p->worker_counts && rc == OK && (ranks_given || !p->measured); k++)
-            if (is_wanted(p, plan_strategies[i]))
+            if (is_wanted(p, plan_strategies[i]) && has_place(p, plan_strategies[i], p->workers[k]))
                 rc = planning_add(&p->planning, plan_strategies[i], p->workers[k],
                                   measured_steps(&p->results, plan_strategies[i], p->workers[k]), e);
     for (size_t i = 0; i < p->results.count && rc == OK && !ranks_given; i++)
@@ -373,6 +451,7 @@ static void plan_release(struct plan *p)
     measured_release(&p->results);
     network_free(p->network);
     free(p->variables);
+    free(p->slots);
     free(p->probe);
     buffer_release(&p->about);
 }
@@ -382,8 +461,9 @@ static int plan_run(struct plan *p, int ranks_given, struct error *e)
 {
     int rc = world_open(&p->world, PLAN_DEADLINE, e);
 
-    if (rc == OK && (rc = check(p, e)) == OK && (rc = read_results(p, e)) == OK && (rc = plan_set_up(p, e)) == OK &&
-        world_rank(p->world) == 0 && (rc = make_rows(p, ranks_given, e)) == OK)
+    if (rc == OK && (rc = check(p, ranks_given, e)) == OK && (rc = read_results(p, e)) == OK &&
+        (rc = check_room(p, e)) == OK && (rc = plan_set_up(p, e)) == OK && world_rank(p->world) == 0 &&
+        (rc = make_rows(p, ranks_given, e)) == OK)
         rc = plan_print(p, e);
     if (p->world && !world_lost(p->world))
         rc = world_agree(p->world, "end its plan", rc, e);
@@ -436,9 +516,17 @@ static size_t add_where_rows(struct option *t, size_t at, struct plan *p)
                   "measured." },
         { OPTION_INT, .name = "ranks-per-host", .value = &p->per_host, .argument = "G", .minimum = 1, .maximum = 65536,
           .help = "Put G workers on each host. Default: 1." },
+        { OPTION_TEXT, .name = "resource-info", .value = &p->hosts_path, .argument = "FILE",
+          .help = "Plan for the hosts listed in FILE, filled one after the other, as the trainer's option of that name "
+                  "does; with a server on each, where there are servers. --ranks is then by default 1 and the workers "
+                  "of the first 1, 2, 4, ... and of all hosts." },
         { OPTION_INT, .name = "servers", .value = &p->servers, .argument = "K", .minimum = 1, .maximum = 1000,
           .help = "Use K parameter servers, each on a host of its own unless all ranks fit on one. Default: one on "
                   "each host of workers." },
+        { OPTION_CHOICE, .name = "local-aggregation", .value = &p->aggregation, .argument = "NAME",
+          .choices = "auto|off",
+          .help = "Let the workers of a host exchange with servers together if there are several hosts (auto, the "
+                  "default), or each for itself (off), as the trainer's option of that name." },
         { OPTION_DOUBLE, .name = "bandwidth", .value = &p->bandwidth, .argument = "BYTES/S", .minimum = 1,
           .maximum = 1e15,
           .help = "Let a host send BYTES/S, and get as much at the same time, headers of Ethernet, IP and TCP "
@@ -489,9 +577,11 @@ static size_t add_measurement_rows(struct option *t, size_t at, struct plan *p)
 
 int command_plan(int argc, char **argv)
 {
-    struct plan p = {
-        .ranks = "1,2,4,8,16,32,64,128,256,512,1024", .format = "text", .per_host = 1, .fit_points = 2, .overlap = 1
-    };
+    struct plan p = { .ranks = "1,2,4,8,16,32,64,128,256,512,1024",
+                      .format = "text",
+                      .aggregation = "auto",
+                      .fit_points = 2,
+                      .overlap = 1 };
     struct option table[OPTION_ROWS];
     const struct options options = {
         .program = "trainer plan",
