@@ -1,4 +1,5 @@
-/* Who reports a broadcast that does not end: its root at the deadline, the others later, as the root may wait itself. */
+/* Who reports a broadcast that does not end: its root at the deadline, the others later, as the root may wait itself; and
+ * what a rank says that the launcher ends. */
 #include "trainer/collective/world.h"
 
 #include "base/clock.h"
@@ -78,11 +79,50 @@ static void test_root_is_late(void **state)
     }
 }
 
+static void count(void *context, struct error *sentence)
+{
+    ++*(int *)context;
+    assert_non_null(strstr(sentence->message, "mpirun ends the ranks"));
+    assert_non_null(strstr(sentence->message, " for all"));
+}
+
+/* A rank that the launcher is ending says whom it waits for, and then, though its own deadline passes, no more; but the
+ * launcher may fail to end it. */
+static void test_last_sentence(void **state)
+{
+    struct thread_post *post = thread_post_new(1);
+    struct error e = { 0 };
+    struct world *w;
+    struct patience p;
+    double begun;
+    int said = 0, rc;
+
+    (void)state;
+    assert_int_equal(world_over(&w, thread_participant(post, 0), DEADLINE, NULL), OK);
+    patience_init(&p, w, DEADLINE / 2.0);
+    while (patience_pause(&p))
+        ;
+    assert_int_equal(patience_over(&p, &e, "for %s", "all"), ERR_PEER);
+    assert_string_equal(e.message, "waited 1 s for all; ending all ranks");
+    world_hurry(w, count, &said);
+    assert_int_equal(patience_over(&p, NULL, "for %s", "all"), 0);
+    begun = clock_monotonic();
+    do
+        patience_pause(&p);
+    while ((rc = patience_over(&p, &e, "for %s", "all")) == 0);
+    assert_int_equal(rc, ERR_PEER);
+    assert_true(clock_monotonic() - begun > DEADLINE / 2.0);
+    assert_int_equal(said, 1);
+    world_close(w);
+    thread_post_free(post);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_root_reports),
         cmocka_unit_test(test_root_is_late),
+        cmocka_unit_test(test_last_sentence),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -28,6 +28,7 @@ struct world {
     void *idle_context;
     void (*say)(void *context, struct error *sentence); /* NULL: nothing to report */
     void *say_context;
+    double told_at;            /* world_ran() when that was said; 0: not yet */
     struct watchdog *watchdog; /* NULL: no watchdog */
     struct process *places;    /* (size) */
     struct process *arrived;   /* (size) the places by the launcher's numbers, for the watchdog */
@@ -104,6 +105,13 @@ static void say_last(struct world *w, double waited, const char *text)
     buffer_release(&ended);
     w->say(w->say_context, &sentence);
     w->say = NULL;
+    w->told_at = world_ran(w);
+}
+
+/* 1: this rank has said its last sentence, and the launcher is ending it; unless that takes a whole deadline. */
+static int is_told(struct world *w)
+{
+    return w->told_at > 0 && world_ran(w) - w->told_at <= w->deadline;
 }
 
 int patience_over(const struct patience *p, struct error *e, const char *format, ...)
@@ -115,6 +123,8 @@ int patience_over(const struct patience *p, struct error *e, const char *format,
     va_start(args, format);
     vsnprintf(sentence.message, sizeof sentence.message, format, args);
     va_end(args);
+    if (!w->say && is_told(w))
+        return 0;
     if (!w->say)
         return error_set(e, ERR_PEER, "waited %g s %s; ending all ranks", w->deadline, sentence.message);
     say_last(w, world_ran(w) - p->begun, sentence.message);

@@ -59,7 +59,7 @@ double world_grace(const struct world *w);
 void world_set_idle(struct world *w, void (*idle)(void *context), void *context);
 double world_deadline(const struct world *w);
 /* The launcher is ending the ranks, perhaps before their deadline: a wait, now or later, reports once through `say`
- * whom it waits for, and continues. The callee may change the sentence. */
+ * whom it waits for, and continues, for another deadline without a word. The callee may change the sentence. */
 void world_hurry(struct world *w, void (*say)(void *context, struct error *sentence), void *context);
 
 /* Collective. Each rank passes its status, and its error in e; all get the same result: OK if all are OK, else status
