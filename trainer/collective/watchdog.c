@@ -40,6 +40,7 @@ struct watchdog {
     struct sigaction before; /* what SIGTERM did before this rank started MPI */
     int listens;             /* 1: SIGTERM is told_to_end()'s */
     int mark;                /* this rank's file while MPI starts; -1: none */
+    double stood;            /* the seconds for which this process did not run; 0: it did not stand for long */
 };
 
 /* The only globals: the handler has no other way to pass information. */
@@ -200,8 +201,9 @@ static int ended_unsaid(int rank)
     return unsaid;
 }
 
-/* Says which ranks of this host ended while MPI started, unless another rank has. */
-static void tell_ended(void)
+/* Says that this rank did not run, if the others may have ended for that; or else which ranks of this host ended while
+ * MPI started, unless another rank has. */
+static void tell_ended(const struct watchdog *d)
 {
     const int size = number_of(getenv("OMPI_COMM_WORLD_SIZE")), count = size > 0 ? size : 0, rank = own_rank();
     struct buffer whom = BUFFER_EMPTY;
@@ -212,11 +214,13 @@ static void tell_ended(void)
     for (int r = 0; ended && r < count; r++)
         ended[r] = r != rank && ended_unsaid(r);
     process_self(&self);
-    if (ended && places_text(&whom, NULL, ended, count, 1) && buffer_ok(&whom)) {
-        log_init(&log, "trainer", 2);
+    log_init(&log, "trainer", 2);
+    if (d->stood > 0)
+        log_line(&log, "rank %d on host %s: mpirun ends the ranks; this one did not run for %.1f s", rank, self.host,
+                 d->stood);
+    else if (ended && places_text(&whom, NULL, ended, count, 1) && buffer_ok(&whom))
         log_line(&log, "rank %d on host %s: MPI cannot start since %s on host %s ended; mpirun ends all ranks", rank,
                  self.host, buffer_text(&whom), self.host);
-    }
     buffer_release(&whom);
     free(ended);
 }
@@ -271,7 +275,7 @@ static _Noreturn void end_as_told(const struct watchdog *d)
     struct sigaction action;
     sigset_t term;
 
-    tell_ended();
+    tell_ended(d);
     settle_mark(d->mark);
     nanosleep(&(struct timespec){ 0, STAY_MILLISECONDS * 1000000L }, NULL);
     memset(&action, 0, sizeof action);
@@ -325,6 +329,7 @@ static void give_up(const struct watchdog *d, int phase, int grace)
             free(ranks);
             return;
         }
+        settle_mark(d->mark);
         if (count_ended(ranks, count) > 0) {
             launcher_end_later(LAUNCHER_END_MILLISECONDS);
             _Exit(d->status);
@@ -365,10 +370,11 @@ static void *watch(void *context)
         if (poll(&changed, 1, phase == WATCHDOG_RUNNING ? -1 : LOOK_MILLISECONDS) > 0 &&
             read(d->changed, &count, sizeof count) < 0)
             return NULL;
-        if (phase == WATCHDOG_STARTING && to_end)
-            end_as_told(d);
         passed = clock_monotonic() - last;
         last += passed;
+        d->stood = passed >= d->deadline / 2 ? passed : d->stood;
+        if (phase == WATCHDOG_STARTING && to_end)
+            end_as_told(d);
         waited += passed < 0.1 ? passed : 0.1; /* time in which the run was stopped does not count */
         if (phase == WATCHDOG_RUNNING || waited <= d->deadline + places_precedence(d->deadline, grace) ||
             atomic_load(&d->phase) != phase)
