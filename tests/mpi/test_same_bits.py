@@ -43,6 +43,20 @@ def test_some_cells(tmp_path, capsys):
     assert "5 cells, of which 0 are to run" in capsys.readouterr().out
 
 
+def test_every_strategy(tmp_path, capsys):
+    """Fifty steps of each, with every number of workers and of servers, and size of buckets."""
+    small, middle, large = ((("--bucket-bytes", size),) for size in cells.BUCKETS)
+    chosen = [Training("lenet", "mpi", 1, options=middle), Training("lenet", "mpi", 8, options=(*small, ("--transport", "mpi"))),
+              Training("lenet", "ring", 2, options=middle), Training("lenet", "ring", 5, options=large),
+              Training("lenet", "ps", 4, servers=1, options=small),
+              Training("lenet", "ps", 2, servers=3, options=(*middle, ("--placement", "round-robin"))),
+              Training("lenet", "hybrid", 3, options=large), Training("lenet", "hybrid", 4, options=small),
+              *(Training("lenet", "mirrored shared", count, options=large) for count in (1, 4, 8)),
+              *(Training("lenet", "mirrored copied", count, options=small) for count in (2, 3, 5))]
+    assert {training.workers for training in chosen} == set(cells.WORKERS)
+    assert run([Cell(training) for training in chosen], tmp_path), capsys.readouterr().out
+
+
 @pytest.mark.skipif(os.geteuid() != 0, reason="namespaces for hosts need root")
 @pytest.mark.parametrize("layout", ["one host", "2 hosts"])
 def test_what_hangs_is_ended(layout, tmp_path, monkeypatch):

@@ -87,6 +87,35 @@ static void test_rules(void **state)
     }
 }
 
+/* The fourth rule, of Parallax's local aggregation: the mean over hosts of the means of each one's workers. With as many
+ * workers on each host, here both on one or one on each, it is the mean over workers. */
+static void test_mean_of_means(void **state)
+{
+    static const real g[WORKERS][ROWS * WIDTH] = { { 4, -2, 2, 2 }, { 0, 0, 6, 0, -1, 8 } };
+
+    (void)state;
+    for (int hosts = 1; hosts <= WORKERS; hosts++) {
+        const int workers = WORKERS / hosts;
+        struct stage s;
+
+        stage_open(&s, OPTIMIZER_SGD, SPARSE_MEAN);
+        table_update_together(s.update, 0, gradients, weights);
+        for (size_t k = 0; k < ROWS * WIDTH; k++) {
+            real mean = 0;
+
+            for (int host = 0; host < hosts; host++) {
+                real sum = 0;
+
+                for (int w = host * workers; w < (host + 1) * workers; w++)
+                    sum += g[w][k];
+                mean += sum / (real)workers / (real)hosts;
+            }
+            assert_true(network_parameters(s.network)[k] == (real)(10 + k) - mean);
+        }
+        stage_close(&s);
+    }
+}
+
 /* A worker that sends several vectors touches a row once. */
 static void test_several_vectors(void **state)
 {
@@ -150,10 +179,8 @@ static void test_alone(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_rules),
-        cmocka_unit_test(test_several_vectors),
-        cmocka_unit_test(test_untouched),
-        cmocka_unit_test(test_alone),
+        cmocka_unit_test(test_rules),     cmocka_unit_test(test_mean_of_means), cmocka_unit_test(test_several_vectors),
+        cmocka_unit_test(test_untouched), cmocka_unit_test(test_alone),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
