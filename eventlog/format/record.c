@@ -15,19 +15,6 @@ enum { HEADER, ZEROS_HEADER, ZEROS_DATA, LOST };
 
 static const uint64_t none = UINT64_MAX;
 
-void record_seal(uint8_t *record, size_t n)
-{
-    put_le64(record, n);
-    put_le32(record + 8, crc32c_mask(crc32c(record, 8)));
-    put_le32(record + RECORD_HEADER + n, crc32c_mask(crc32c(record + RECORD_HEADER, n)));
-}
-
-int record_header_right(const uint8_t *header, uint64_t *length)
-{
-    *length = get_le64(header);
-    return *length <= RECORD_LENGTH_MAX && get_le32(header + 8) == crc32c_mask(crc32c(header, 8));
-}
-
 void record_parser_init(struct record_parser *p, uint64_t offset, uint64_t limit)
 {
     memset(p, 0, sizeof *p);

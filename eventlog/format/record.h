@@ -1,34 +1,12 @@
 /*
- * record.h - TFRecord framing, the outer layer of event files. Pure functions.
- *
- *   offset 0      length       uint64 little-endian, N
- *   offset 8      length CRC   masked CRC-32C of the 8 bytes before
- *   offset 12     data         N bytes
- *   offset 12+N   data CRC     masked CRC-32C of the data
- *
- * A file consists of records end to end. The parser can read a file that is still being written: it waits for an
- * incomplete record, and reports a broken one once and skips it. It sees one window of the file at a time and keeps no
- * bytes, so this struct is all of its memory.
+ * record.h - finds the records (base/record_frame.h) of an event file. Pure functions. The parser can read a file that
+ * is still being written: it waits for an incomplete record, and reports a broken one once and skips it. It sees one
+ * window of the file at a time and keeps no bytes, so this struct is all of its memory.
  */
 #ifndef EVENTLOG_FORMAT_RECORD_H
 #define EVENTLOG_FORMAT_RECORD_H
 
-#include <stddef.h>
-#include <stdint.h>
-
-enum {
-    RECORD_HEADER = 12,
-    RECORD_FOOTER = 4,
-    RECORD_OVERHEAD = RECORD_HEADER + RECORD_FOOTER,
-    RECORD_LENGTH_MAX = 0x7fffffff, /* protobuf's limit for a message: a longer record cannot hold an event */
-};
-
-/* Fills in header and footer around the n bytes of data that are already at record + RECORD_HEADER; record holds n +
- * RECORD_OVERHEAD bytes. */
-void record_seal(uint8_t *record, size_t n);
-
-/* 1 if these RECORD_HEADER bytes are a valid header; *length is that of the record's data. */
-int record_header_right(const uint8_t *header, uint64_t *length);
+#include "base/record_frame.h"
 
 enum record_result {
     RECORD_MORE,   /* no complete record in these bytes: call again with at least record.need of them */
