@@ -14,7 +14,7 @@
 static const struct dataset_kind *const kinds[] = { DATASET_KINDS(KIND_ADDRESS) };
 static const char *const names[] = { DATASET_KINDS(KIND_TEXT) NULL };
 
-enum { KINDS = sizeof kinds / sizeof *kinds, SIDE_MAX = 4096 };
+enum { KINDS = sizeof kinds / sizeof *kinds };
 
 /* --shard files: a worker takes the files f of the sorted list with f mod count = index; at least one. */
 static int check_files(const char *name, const struct shard *shard, int files, struct error *e)
@@ -49,25 +49,6 @@ static size_t find_kind(const char *name, struct error *e)
               near ? near : "", near ? "?" : "", buffer_text(&known));
     buffer_release(&known);
     return i;
-}
-
-int dataset_reading_parse(struct dataset_reading *out, const char *size, const char *bad, struct error *e)
-{
-    int height, width, end = 0, fields = size ? sscanf(size, "%5dx%5d%n", &height, &width, &end) : 0;
-
-    *out = (struct dataset_reading){ .skip_bad = bad && !strcmp(bad, "skip") };
-    if (!size)
-        return OK;
-    if (fields == 1) { /* N */
-        sscanf(size, "%5d%n", &height, &end);
-        width = height;
-    }
-    if (fields < 1 || size[end] || height < 1 || width < 1 || height > SIDE_MAX || width > SIDE_MAX)
-        return error_set(e, ERR_ARG, "--image-size %.40s: must be HEIGHTxWIDTH, each 1 to %d, or one number for both",
-                         size, SIDE_MAX);
-    out->height = height;
-    out->width = width;
-    return OK;
 }
 
 /* Lets labels be those of the first d->count samples at that place. */

@@ -9,6 +9,7 @@
 
 #include "base/batch.h"
 #include "base/error.h"
+#include "dataset/dataset_reading.h"
 #include "dataset/stream/sample_stream.h"
 
 #include <stddef.h>
@@ -52,15 +53,6 @@ struct dataset {
     uint64_t vocabulary;            /* a hash of the words that classes and input are numbers of; 0: they are none */
     const char *const *class_names; /* (classes), static or owned by the dataset; NULL: none */
 };
-
-/* How samples that stay on disk are read. All 0: as they are, and the first broken one is an error. */
-struct dataset_reading {
-    int height, width; /* images are brought to this size; 0: to that of the first one */
-    int skip_bad;      /* 1: broken ones are left out, and the next good one takes the place */
-};
-
-/* size: "HxW", or "N" for NxN, or NULL; bad: "fail", "skip" or NULL. */
-int dataset_reading_parse(struct dataset_reading *out, const char *size, const char *bad, struct error *e);
 
 /* The first element of sample i's input, which is in memory. */
 static inline const void *dataset_sample(const struct dataset *d, size_t i)

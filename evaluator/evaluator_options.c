@@ -48,12 +48,6 @@ static const struct option table_template[] = {
     { OPTION_CHOICE, .name = "data", .argument = "NAME", .help = "Evaluate on the test images of this data set." },
     { OPTION_TEXT, .name = "data-dir", .argument = "DIR",
       .help = "Read the data set from DIR. Default: where Debian's package installs it, if there is one." },
-    { OPTION_TEXT, .name = "image-size", .argument = "HxW",
-      .help = "Scale the images of --data folder to cover HxW pixels, and cut out the middle; N is NxN. Default: the "
-              "size of the first training image." },
-    { OPTION_CHOICE, .name = "bad-samples", .argument = "WHAT", .choices = "fail|skip",
-      .help = "End if an image of --data folder is broken (fail, the default), or name those and leave them out "
-              "(skip)." },
     { OPTION_INT, .name = "batch-size", .argument = "N",
       .help = "Evaluate N images at a time; the results do not depend on N. Default: 128.", .minimum = 1,
       .maximum = 65536 },
@@ -219,7 +213,7 @@ static const struct option table_template[] = {
       .help = "Take over an eval directory whose lock names an evaluator on another host. Use it only if that "
               "evaluator is gone; a lock of a dead process on this host is taken over without it." },
 };
-enum { OPTIONS = sizeof table_template / sizeof *table_template };
+enum { OWN = sizeof table_template / sizeof *table_template, OPTIONS = OWN + DATASET_READING_ROWS };
 
 static void set_choices(struct option *table, const char *name, const char *choices)
 {
@@ -239,8 +233,6 @@ static void bind_values(struct option *table, struct evaluator_options *c)
         { "model", &c->model },
         { "data", &c->data },
         { "data-dir", &c->data_directory },
-        { "image-size", &c->image_size },
-        { "bad-samples", &c->bad_samples },
         { "batch-size", &c->batch_size },
         { "threads", &c->threads },
         { "tutorial-denominator", &c->tutorial_denominator },
@@ -359,6 +351,19 @@ static int check_command(const struct evaluator_options *c, struct error *e)
     return OK;
 }
 
+/* Puts the rows of the data set's reading after that of its directory. */
+static void fill_table(struct option *table, struct evaluator_options *o)
+{
+    size_t at = 0;
+
+    while (!table_template[at].name || strcmp(table_template[at].name, "data-dir") != 0)
+        at++;
+    at++;
+    memcpy(table, table_template, at * sizeof *table);
+    dataset_reading_rows(table + at, &o->words);
+    memcpy(table + at + DATASET_READING_ROWS, table_template + at, (OWN - at) * sizeof *table);
+}
+
 /* Fills table (OPTIONS) and *o with the defaults. */
 static struct options evaluator_options_describe(struct option *table, struct evaluator_options *o,
                                                  const struct subcommand *commands, size_t count)
@@ -370,7 +375,7 @@ static struct options evaluator_options_describe(struct option *table, struct ev
                                      .inotify = 1,
                                      .hook_timeout = 600,
                                      .best_metric = EVALUATION_PRECISION };
-    memcpy(table, table_template, sizeof table_template);
+    fill_table(table, o);
     bind_values(table, o);
     return (struct options){
         .program = "evaluator",
@@ -409,7 +414,7 @@ int evaluator_options_parse(struct evaluator_options *out, const struct subcomma
     out->metric_bits = metric_choice(out->metrics);
     if (rc == OPTIONS_RUN)
         find_model(out);
-    if (rc == OPTIONS_RUN && dataset_reading_parse(&out->reading, out->image_size, out->bad_samples, e) < 0)
+    if (rc == OPTIONS_RUN && dataset_reading_parse(&out->reading, &out->words, e) < 0)
         return ERR_ARG;
     return rc == OPTIONS_RUN ? check_command(out, e) : rc;
 }

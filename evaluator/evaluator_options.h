@@ -10,8 +10,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-struct evaluator_options { /* text is borrowed from argv; what is not given is 0 or NULL, or as --help says */
-    const char *image_size, *bad_samples;
+struct evaluator_options {          /* text is borrowed from argv; what is not given is 0 or NULL, or as --help says */
+    struct dataset_words words;     /* how the data set is read */
     struct dataset_reading reading; /* what they say */
     const char *checkpoint_directory, *eval_directory, *model, *data, *data_directory;
     unsigned metric_bits; /* of metrics */

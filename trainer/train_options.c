@@ -20,7 +20,7 @@ static const char examples[] =
     "  mpirun -n 4 trainer --run-option mpi --model resnet32 --data cifar10 --data-dir data --batch-size 32 "
     "--checkpoint-dir ckpt --save-checkpoint-steps 100 --log-dir logs/mpi/train --max-steps 3500\n";
 
-enum { COMMON_ROWS = 43 + LAUNCH_ROWS, ALL_ROWS = COMMON_ROWS + STRATEGY_CHOICE_ROWS };
+enum { COMMON_ROWS = 41 + DATASET_READING_ROWS + LAUNCH_ROWS, ALL_ROWS = COMMON_ROWS + STRATEGY_CHOICE_ROWS };
 
 enum { REPRODUCIBLE_SHARDS = 8 }; /* of 16 images at a batch of 128: more of them would be smaller, and slower */
 
@@ -87,6 +87,7 @@ static size_t add_launch_rows(struct option *table, size_t at, struct command *c
 /* Adds what to train, and on which ranks. */
 static size_t add_what_rows(struct option *t, size_t at, struct command *c)
 {
+    struct option reading[DATASET_READING_ROWS];
     const struct option rows[] = {
         { OPTION_HEADING, .help = "What to train, and on which ranks:" },
         { OPTION_CHOICE_OR_PATH, .name = "model", .value = &c->model, .argument = "NAME",
@@ -98,15 +99,11 @@ static size_t add_what_rows(struct option *t, size_t at, struct command *c)
           .choices = options_choices(dataset_names(), c->data_sets, sizeof c->data_sets) },
         { OPTION_TEXT, .name = "data-dir", .value = &c->o.data_directory, .argument = "DIR",
           .help = "Read the data set from DIR. Default: where Debian's package installs it, if there is one." },
-        { OPTION_TEXT, .name = "image-size", .value = &c->o.image_size, .argument = "HxW",
-          .help = "Scale the images of --data folder to cover HxW pixels, and cut out the middle; N is NxN. Default: "
-                  "the size of the first." },
-        { OPTION_CHOICE, .name = "bad-samples", .value = &c->o.bad_samples, .argument = "WHAT", .choices = "fail|skip",
-          .help = "End at the first broken image of --data folder (fail, the default), or name it and take the next "
-                  "one instead (skip)." },
     };
 
-    return add_rows(t, at, rows, sizeof rows / sizeof *rows);
+    at = add_rows(t, at, rows, sizeof rows / sizeof *rows);
+    dataset_reading_rows(reading, &c->o.words);
+    return add_rows(t, at, reading, DATASET_READING_ROWS);
 }
 
 /* Adds how to train. */
@@ -410,7 +407,7 @@ static int translate(struct command *c, const struct options *given, struct trai
     o->bucket_bytes = (size_t)c->bucket_bytes;
     o->seed_given = options_given(given, "seed");
     o->seed = o->seed_given ? (uint64_t)c->seed : o->recipe->seed ? o->recipe->seed : 1;
-    if (dataset_reading_parse(&o->reading, o->image_size, o->bad_samples, e) < 0)
+    if (dataset_reading_parse(&o->reading, &o->words, e) < 0)
         return ERR_ARG;
     o->hold_out = options_given(given, "hold-out") ? c->hold_out : o->recipe->hold_out;
     if (o->hold_out && o->shard == SHARD_FILES)
@@ -537,9 +534,6 @@ uint64_t train_options_fingerprint(const struct train_options *o)
                          (double)o->max_steps,
                          (double)o->seed,
                          (double)o->hold_out,
-                         (double)o->reading.height,
-                         (double)o->reading.width,
-                         (double)o->reading.skip_bad,
                          (double)o->shard,
                          (double)o->augment,
                          (double)o->sizes.micro_shards,
@@ -547,8 +541,11 @@ uint64_t train_options_fingerprint(const struct train_options *o)
                          (double)(o->trace != NULL) };
     const struct schedule *s = &o->optimizer.schedule;
     double schedule[] = { (double)o->scale_learning_rate, (double)s->warmup, s->decay_factor, o->optimizer.clip_norm };
+    const char *reading[2 * DATASET_READING_ROWS];
     uint64_t h = exchange_hash(o->model->name, strlen(o->model->name), EXCHANGE_HASH_SEED);
 
+    for (size_t i = 0, n = dataset_reading_line(&o->words, reading); i < n; i++)
+        h = exchange_hash(reading[i], strlen(reading[i]), h);
     h = o->file ? exchange_hash(o->file->text, o->file->length, h) : h;
     h = exchange_hash(o->data, strlen(o->data), h);
     h = exchange_hash(schedule, sizeof schedule, h);

@@ -26,7 +26,7 @@ struct train_options {
     const char *model_given; /* as on the command line; borrowed from argv */
     const struct model *model;
     const struct recipe *recipe;                      /* of the model */
-    const char *image_size, *bad_samples;             /* the same; NULL: not given */
+    struct dataset_words words;                       /* borrowed from argv */
     struct dataset_reading reading;                   /* what they say */
     const char *data, *data_directory;                /* borrowed from argv */
     const char *checkpoint_directory, *log_directory; /* NULL: none */

@@ -232,7 +232,7 @@ static int transform(char **argv, struct error *e)
 
     if (!t)
         return error_set(e, ERR_ARG, "unknown transform %s", argv[0]);
-    if ((rc = dataset_reading_parse(&how, getenv("IMAGE_SIZE"), NULL, e)) < 0 ||
+    if ((rc = dataset_reading_parse(&how, &(struct dataset_words){ .image_size = getenv("IMAGE_SIZE") }, e)) < 0 ||
         (rc = dataset_open_as(&d, argv[1], argv[2], DATASET_TEST, NULL, &how, e)) < 0 ||
         (rc = transform_check(t, d, e)) < 0)
         goto done;

@@ -12,7 +12,13 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { LOG_MOST = 64 << 20, OPTIONS_MORE = 16, EVALUATOR_WORDS = 24, STEADY_FROM = 100, STEADY_TO = 200 };
+enum {
+    LOG_MOST = 64 << 20,
+    OPTIONS_MORE = 16,
+    EVALUATOR_WORDS = 24 + CELL_READING_MAX,
+    STEADY_FROM = 100,
+    STEADY_TO = 200
+};
 
 /* ---- the command line -------------------------------------------------------------------------------------------- */
 
@@ -167,10 +173,8 @@ static void evaluator_words(const char **words, const struct cell_setup *s, cons
     n = pair(words, n, "--data", s->data);
     if (s->data_directory)
         n = pair(words, n, "--data-dir", s->data_directory);
-    if (s->image_size)
-        n = pair(words, n, "--image-size", s->image_size);
-    if (s->bad_samples)
-        n = pair(words, n, "--bad-samples", s->bad_samples);
+    for (size_t i = 0; i < s->reading_count; i++)
+        words[n++] = s->reading[i];
     n = pair(words, n, "--wall-time", "checkpoint");
     if (s->num_examples) {
         snprintf(examples, 32, "%lld", (long long)s->num_examples);

@@ -9,6 +9,7 @@
 
 #include "trainer/compare/outcome.h"
 
+enum { CELL_READING_MAX = 40 };
 enum evaluate { EVALUATE_AFTER, EVALUATE_BESIDE, EVALUATE_NOT };
 
 /* of all cells; borrowed */
@@ -17,7 +18,9 @@ struct cell_setup {
     const char *directory;           /* of the whole comparison */
     char *const *training;           /* (training_count) options that all cells share */
     size_t training_count;
-    const char *image_size, *bad_samples;      /* for --data folder; NULL: the default */
+    const char *const
+        *reading; /* (reading_count, at most CELL_READING_MAX) options of the data set for the evaluator */
+    size_t reading_count;
     const char *model, *data, *data_directory; /* data_directory NULL: the default */
     enum evaluate evaluate;
     int64_t num_examples; /* to evaluate on; 0: all */

@@ -22,6 +22,8 @@
 
 enum { SIGNALLED = 128, LEAST_ROUNDS = 3, OWN_MOST = 16 };
 
+_Static_assert(2 * DATASET_READING_ROWS <= CELL_READING_MAX, "the evaluator gets all options of the data set");
+
 struct compare {
     struct log log;
     const char *strategies, *ranks, *output, *evaluate, *tables, *format;
@@ -32,6 +34,7 @@ struct compare {
     struct compare_plan plan;
     struct results results;
     struct cell_setup setup;
+    const char *reading[2 * DATASET_READING_ROWS];
     char program[4096], evaluator[4096];
     double began;
     size_t done, to_do;      /* runs */
@@ -213,7 +216,7 @@ static double count_samples(const struct compare_plan *p)
     double count;
     int rc;
 
-    if (dataset_reading_parse(&reading, p->image_size, p->bad_samples, NULL) < 0 ||
+    if (dataset_reading_parse(&reading, &p->words, NULL) < 0 ||
         dataset_open_as(&d, p->data, p->data_directory, DATASET_TRAIN, NULL, &reading, NULL) < 0)
         return 0;
     rc = p->labels ? dataset_sequences(d, p->labels, NULL) : OK;
@@ -246,8 +249,8 @@ static int set_up(struct compare *c, struct error *e)
         .model = c->plan.model,
         .data = c->plan.data,
         .data_directory = c->plan.data_directory,
-        .image_size = c->plan.image_size,
-        .bad_samples = c->plan.bad_samples,
+        .reading = c->reading,
+        .reading_count = dataset_reading_line(&c->plan.words, c->reading),
         .evaluate = !strcmp(c->evaluate, "never")    ? EVALUATE_NOT
                     : !strcmp(c->evaluate, "beside") ? EVALUATE_BESIDE
                                                      : EVALUATE_AFTER,

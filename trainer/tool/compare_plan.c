@@ -74,8 +74,7 @@ static int plan_cell(struct compare_plan *p, const struct compare_wanted *w, con
     p->model = o.model_given;
     p->data = o.data;
     p->data_directory = o.data_directory;
-    p->image_size = o.image_size;
-    p->bad_samples = o.bad_samples;
+    p->words = o.words;
     p->hold_out = o.hold_out;
     p->labels = o.model->labels;
     p->jobs[p->count++] = job;

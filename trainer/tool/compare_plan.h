@@ -6,6 +6,7 @@
 #define TRAINER_TOOL_COMPARE_PLAN_H
 
 #include "base/buffer.h"
+#include "dataset/dataset_reading.h"
 #include "trainer/compare/cell_run.h"
 
 struct compare_wanted {
@@ -21,7 +22,7 @@ struct compare_plan {
     struct cell_job *jobs; /* (count) those that are possible; round is not set */
     size_t count;
     struct buffer left_out;                    /* "single with 2 workers", those that are not, with commas; may be "" */
-    const char *image_size, *bad_samples;      /* the same */
+    struct dataset_words words;                /* the same; borrowed */
     const char *model, *data, *data_directory; /* borrowed from the options */
     int64_t hold_out;                          /* training samples that are left out */
     int labels;                                /* of a sample, as in struct model */
