@@ -210,7 +210,7 @@ static int allocate_producers(struct batch_source *s)
         p->source = s;
         p->order_epoch = -1;
         p->order = malloc(s->data->count * sizeof *p->order);
-        p->room = s->data->stream ? malloc(dataset_width(s->data)) : NULL;
+        p->room = s->data->stream ? malloc(dataset_bytes(s->data)) : NULL;
         if (!p->order || (s->data->stream && !p->room))
             return 0;
     }

@@ -77,6 +77,11 @@ static inline size_t dataset_width(const struct dataset *d)
     return (size_t)d->height * (size_t)d->width * (size_t)d->channels;
 }
 
+static inline size_t dataset_bytes(const struct dataset *d) /* of a sample's input */
+{
+    return dataset_width(d) * element_size(d->element);
+}
+
 /* name: one of dataset_names(). directory: where the files are; NULL or "": the default, if there is one (Debian's for
  * fashion-mnist). shard: NULL for everything; only SHARD_FILES changes what is loaded. ERR_ARG: unknown name (suggests
  * near ones). ERR_IO, ERR_CORRUPT: the sentence names file and byte. On OK *out is yours until dataset_free(). */
@@ -91,7 +96,7 @@ int dataset_open_as(struct dataset **out, const char *name, const char *director
 int dataset_sequences(struct dataset *d, int length, struct error *e);
 /* Leaves out the first n samples. ERR_ARG: none would be left. */
 int dataset_hold_out(struct dataset *d, size_t n, struct error *e);
-/* Sample i's input, in memory or read into room (dataset_width() bytes); *used: whose it is, and whose label counts,
+/* Sample i's input, in memory or read into room (dataset_bytes()); *used: whose it is, and whose label counts,
  * which is another one if i is broken. ERR_CORRUPT, ERR_IO: the sentence names the file. */
 int dataset_read(const struct dataset *d, size_t i, void *room, const void **sample, size_t *used, struct error *e);
 void dataset_free(struct dataset *d); /* NULL is fine */

@@ -18,7 +18,7 @@
 #include "base/buffer.h"
 #include "dataset/stream/image_decode.h"
 #include "dataset/stream/image_resize.h"
-#include "dataset/stream/sample_stream.h"
+#include "dataset/stream/streamed.h"
 
 #include <dirent.h>
 #include <limits.h>
@@ -267,26 +267,6 @@ static int take_share(struct image_folder *f, const struct shard *shard, struct 
     return kept ? OK : ERR_ARG;
 }
 
-/* Broken test images must not count: all are read once, and only the good ones stay. */
-static int leave_out_broken(struct dataset_owned *o, size_t count, int32_t *labels, size_t *index, struct error *e)
-{
-    void *room = malloc(dataset_width(&o->d));
-    size_t kept = 0, used;
-    int rc = OK;
-
-    if (!room)
-        return error_memory(e, o->d.name, "for an image");
-    for (size_t i = 0; rc == OK && i < count; i++) {
-        if ((rc = sample_stream_read(o->d.stream, 0, count, i, room, &used, e)) == OK && used == i) {
-            index[kept] = i;
-            labels[kept++] = labels[i];
-        }
-    }
-    free(room);
-    o->d.count = kept;
-    return rc;
-}
-
 static int make_stream(struct dataset_owned *o, struct image_folder *f, enum dataset_split split,
                        const struct dataset_reading *how, struct error *e)
 {
@@ -303,16 +283,8 @@ static int make_stream(struct dataset_owned *o, struct image_folder *f, enum dat
         labels[i] = f->files[i].class;
     f->height = o->d.height;
     f->width = o->d.width;
-    o->d.labels.element = ELEMENT_INT32;
-    o->d.count = count;
     dataset_owned_add_file(o, f->directory);
-    if ((rc = sample_stream_new(&o->d.stream, &format, f, count, how->skip_bad, e)) < 0)
-        return rc;
-    if (split == DATASET_TRAIN || !how->skip_bad)
-        return OK;
-    if (!(o->d.index = malloc(count * sizeof *o->d.index)))
-        return error_memory(e, o->d.files, "for an index of %zu images", count);
-    return leave_out_broken(o, count, labels, o->d.index, e);
+    return streamed_take(o, &format, f, count, split, how, e);
 }
 
 static int read_folder(struct dataset_owned *o, const struct dataset_kind *kind, const char *directory,

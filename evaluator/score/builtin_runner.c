@@ -55,7 +55,7 @@ struct builtin_runner {
 
 static int transform_images(const struct builtin_runner *r, size_t first, size_t count, float *out, struct error *e)
 {
-    void *room = r->data->stream ? malloc(dataset_width(r->data)) : NULL;
+    void *room = r->data->stream ? malloc(dataset_bytes(r->data)) : NULL;
     int rc = r->data->stream && !room ? error_memory(e, r->data->name, "for an image") : OK;
 
     for (size_t i = 0; i < count && rc == OK; i++) {
