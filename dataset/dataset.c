@@ -83,6 +83,8 @@ int dataset_open_as(struct dataset **out, const char *name, const char *director
     if ((place = find_kind(name, e)) == KINDS)
         return ERR_ARG;
     kind = kinds[place];
+    if (dataset_reading_check(how, kind->takes, name, e) < 0)
+        return ERR_ARG;
     if (shard->count < 1 || shard->index < 0 || shard->index >= shard->count)
         return error_set(e, ERR_ARG, "worker %d of %d: must be from 0 to the number of workers less 1", shard->index,
                          shard->count);

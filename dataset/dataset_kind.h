@@ -29,6 +29,7 @@ static inline void dataset_owned_add_file(struct dataset_owned *o, const char *p
 struct dataset_kind {
     const char *usual_place; /* if no directory is given; NULL: none */
     const char *how_to_get;  /* ends errors about missing files */
+    unsigned takes;          /* enum dataset_takes: what of struct dataset_reading it heeds, beside size and skip_bad */
     int files[2]; /* their number, by enum dataset_split: --shard files gives a worker some of them; 0: read() knows */
     int classes;
     const char *const *class_names; /* (classes), if the files have none */
@@ -47,7 +48,8 @@ struct dataset_kind {
     ROW(fashion_mnist, "fashion-mnist") \
     ROW(cifar10, "cifar10") \
     ROW(text, "text") \
-    ROW(folder, "folder")
+    ROW(folder, "folder") \
+    ROW(tfrecord, "tfrecord")
 
 #define DATASET_KIND_DECLARATION(kind, name) extern const struct dataset_kind dataset_kind_##kind;
 DATASET_KINDS(DATASET_KIND_DECLARATION)

@@ -9,18 +9,31 @@
 #include "base/program/options.h"
 
 #include <stddef.h>
+#include <stdint.h>
 
-enum { DATASET_READING_ROWS = 2 };
+enum { DATASET_READING_ROWS = 7, DATASET_CLASSES_MAX = 1000000 };
+
+/* What data sets have in common, and not all of them take. */
+enum dataset_takes {
+    DATASET_TAKES_FILES = 1,  /* --train-files, --test-files */
+    DATASET_TAKES_LABELS = 2, /* --classes, --first-label */
+    DATASET_TAKES_KEYS = 4,   /* --example-keys */
+};
 
 /* As on the command line; NULL: not given. */
 struct dataset_words {
-    const char *image_size, *bad_samples;
+    const char *image_size, *bad_samples, *train_files, *test_files, *classes, *first_label, *example_keys;
 };
 
 /* What they say. All 0: samples as they are, and the first broken one is an error. */
 struct dataset_reading {
-    int height, width; /* images are brought to this size; 0: to that of the first one */
-    int skip_bad;      /* 1: broken ones are left out, and the next good one takes the place */
+    int height, width;                    /* images are brought to this size; 0: to that of the first one */
+    int skip_bad;                         /* 1: broken ones are left out, and the next good one takes the place */
+    const char *train_files, *test_files; /* patterns for the names of a part's files; NULL: as data_files.h says */
+    int classes;                          /* 0: as many as the labels of the training part need */
+    int64_t first_label;                  /* the label of class 0 */
+    const char *example_keys;             /* as example_keys_parse() takes it; NULL: the usual ones */
+    unsigned given;                       /* enum dataset_takes, of the options that were given */
 };
 
 /* Writes the DATASET_READING_ROWS rows, whose values are in *values, which must be empty. */
@@ -32,5 +45,8 @@ size_t dataset_reading_line(const struct dataset_words *values, const char **wor
 
 /* ERR_ARG: the sentence names the option. */
 int dataset_reading_parse(struct dataset_reading *out, const struct dataset_words *words, struct error *e);
+
+/* ERR_ARG: an option was given that a data set which takes those does not; name: its name. */
+int dataset_reading_check(const struct dataset_reading *how, unsigned takes, const char *name, struct error *e);
 
 #endif

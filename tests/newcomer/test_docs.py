@@ -60,6 +60,10 @@ def test_model_files(tmp_path):
     run("model-files.md", tmp_path)
 
 
+def test_data(tmp_path):
+    run("data.md", tmp_path)
+
+
 def test_plan(tmp_path):
     run("plan.md", tmp_path)
 

@@ -224,6 +224,7 @@ static int transform(char **argv, struct error *e)
 {
     const struct transform *t = transform_find(argv[0]);
     size_t first = strtoul(argv[3], NULL, 10), count = strtoul(argv[4], NULL, 10), bytes, floats;
+    const struct dataset_words words = { .image_size = getenv("IMAGE_SIZE"), .example_keys = getenv("EXAMPLE_KEYS") };
     struct dataset_reading how;
     struct dataset *d = NULL;
     void *room = NULL;
@@ -232,7 +233,7 @@ static int transform(char **argv, struct error *e)
 
     if (!t)
         return error_set(e, ERR_ARG, "unknown transform %s", argv[0]);
-    if ((rc = dataset_reading_parse(&how, &(struct dataset_words){ .image_size = getenv("IMAGE_SIZE") }, e)) < 0 ||
+    if ((rc = dataset_reading_parse(&how, &words, e)) < 0 ||
         (rc = dataset_open_as(&d, argv[1], argv[2], DATASET_TEST, NULL, &how, e)) < 0 ||
         (rc = transform_check(t, d, e)) < 0)
         goto done;
