@@ -263,7 +263,8 @@ $(call objects,trainer/collective/ranks.c $(EVENTLOG_MPI_C)): EXTRA = $(MPI_CFLA
 $(B)/tests/mpi/%.o $(B)/bench/%.o: EXTRA = $(MPI_CFLAGS)
 # Loops over channels and weights become vector code, square roots in them too (which errno would forbid); what is
 # computed stays the same (no -ffast-math).
-MODEL_FLAGS ?= -ftree-vectorize -fvect-cost-model=dynamic -fno-math-errno
+# clang knows no cost model.
+MODEL_FLAGS ?= -ftree-vectorize $(if $(findstring clang,$(CC)),,-fvect-cost-model=dynamic) -fno-math-errno
 $(B)/model/%.o $(B)/double/model/%.o $(B)/tests/model/%.o: EXTRA = -DONEDNN=$(ONEDNN) $(LATE) $(MODEL_FLAGS)
 $(B)/trainer/optimizers/%.o: EXTRA = $(MODEL_FLAGS)
 $(B)/evaluator/%.o: EXTRA =
