@@ -1,7 +1,9 @@
 #include "eventlog/write/event_writer.h"
 
 #include "base/bytes.h"
+#include "base/vector.h"
 #include "eventlog/eventlog.h"
+#include "eventlog/write/kinds/histogram_limits.h"
 
 #include <float.h>
 #include <math.h>
@@ -13,7 +15,7 @@
  * loaders keep it in double. The older HistogramProto would become float32 in one of them, and in the other get a first
  * row whose left edge is to the right of its right edge.
  */
-enum { POSITIVE = 774, LIMITS = 2 * POSITIVE + 3, ROW = 24, MOST_BUCKETS = 1 << 24 };
+enum { ROW = 24, MOST_BUCKETS = 1 << 24, BLOCK = 512, LANES = 8 };
 
 /* Values of either type; the other pointer is NULL. */
 struct numbers {
@@ -22,9 +24,19 @@ struct numbers {
     size_t n;
 };
 
-static double number(const struct numbers *v, size_t i)
+/* n values from `from` on, in room for BLOCK of them if they must be converted. */
+static const double *block(const struct numbers *v, size_t from, size_t n, double *room)
 {
-    return v->floats ? (double)v->floats[i] : v->doubles[i];
+    if (v->doubles)
+        return v->doubles + from;
+    for (size_t i = 0; i < n; i++)
+        room[i] = (double)v->floats[from + i];
+    return room;
+}
+
+static size_t block_length(const struct numbers *v, size_t from)
+{
+    return v->n - from < BLOCK ? v->n - from : BLOCK;
 }
 
 /* Adds a tensor of k rows of zeros to member; returns the rows, or NULL if k is 0 or memory ran out (wire_check() of
@@ -46,95 +58,202 @@ static double left_edge(const uint8_t *rows, size_t i)
     return bits_double(get_le64(rows + i * ROW));
 }
 
+/* ---- the range ------------------------------------------------------------------------------------------------- */
+
+/* of the values so far, in lanes that vector code takes side by side */
+struct range {
+    double min[LANES], max[LANES];
+};
+
+static void range_begin(struct range *r)
+{
+    for (size_t k = 0; k < LANES; k++) {
+        r->min[k] = DBL_MAX;
+        r->max[k] = -DBL_MAX;
+    }
+}
+
+/* 1 if all values are finite: exponents are not all ones. By their bits, so that nothing traps, whatever the caller has
+ * asked the processor for. */
+VECTOR_CLONES static int all_finite(const double *values, size_t n)
+{
+    enum { EXPONENT = 52 };
+    uint64_t odd[LANES] = { 0 }, any = 0, bits;
+    size_t i;
+
+    for (i = 0; i + LANES <= n; i += LANES)
+        for (size_t k = 0; k < LANES; k++) {
+            memcpy(&bits, &values[i + k], sizeof bits);
+            odd[k] |= (bits & INT64_MAX) + (UINT64_C(1) << EXPONENT);
+        }
+    for (; i < n; i++)
+        odd[0] |= (double_bits(values[i]) & INT64_MAX) + (UINT64_C(1) << EXPONENT);
+    for (size_t k = 0; k < LANES; k++)
+        any |= odd[k];
+    return !(any >> 63);
+}
+
+VECTOR_CLONES static void range_extend(struct range *r, const double *values, size_t n)
+{
+    struct range l = *r;
+    size_t i;
+
+    for (i = 0; i + LANES <= n; i += LANES)
+        for (size_t k = 0; k < LANES; k++) {
+            double x = values[i + k];
+
+            l.min[k] = x < l.min[k] ? x : l.min[k];
+            l.max[k] = x > l.max[k] ? x : l.max[k];
+        }
+    for (; i < n; i++) {
+        double x = values[i];
+
+        l.min[0] = x < l.min[0] ? x : l.min[0];
+        l.max[0] = x > l.max[0] ? x : l.max[0];
+    }
+    *r = l;
+}
+
+/* Of 0 and -0, which lanes cannot tell apart, the first. */
+static double first_zero(const struct numbers *v)
+{
+    size_t i = 0;
+
+    while (v->floats ? v->floats[i] != 0 : v->doubles[i] != 0)
+        i++;
+    return v->floats ? (double)v->floats[i] : v->doubles[i];
+}
+
+static void range_end(const struct range *r, const struct numbers *v, double *min, double *max)
+{
+    *min = r->min[0];
+    *max = r->max[0];
+    for (size_t k = 1; k < LANES; k++) {
+        *min = r->min[k] < *min ? r->min[k] : *min;
+        *max = r->max[k] > *max ? r->max[k] : *max;
+    }
+    if (*min == 0)
+        *min = first_zero(v);
+    if (*max == 0)
+        *max = first_zero(v);
+}
+
+/* Names the first value that is not finite; `from`: none before it. */
+static int refuse_odd(const struct numbers *v, size_t from, struct error *e)
+{
+    size_t i = from;
+
+    while (isfinite(v->floats ? (double)v->floats[i] : v->doubles[i]))
+        i++;
+    return error_set(e, ERR_ARG, "value %zu of the histogram is %g; leave out values that are not finite", i,
+                     v->floats ? (double)v->floats[i] : v->doubles[i]);
+}
+
 static int range_of(const struct numbers *v, double *min, double *max, struct error *e)
 {
-    *min = DBL_MAX;
-    *max = -DBL_MAX;
-    for (size_t i = 0; i < v->n; i++) {
-        double x = number(v, i);
+    double room[BLOCK];
+    struct range r;
 
-        if (!isfinite(x))
-            return error_set(e, ERR_ARG, "value %zu of the histogram is %g; leave out values that are not finite", i,
-                             x);
-        *min = x < *min ? x : *min;
-        *max = x > *max ? x : *max;
+    range_begin(&r);
+    for (size_t from = 0, n; from < v->n; from += n) {
+        const double *values;
+
+        n = block_length(v, from);
+        values = block(v, from, n, room);
+        if (!all_finite(values, n))
+            return refuse_odd(v, from, e);
+        range_extend(&r, values, n);
     }
+    range_end(&r, v, min, max);
     return OK;
 }
 
-/* Right edges of TensorFlow's buckets, ascending: by repeated multiplication, to have the same bits. */
-static void default_limits(double *limits)
-{
-    double p = 1e-12;
+/* ---- buckets --------------------------------------------------------------------------------------------------- */
 
-    limits[0] = -DBL_MAX;
-    limits[POSITIVE + 1] = 0;
-    limits[LIMITS - 1] = DBL_MAX;
-    for (size_t i = 1; i <= POSITIVE; i++, p *= 1.1) {
-        limits[POSITIVE + 1 + i] = p;
-        limits[POSITIVE + 1 - i] = -p;
+/* Counts values in one pass with their range. Two sets of counts in turn: values in the same bucket, one after the
+ * other, need not wait for each other. */
+static int count_default(const struct numbers *v, const struct histogram_limits *l, uint64_t *counts, double *min,
+                         double *max, struct error *e)
+{
+    uint64_t others[HISTOGRAM_LIMITS] = { 0 };
+    double room[BLOCK];
+    struct range r;
+
+    range_begin(&r);
+    for (size_t from = 0, n; from < v->n; from += n) {
+        const double *values;
+        size_t i;
+
+        n = block_length(v, from);
+        values = block(v, from, n, room);
+        if (!all_finite(values, n))
+            return refuse_odd(v, from, e);
+        range_extend(&r, values, n);
+        for (i = 0; i + 2 <= n; i += 2) {
+            counts[histogram_limits_bucket(l, values[i])]++;
+            others[histogram_limits_bucket(l, values[i + 1])]++;
+        }
+        if (i < n)
+            counts[histogram_limits_bucket(l, values[i])]++;
     }
+    for (size_t i = 0; i < HISTOGRAM_LIMITS; i++)
+        counts[i] += others[i];
+    range_end(&r, v, min, max);
+    return OK;
 }
 
-/* Index of the first limit above x; DBL_MAX itself belongs to the last bucket. */
-static size_t bucket_of(const double *limits, double x)
+static int encode_default(struct wire *member, const struct numbers *v, struct error *e)
 {
-    size_t low = 0, high = LIMITS - 1;
-
-    while (low < high) {
-        size_t middle = (low + high) / 2;
-
-        if (limits[middle] > x)
-            high = middle;
-        else
-            low = middle + 1;
-    }
-    return low;
-}
-
-static void encode_default(struct wire *member, const struct numbers *v, double min, double max)
-{
-    double limits[LIMITS];
-    uint64_t counts[LIMITS] = { 0 };
+    const struct histogram_limits *l = histogram_limits();
+    uint64_t counts[HISTOGRAM_LIMITS] = { 0 };
     size_t first, last, k = 0, row = 0;
+    double min, max;
     uint8_t *rows;
+    int rc;
 
     if (!v->n) {
         add_rows(member, 0);
-        return;
+        return OK;
     }
-    default_limits(limits);
-    for (size_t i = 0; i < v->n; i++)
-        counts[bucket_of(limits, number(v, i))]++;
-    first = bucket_of(limits, min);
-    last = bucket_of(limits, max);
+    if ((rc = count_default(v, l, counts, &min, &max, e)) != OK)
+        return rc;
+    first = histogram_limits_bucket(l, min);
+    last = histogram_limits_bucket(l, max);
     for (size_t i = first; i <= last; i++)
         k += counts[i] || counts[i - 1];
     if (!(rows = add_rows(member, k)))
-        return;
+        return OK;
     for (size_t i = first; i <= last; i++) {
         if (counts[i] || counts[i - 1])
-            histogram_put_row(rows, row++, i == first ? min : limits[i - 1], i == last ? max : limits[i],
+            histogram_put_row(rows, row++, i == first ? min : l->limits[i - 1], i == last ? max : l->limits[i],
                               (double)counts[i]);
         else
-            histogram_put_row(rows, row - 1, left_edge(rows, row - 1), limits[i], 0); /* the run of empty ones grows */
+            histogram_put_row(rows, row - 1, left_edge(rows, row - 1), l->limits[i],
+                              0); /* the run of empty ones grows */
     }
+    return OK;
 }
 
 /* k buckets of equal width, as tensorboard.plugins.histogram computes them. */
 static int encode_equal(struct wire *member, const struct numbers *v, double min, double max, size_t k, double *counts,
                         struct error *e)
 {
-    double range = max - min, width = range / (double)k;
+    double range = max - min, width = range / (double)k, room[BLOCK];
     uint8_t *rows;
 
     if (v->n && !isfinite(range))
         return error_set(e, ERR_ARG, "the histogram's range, %g to %g, is too wide", min, max);
     memset(counts, 0, k * sizeof *counts);
-    for (size_t i = 0; i < v->n; i++) {
-        double place = (number(v, i) - min) / width;
+    for (size_t from = 0, n; from < v->n; from += n) {
+        const double *values;
 
-        counts[range > 0 && place < (double)(k - 1) ? (size_t)place : k - 1]++;
+        n = block_length(v, from);
+        values = block(v, from, n, room);
+        for (size_t i = 0; i < n; i++) {
+            double place = (values[i] - min) / width;
+
+            counts[range > 0 && place < (double)(k - 1) ? (size_t)place : k - 1]++;
+        }
     }
     if (!(rows = add_rows(member, k)))
         return OK;
@@ -147,14 +266,12 @@ static int encode_equal(struct wire *member, const struct numbers *v, double min
 static int encode_numbers(struct wire *member, const struct numbers *v, size_t buckets, struct error *e)
 {
     double min, max, *counts;
-    int rc = range_of(v, &min, &max, e);
+    int rc;
 
-    if (rc != OK)
+    if (!buckets)
+        return encode_default(member, v, e);
+    if ((rc = range_of(v, &min, &max, e)) != OK)
         return rc;
-    if (!buckets) {
-        encode_default(member, v, min, max);
-        return OK;
-    }
     if (buckets > MOST_BUCKETS)
         return error_set(e, ERR_ARG, "%zu buckets in a histogram; at most %d can be written", buckets, MOST_BUCKETS);
     if (!(counts = malloc(buckets * sizeof *counts)))
