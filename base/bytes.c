@@ -91,6 +91,8 @@ int utf8_valid(const void *bytes, size_t n, size_t *bad)
 
     while (n - i >= 8 && !(get_le64(p + i) & 0x8080808080808080u))
         i += 8;
+    if (n >= 8 && n - i < 8 && !(get_le64(p + n - 8) & 0x8080808080808080u)) /* the end, with some of it again */
+        return 1;
     while (i < n) {
         int length = p[i] < 0x80 ? 1 : utf8_character(p + i, n - i, NULL);
 

@@ -144,14 +144,17 @@ static void two(char *out, uint32_t v)
     memcpy(out, pairs + 2 * v, 2);
 }
 
-static void eight(char *out, uint32_t v)
+/* v < 10^8 as 8 digits, in parts of a word side by side: halves below 10^4, quarters below 100, digits. For these ranges
+ * 10486 / 2^20 divides by 100, and 103 / 2^10 by 10, rounding down. The first digit is in the lowest byte. */
+static inline void eight(char *out, uint32_t v)
 {
-    uint32_t high = v / 10000, low = v % 10000;
+    uint64_t halves = v / 10000 | (uint64_t)(v % 10000) << 32, quarters, digits, tens;
 
-    two(out, high / 100);
-    two(out + 2, high % 100);
-    two(out + 4, low / 100);
-    two(out + 6, low % 100);
+    tens = (halves * 10486 >> 20) & 0x7f0000007f;
+    quarters = tens | (halves - tens * 100) << 16;
+    tens = (quarters * 103 >> 10) & 0x000f000f000f000f;
+    digits = tens | (quarters - tens * 10) << 8;
+    put_le64(out, digits | 0x3030303030303030);
 }
 
 /* v < 10^17 as 17 digits. */

@@ -1,6 +1,7 @@
 #include "eventlog/tool/output.h"
 
 #include "base/buffer.h"
+#include "base/bytes.h"
 #include "base/file.h"
 #include "base/io.h"
 #include "base/program/terminal.h"
@@ -107,7 +108,7 @@ void output_bytes(struct output *o, const void *bytes, size_t n)
     while (n) {
         size_t piece = n < ROOM ? n : ROOM;
 
-        memcpy(output_room(o, piece), p, piece);
+        bytes_copy(output_room(o, piece), p, piece);
         output_filled(o, piece);
         p += piece;
         n -= piece;

@@ -70,7 +70,7 @@ int export_number(const struct export *x, double value, unsigned from, char *out
 
 int export_time(const struct export *x, double wall_time, char *out)
 {
-    return (int)strlen(time_text(x->time, wall_time, out));
+    return x->time == TIME_UNIX ? number_text(wall_time, out) : (int)strlen(time_text(x->time, wall_time, out));
 }
 
 int export_integer(int64_t v, char *out)
