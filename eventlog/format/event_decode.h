@@ -97,13 +97,16 @@ struct event {
 /* OK, or ERR_CORRUPT with the offset where the scan failed in *bad (may be NULL). */
 int event_decode(const uint8_t *bytes, size_t n, struct event *event, size_t *bad);
 
-/* Walks the values of an event that event_decode() accepted; its bytes must still be valid. */
+/* Walks the values of an event that event_decode() accepted; it and its bytes must still be there. */
 struct event_values {
     const struct event *event;
+    /* private */
     const uint8_t *next, *inner, *inner_end;
     size_t given;
+    struct event_value value;
 };
 void event_values_init(struct event_values *v, const struct event *event);
-int event_values_next(struct event_values *v, struct event_value *value); /* 1: a value, 0: no more */
+/* The next value, borrowed until the next call; NULL: no more. */
+const struct event_value *event_values_next(struct event_values *v);
 
 #endif

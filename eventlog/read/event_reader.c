@@ -255,11 +255,11 @@ static int take_record(struct event_reader *r, const struct record *record, stru
     return EVENT_READER_EVENT;
 }
 
-int event_reader_check(struct event_reader *r, struct error *e)
+static int check_file(struct event_reader *r, struct error *e)
 {
     struct error why = { 0 };
 
-    if (!r->known && record_file_check(&r->file, &why) != OK) {
+    if (record_file_check(&r->file, &why) != OK) {
         r->at_end |= !why.system; /* it has no records until it changes; if it cannot be read now, it may be the next
                                    * time */
         if (e)
@@ -268,6 +268,11 @@ int event_reader_check(struct event_reader *r, struct error *e)
     }
     r->known = 1;
     return OK;
+}
+
+int event_reader_check(struct event_reader *r, struct error *e)
+{
+    return r->known ? OK : check_file(r, e);
 }
 
 int event_reader_next(struct event_reader *r, struct event *event, struct event_damage *damage, struct error *e)
@@ -280,7 +285,7 @@ int event_reader_next(struct event_reader *r, struct event *event, struct event_
             return rc;
         r->at_end = 0;
     }
-    if ((rc = event_reader_check(r, e)) != OK)
+    if (!r->known && (rc = check_file(r, e)) != OK)
         return rc;
     switch (rc = record_file_next(&r->file, &record, e)) {
     case RECORD_DATA: r->state.lost = r->file.parser.lost; return take_record(r, &record, event, damage);

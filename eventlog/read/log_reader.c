@@ -183,14 +183,14 @@ static struct log_series *series_of(struct eventlog_reader *r, const struct scal
 /* Walks to the next value that is wanted, and puts it into r->value. 1, or 0: no more, or no memory (r->failed). */
 static int find_value(struct eventlog_reader *r)
 {
-    struct event_value v;
+    const struct event_value *v;
 
-    while (r->walking && event_values_next(&r->values, &v)) {
+    while (r->walking && (v = event_values_next(&r->values))) {
         struct scalar_series *s;
         struct scalar_point point;
         struct log_series *series;
         unsigned from;
-        int rc = scalar_run_value(&r->runs[r->follow.at_run].scalars, &r->decoded, &v, &point, &s, &from, NULL);
+        int rc = scalar_run_value(&r->runs[r->follow.at_run].scalars, &r->decoded, v, &point, &s, &from, NULL);
 
         if (rc < 0 || !(series = series_of(r, s))) {
             r->failed = 1;
@@ -200,14 +200,14 @@ static int find_value(struct eventlog_reader *r)
             continue;
         r->value = (struct eventlog_value){
             .series = &series->shown,
-            .kind = log_series_kind(&v, series->shown.plugin, rc == 1),
+            .kind = log_series_kind(v, series->shown.plugin, rc == 1),
             .step = r->decoded.step,
             .wall_time = r->decoded.wall_time,
             .number = rc == 1 ? point.value : 0,
-            .stored = (enum eventlog_stored)v.kind,
-            .dtype = v.kind == EVENT_VALUE_SIMPLE ? EVENTLOG_DTYPE_FLOAT : v.dtype,
-            .data = v.bytes,
-            .length = v.length,
+            .stored = (enum eventlog_stored)v->kind,
+            .dtype = v->kind == EVENT_VALUE_SIMPLE ? EVENTLOG_DTYPE_FLOAT : v->dtype,
+            .data = v->bytes,
+            .length = v->length,
         };
         return 1;
     }

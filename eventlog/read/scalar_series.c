@@ -263,7 +263,7 @@ static void remove_from(struct scalar_series *s, int64_t step)
 int scalar_run_event(struct scalar_run *r, const struct event *event, struct error *e)
 {
     struct event_values values;
-    struct event_value value;
+    const struct event_value *value;
 
     if (r->view == SCALAR_VIEW_SESSION && event->what == EVENT_SESSION_LOG && event->session == EVENT_SESSION_START)
         for (size_t i = 0; i < r->count; i++)
@@ -272,11 +272,11 @@ int scalar_run_event(struct scalar_run *r, const struct event *event, struct err
     if (event->what != EVENT_SUMMARY)
         return OK;
     event_values_init(&values, event);
-    while (event_values_next(&values, &value)) {
+    while ((value = event_values_next(&values))) {
         struct scalar_series *s;
         struct scalar_point point;
         unsigned from;
-        int rc = scalar_run_value(r, event, &value, &point, &s, &from, e);
+        int rc = scalar_run_value(r, event, value, &point, &s, &from, e);
 
         if (rc < 0)
             return rc;
@@ -284,7 +284,7 @@ int scalar_run_event(struct scalar_run *r, const struct event *event, struct err
             while (s->count && s->points[s->count - 1].step >= event->step)
                 s->count--; /* the steps kept rise strictly, so this removes all of them */
         if (rc == 0 && r->other && !event->is_damaged)
-            rc = r->other(r->context, s, event, &value, e);
+            rc = r->other(r->context, s, event, value, e);
         if (rc < 0)
             return rc;
         if (rc == 0 || !r->store || (r->view == SCALAR_VIEW_TENSORBOARD && !(from & SCALAR_TAKEN)) ||

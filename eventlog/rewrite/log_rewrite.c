@@ -156,17 +156,17 @@ int log_rewrite_record(struct log_rewrite *r, const uint8_t *data, size_t n, con
     struct log_rewrite_choice choice = { .keep = 1 };
     uint64_t before = r->totals.values;
     struct event_values values;
-    struct event_value v;
+    const struct event_value *v;
     struct wire_field f;
     int changed = 0, rc = OK;
     size_t mark, number = 0;
 
     buffer_clear(&r->summary.bytes);
     event_values_init(&values, event);
-    while (event->what == EVENT_SUMMARY && rc == OK && event_values_next(&values, &v)) {
+    while (event->what == EVENT_SUMMARY && rc == OK && (v = event_values_next(&values))) {
         choice = (struct log_rewrite_choice){ .keep = 1 };
-        if ((rc = choose(context, event, &v, number++, &choice, e)) == OK)
-            rc = take_value(r, &v, &choice, &changed, e);
+        if ((rc = choose(context, event, v, number++, &choice, e)) == OK)
+            rc = take_value(r, v, &choice, &changed, e);
     }
     if (event->what != EVENT_SUMMARY && (rc = choose(context, event, NULL, 0, &choice, e)) == OK && !choice.keep) {
         r->totals.dropped++;

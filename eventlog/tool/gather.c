@@ -60,9 +60,11 @@ void gather_sift(struct scalar_series *s, const struct point_range *range, int f
 
         if (!point_range_holds(range, p->step, p->wall_time) || (finite && !isfinite(p->value)))
             continue;
-        s->points[kept] = *p;
-        if (s->marks)
-            s->marks[kept] = s->marks[i];
+        if (kept < i) {
+            s->points[kept] = *p;
+            if (s->marks)
+                s->marks[kept] = s->marks[i];
+        }
         kept++;
     }
     s->count = kept;

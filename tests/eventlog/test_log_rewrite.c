@@ -106,7 +106,7 @@ static void check(struct log_rewrite *r, struct rule rule, int values, const cha
     } else {
         struct event a, b;
         struct event_values x, y;
-        struct event_value p, q;
+        const struct event_value *p, *q;
         int n = 0;
 
         event(&expected, 7, wanted, want);
@@ -117,14 +117,14 @@ static void check(struct log_rewrite *r, struct rule rule, int values, const cha
         assert_int_equal(out.length, expected.bytes.length); /* the unknown fields are there as well */
         event_values_init(&x, &a);
         event_values_init(&y, &b);
-        while (event_values_next(&y, &q)) {
-            assert_int_equal(event_values_next(&x, &p), 1);
-            assert_int_equal(p.tag_length, q.tag_length);
-            assert_memory_equal(p.tag, q.tag, p.tag_length);
-            assert_int_equal(p.kind, q.kind);
-            assert_int_equal(p.metadata_length, q.metadata_length);
-            assert_memory_equal(p.metadata ? p.metadata : (const void *)"", q.metadata ? q.metadata : (const void *)"",
-                                p.metadata_length);
+        while ((q = event_values_next(&y))) {
+            assert_non_null(p = event_values_next(&x));
+            assert_int_equal(p->tag_length, q->tag_length);
+            assert_memory_equal(p->tag, q->tag, p->tag_length);
+            assert_int_equal(p->kind, q->kind);
+            assert_int_equal(p->metadata_length, q->metadata_length);
+            assert_memory_equal(p->metadata ? p->metadata : (const void *)"",
+                                q->metadata ? q->metadata : (const void *)"", p->metadata_length);
             n++;
         }
         assert_int_equal(n, wanted);

@@ -13,7 +13,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     uint8_t *copy = malloc(size ? size : 1); /* of its own, so that one byte too many is seen */
     struct event_values values;
-    struct event_value value;
+    const struct event_value *value;
     struct event event;
     size_t bad = 0, count = 0, bytes = 0;
 
@@ -27,10 +27,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (!same_the_long_way(copy, size, 0, &event))
         abort();
     event_values_init(&values, &event);
-    while (event_values_next(&values, &value)) {
+    while ((value = event_values_next(&values))) {
         count++;
-        bytes += value.tag_length + value.plugin_length;
-        if (value.tag_length > size || value.plugin_length > size)
+        bytes += value->tag_length + value->plugin_length;
+        if (value->tag_length > size || value->plugin_length > size)
             abort();
     }
     if (count != event.values && event.what == EVENT_SUMMARY)

@@ -45,7 +45,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct summary_metadata m;
     struct event_values values;
-    struct event_value value;
+    const struct event_value *value;
     struct event event;
     size_t sum = 0;
 
@@ -55,10 +55,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (event_decode(data, size, &event, NULL) != 0)
         return 0;
     event_values_init(&values, &event);
-    while (event_values_next(&values, &value)) {
-        read_all(value.bytes, value.length);
-        if (value.metadata) {
-            summary_metadata_read(&m, value.metadata, value.metadata_length);
+    while ((value = event_values_next(&values))) {
+        read_all(value->bytes, value->length);
+        if (value->metadata) {
+            summary_metadata_read(&m, value->metadata, value->metadata_length);
             summary_metadata_hparams(&m, count, &sum);
         }
     }

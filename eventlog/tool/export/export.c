@@ -101,14 +101,14 @@ static int stream(void *context, const struct event *ev, struct error *e)
 {
     struct work *w = context;
     struct event_values values;
-    struct event_value value;
+    const struct event_value *value;
 
     event_values_init(&values, ev);
-    while (event_values_next(&values, &value)) {
+    while ((value = event_values_next(&values))) {
         struct scalar_series *s;
         struct scalar_point point;
         unsigned from;
-        int rc = scalar_run_value(&w->run.scalars, ev, &value, &point, &s, &from, e);
+        int rc = scalar_run_value(&w->run.scalars, ev, value, &point, &s, &from, e);
 
         if (rc == 1)
             rc = emit(w, s, &point, from, e);

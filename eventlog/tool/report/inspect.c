@@ -106,24 +106,24 @@ static int event(void *context, const struct event *ev, struct error *e)
     struct inspect_work *w = context;
     int by_kind = w->by_kind && !ev->is_damaged;
     struct event_values values;
-    struct event_value value;
+    const struct event_value *value;
 
     if (by_kind)
         add_event_kind(w, ev);
     scalar_run_begin_event(&w->run.all, ev);
     event_values_init(&values, ev);
-    while (!w->memory.code && event_values_next(&values, &value)) {
+    while (!w->memory.code && (value = event_values_next(&values))) {
         struct scalar_series *s;
         struct scalar_point point;
         unsigned from;
-        int rc = scalar_run_value(&w->run.all, ev, &value, &point, &s, &from, e);
+        int rc = scalar_run_value(&w->run.all, ev, value, &point, &s, &from, e);
 
         if (rc < 0)
             return rc;
         if (rc == 1 || from & SCALAR_TAKEN)
             inspect_add_value(w, s, ev->step, rc == 1, from);
         if (by_kind)
-            add_kind(w, s, &value, ev->step);
+            add_kind(w, s, value, ev->step);
     }
     if (w->memory.code)
         *e = w->memory;

@@ -30,14 +30,14 @@ static int gather(void *context, uint64_t offset, const uint8_t *data, size_t n,
 {
     struct sampling *s = context;
     struct event_values values;
-    struct event_value v;
+    const struct event_value *v;
 
     (void)offset;
     (void)data;
     (void)n;
     event_values_init(&values, event);
-    while (event->what == EVENT_SUMMARY && event_values_next(&values, &v)) {
-        struct series *series = tag_index_item(&s->rewrite.tags, v.tag, v.tag_length);
+    while (event->what == EVENT_SUMMARY && (v = event_values_next(&values))) {
+        struct series *series = tag_index_item(&s->rewrite.tags, v->tag, v->tag_length);
 
         if (!series)
             return error_memory(e, NULL, "for %zu tags", s->rewrite.tags.count + 1);
@@ -45,8 +45,8 @@ static int gather(void *context, uint64_t offset, const uint8_t *data, size_t n,
             !ARRAY_ROOM(series->y, series->y_capacity, series->count + 1))
             return error_memory(e, NULL, "for %zu points", series->count + 1);
         series->x[series->count] = (double)event->step;
-        series->y[series->count++] = v.is_number ? v.number : NAN;
-        series->others |= !v.is_number;
+        series->y[series->count++] = v->is_number ? v->number : NAN;
+        series->others |= !v->is_number;
     }
     return OK;
 }

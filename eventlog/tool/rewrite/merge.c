@@ -72,20 +72,20 @@ static int advise(int rc, struct error *e)
 static int plan_values(struct merge *m, uint64_t offset, const struct event *event, struct error *e)
 {
     struct event_values values;
-    struct event_value v;
+    const struct event_value *v;
     uint32_t number = 0;
     int rc = OK;
 
     event_values_init(&values, event);
-    while (rc == OK && event_values_next(&values, &v)) {
-        size_t n = v.tag_length;
-        const char *tag = new_tag(m, m->run, v.tag, &n);
+    while (rc == OK && (v = event_values_next(&values))) {
+        size_t n = v->tag_length;
+        const char *tag = new_tag(m, m->run, v->tag, &n);
 
         if (!tag)
             return error_memory(e, m->run, "for a tag");
         rc = advise(log_merge_value(m->plan, offset, number++, tag, n, event->step, event->wall_time, e), e);
         if (rc == OK)
-            rc = log_rewrite_remember(m->records, tag, n, &v, e);
+            rc = log_rewrite_remember(m->records, tag, n, v, e);
     }
     return rc;
 }

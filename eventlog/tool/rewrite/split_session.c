@@ -52,16 +52,16 @@ static int split_session_visit(void *context, uint64_t offset, const uint8_t *da
 {
     struct split_session *s = context;
     struct event_values values;
-    struct event_value v;
+    const struct event_value *v;
 
     (void)data;
     (void)n;
     if (event->what == EVENT_SESSION_LOG && event->session == EVENT_SESSION_START && s->values)
         return start(s, offset, e);
     event_values_init(&values, event);
-    while (event->what == EVENT_SUMMARY && event_values_next(&values, &v)) {
+    while (event->what == EVENT_SUMMARY && (v = event_values_next(&values))) {
         double wall_time = isfinite(event->wall_time) ? event->wall_time : NAN; /* passed over by fmin and fmax */
-        struct span *span = tag_index_item(&s->tags, v.tag, v.tag_length);
+        struct span *span = tag_index_item(&s->tags, v->tag, v->tag_length);
 
         if (!span)
             return split_session_no_memory(e);

@@ -253,19 +253,19 @@ static int take_other(struct tail *t, struct tail_run *run, const struct event *
 static int take_event(struct tail *t, struct tail_run *run, const struct event *event, struct error *e)
 {
     struct event_values values;
-    struct event_value value;
+    const struct event_value *value;
 
     event_values_init(&values, event);
-    while (event_values_next(&values, &value)) {
+    while ((value = event_values_next(&values))) {
         struct scalar_series *s;
         struct last l = { .word = NULL };
-        int rc = scalar_run_value(&run->scalars, event, &value, &l.point, &s, &l.from, e);
+        int rc = scalar_run_value(&run->scalars, event, value, &l.point, &s, &l.from, e);
         int wanted = rc >= 0 && scan_tag_wanted(t->scan, s->tag) &&
                      point_range_holds(&t->range, event->step, event->wall_time);
 
         if (rc == 0 && t->everything && wanted) {
-            l.word = value_words_word(&value, s->plugin);
-            if (!(l.details = details(&value, s->plugin, t->json)))
+            l.word = value_words_word(value, s->plugin);
+            if (!(l.details = details(value, s->plugin, t->json)))
                 return error_memory(e, run->name, "for a line");
             l.point = (struct scalar_point){ event->step, event->wall_time, 0 };
             rc = 1;
