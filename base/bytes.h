@@ -55,8 +55,8 @@ static inline void put_le64(void *p, uint64_t v)
     put_le32((uint8_t *)p + 4, (uint32_t)(v >> 32));
 }
 
-/* Copies n bytes to where they do not overlap; for pieces of mostly some ten bytes. Where a compiler can bound n but does
- * not know it, it makes of memcpy() an instruction that takes longer to begin than such a piece. */
+/* Copies n bytes to where they do not overlap; for pieces of mostly some ten bytes. Where a compiler can bound n but
+ * does not know it, it makes of memcpy() an instruction that takes longer to begin than such a piece. */
 static inline void bytes_copy(void *to, const void *from, size_t n)
 {
     char *t = to;

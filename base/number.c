@@ -144,8 +144,8 @@ static void two(char *out, uint32_t v)
     memcpy(out, pairs + 2 * v, 2);
 }
 
-/* v < 10^8 as 8 digits, in parts of a word side by side: halves below 10^4, quarters below 100, digits. For these ranges
- * 10486 / 2^20 divides by 100, and 103 / 2^10 by 10, rounding down. The first digit is in the lowest byte. */
+/* v < 10^8 as 8 digits, in parts of a word side by side: halves below 10^4, quarters below 100, digits. For these
+ * ranges 10486 / 2^20 divides by 100, and 103 / 2^10 by 10, rounding down. The first digit is in the lowest byte. */
 static inline void eight(char *out, uint32_t v)
 {
     uint64_t halves = v / 10000 | (uint64_t)(v % 10000) << 32, quarters, digits, tens;
