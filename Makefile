@@ -33,9 +33,10 @@ INOTIFY  := $(call includes,inotifytools/inotifytools.h)
 ONEDNN   := $(call includes,dnnl.h)
 SQLITE   := $(call exists,sqlite3)
 ZSTD     := $(call exists,libzstd)
+DEFLATE  := $(call exists,libdeflate)
 NCURSES  := $(call exists,ncursesw)
 PYTHON   := $(call command,python3)
-PARTS    := MPI OPENBLAS JPEG PROTOBUF SNAPPY JANSSON INOTIFY ONEDNN SQLITE ZSTD NCURSES PYTHON
+PARTS    := MPI OPENBLAS JPEG PROTOBUF SNAPPY JANSSON INOTIFY ONEDNN SQLITE ZSTD DEFLATE NCURSES PYTHON
 LEFT_OUT := $(strip $(foreach p,$(PARTS),$(if $(filter 0,$($p)),$p)))
 WITHOUT_MPI      = Open MPI (libopenmpi-dev, openmpi-bin): no trainer, no libeventlog_mpi
 WITHOUT_OPENBLAS = OpenBLAS (libopenblas-dev): no trainer, no evaluator
@@ -47,6 +48,7 @@ WITHOUT_INOTIFY  = libinotifytools (libinotifytools0-dev): evaluator looks for c
 WITHOUT_ONEDNN   = oneDNN (libdnnl-dev): convolutions by OpenBLAS, which is slower
 WITHOUT_SQLITE   = SQLite (libsqlite3-dev): no eventlog export --format=sqlite
 WITHOUT_ZSTD     = zstd (libzstd-dev): no reading of event files compressed with zstd
+WITHOUT_DEFLATE  = libdeflate (libdeflate-dev): images are packed by zlib, which is slower
 WITHOUT_NCURSES  = ncurses (libncurses-dev): no eventlog watch
 WITHOUT_PYTHON   = Python (python3): no man pages, no completions
 # 1 where all of these parts are there.
@@ -59,7 +61,7 @@ EVALUATOR   := $(and $(CHECKPOINTS),$(call with,OPENBLAS JPEG))
 # again and sees them.
 PACKAGES_build = build-essential pkg-config zlib1g-dev libpng-dev libjpeg62-turbo-dev libprotobuf-c-dev protobuf-c-compiler protobuf-compiler \
                  libsnappy-dev libjansson-dev libopenblas-dev libdnnl-dev libinotifytools0-dev libopenmpi-dev openmpi-bin \
-                 libsqlite3-dev libncurses-dev libzstd-dev python3
+                 libsqlite3-dev libncurses-dev libzstd-dev libdeflate-dev python3
 PACKAGES_deps  = $(PACKAGES_build)
 PACKAGES_demo  = $(PACKAGES_build) python3-venv dataset-fashion-mnist
 PACKAGES_bench = $(PACKAGES_demo)
@@ -142,15 +144,16 @@ NEEDS_trainer    = $(call lib,trainer) $(call lib,eventlog) $(call lib,checkpoin
 NEEDS_evaluator  = $(call lib,evaluator) $(call lib,eventlog) $(call lib,checkpoint) $(call lib,proto) $(call lib,dataset) $(NEEDS_model)
 SYSTEM_base       = -lm
 ZSTD_MODULE       = $(if $(filter 1,$(ZSTD)),libzstd)
-SYSTEM_eventlog   = $(shell $(CONFIG) --libs zlib libpng $(ZSTD_MODULE)) -lm
+DEFLATE_MODULE    = $(if $(filter 1,$(DEFLATE)),libdeflate)
+SYSTEM_eventlog   = $(shell $(CONFIG) --libs zlib $(ZSTD_MODULE) $(DEFLATE_MODULE)) -lm
 SYSTEM_eventlog/tool = $(SYSTEM_eventlog) $(SQLITE_LIBS) $(NCURSES_LIBS)
-STATIC_eventlog   = $(shell $(CONFIG) --static --libs libpng zlib $(ZSTD_MODULE)) -lm
+STATIC_eventlog   = $(shell $(CONFIG) --static --libs zlib $(ZSTD_MODULE) $(DEFLATE_MODULE)) -lm
 SQLITE_LIBS       = $(if $(filter 1,$(SQLITE)),$(shell $(CONFIG) --libs sqlite3))
 NCURSES_LIBS      = $(if $(call with,NCURSES),$(shell $(CONFIG) --libs ncursesw))
 SYSTEM_checkpoint = $(shell $(CONFIG) --libs libprotobuf-c jansson) -lsnappy -lm
 SYSTEM_dataset    = $(shell $(CONFIG) --libs zlib libpng libjpeg) -lm
 SYSTEM_model      = $(MATH_LIBS)
-SYSTEM_trainer    = $(shell $(CONFIG) --libs zlib $(ZSTD_MODULE)) $(SYSTEM_checkpoint) $(SYSTEM_dataset) $(MATH_LIBS) $(MPI_LIBS)
+SYSTEM_trainer    = $(shell $(CONFIG) --libs zlib $(ZSTD_MODULE) $(DEFLATE_MODULE)) $(SYSTEM_checkpoint) $(SYSTEM_dataset) $(MATH_LIBS) $(MPI_LIBS)
 INOTIFY_LIBS      = $(if $(call with,INOTIFY),-linotifytools)
 SYSTEM_evaluator  = $(SYSTEM_eventlog) $(SYSTEM_checkpoint) $(SYSTEM_dataset) $(MATH_LIBS) $(INOTIFY_LIBS)
 
@@ -238,6 +241,8 @@ $(B)/tests/trainer/test_mirrored: WRAP = -Wl,--wrap=network_train
 $(B)/tests/trainer/test_phase_clock: WRAP = -Wl,--wrap=clock_nanoseconds
 # Events by hand against events by protobuf-c.
 $(B)/tests/eventlog/test_event_encode: SYSTEM_eventlog += $(shell $(CONFIG) --libs libprotobuf-c)
+# Our images read by the reference.
+$(B)/tests/eventlog/test_image_png: SYSTEM_eventlog += $(shell $(CONFIG) --libs libpng)
 $(B)/tests/eventlog/test_event_encode: $(call lib,proto)
 # Allocation fails in these where they say: tests/failing_allocation.h.
 $(addprefix $(B)/tests/,base/test_array checkpoint/test_data_file checkpoint/test_tensor_match dataset/test_image_folder dataset/test_tfrecord \
@@ -270,14 +275,15 @@ $(B)/trainer/optimizers/%.o: EXTRA = $(MODEL_FLAGS)
 $(B)/evaluator/%.o: EXTRA =
 $(call objects,$(TOOL_C)): EXTRA = -DSQLITE=$(SQLITE)
 $(B)/eventlog/tool/watch/watch_screen_ncurses.o: EXTRA = $(shell $(CONFIG) --cflags ncursesw)
-$(call objects,$(EVENTLOG_C)): EXTRA = -DZSTD=$(ZSTD)
+$(call objects,$(EVENTLOG_C)): EXTRA = -DZSTD=$(ZSTD) -DDEFLATE=$(DEFLATE)
 # What libeventlog.so is made of.
 PIC = -fPIC -fvisibility=hidden -ffunction-sections -fdata-sections
 $(B)/base/%.o $(B)/eventlog/%.o $(B)/eventlog_mpi/%.o $(B)/generated/%.o: SHARED = $(PIC)
 
 # Changes when a part that files are compiled for comes or goes; then all is compiled anew.
 $(B)/parts: FORCE
-	@mkdir -p $(@D); [ "$(INOTIFY)$(ONEDNN)$(SQLITE)$(ZSTD)$(NCURSES)" = "$$(cat $@ 2>/dev/null)" ] || echo "$(INOTIFY)$(ONEDNN)$(SQLITE)$(ZSTD)$(NCURSES)" >$@
+	@mkdir -p $(@D); [ "$(INOTIFY)$(ONEDNN)$(SQLITE)$(ZSTD)$(DEFLATE)$(NCURSES)" = "$$(cat $@ 2>/dev/null)" ] || \
+	    echo "$(INOTIFY)$(ONEDNN)$(SQLITE)$(ZSTD)$(DEFLATE)$(NCURSES)" >$@
 $(B)/%.o: %.c Makefile $(B)/parts
 	$(call say,CC  )
 	$(Q)$(CC) $(OURS) $(SHARED) $(EXTRA) $(CPPFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<

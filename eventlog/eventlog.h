@@ -154,7 +154,8 @@ struct eventlog_value_options {
     const void *plugin_content; /* tensors: plugin_content_length bytes for that plugin */
     size_t plugin_content_length;
     size_t thresholds;    /* PR curves from predictions; default 201 */
-    uint64_t reserved[8]; /* zero; as in eventlog_writer_options */
+    uint64_t png_level;   /* images from pixels or numbers: how PNG packs them, from 1, quick, to 12, small; 0: quick */
+    uint64_t reserved[7]; /* zero; as in eventlog_writer_options */
 };
 
 /* a file's contents */

@@ -40,8 +40,4 @@ int event_writer_check(const struct eventlog_writer *w, struct error *e);
 const char *event_writer_directory(const struct eventlog_writer *w);
 const struct io *event_writer_io(const struct eventlog_writer *w);
 
-/* Pixels (height, width, channels) of 8 bits as a PNG file of *n bytes, the caller's to free(). */
-int event_writer_png(const uint8_t *pixels, size_t height, size_t width, size_t channels, void **bytes, size_t *n,
-                     struct error *e);
-
 #endif

@@ -263,7 +263,8 @@ static void test_series_refused(void **state)
     static const int32_t corners[] = { 2, 3, 0 };
     static const uint8_t labels_of[] = { 1, 0, 2 };
     struct eventlog_value_options ten = { .buckets = 10 }, bad = { .description = "\xff" }, one = { .thresholds = 1 };
-    struct eventlog_value_options scalars = { .plugin = "scalars" }, later = { .reserved = { [7] = 1 } };
+    struct eventlog_value_options thirteen = { .png_level = 13 };
+    struct eventlog_value_options scalars = { .plugin = "scalars" }, later = { .reserved = { [6] = 1 } };
     static const struct eventlog_bytes junk = { "junk that is no picture and no sound", 36 };
     (void)state;
 
@@ -297,6 +298,7 @@ static void test_series_refused(void **state)
     refused(eventlog_writer_image(writer, "a", 0, 0, labels_of, 1, 0, 1, 1, NULL, &error), "1 x 0");
     refused(eventlog_writer_image(writer, "a", 0, 0, labels_of, 1, 60000, 60000, 1, NULL, &error), "60000 x 60000");
     refused(eventlog_writer_image(writer, "a", 0, 0, labels_of, 0, 1, 1, 1, NULL, &error), "0 images");
+    refused(eventlog_writer_image(writer, "a", 0, 0, labels_of, 1, 1, 1, 1, &thirteen, &error), "png_level is 13");
     refused(eventlog_writer_image(writer, "a\"", 0, 0, labels_of, 1, 1, 1, 1, NULL, &error), "does not serve");
     refused(eventlog_writer_image_floats(writer, "a", 0, 0, odd, 1, 1, 3, 1, NULL, &error), "value 1 of image 0");
     refused(eventlog_writer_image_encoded(writer, "a", 0, 0, &junk, 1, NULL, &error), "image 0 is not a PNG");

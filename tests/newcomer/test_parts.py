@@ -63,9 +63,9 @@ def programs(folder):
 def test_without_libraries(tmp_path):
     """First the event logs alone; then, with what checkpoints need, all but what needs MPI."""
     build, tree = tmp_path / "build", tmp_path / "tree"
-    fixed = ["-j2", f"B={build}", "CFLAGS=-O0", "MPI=0", "ONEDNN=0", "INOTIFY=0", "SQLITE=0", "ZSTD=0", "NCURSES=0"]
+    fixed = ["-j2", f"B={build}", "CFLAGS=-O0", "MPI=0", "ONEDNN=0", "INOTIFY=0", "SQLITE=0", "ZSTD=0", "DEFLATE=0", "NCURSES=0"]
     said = make("install", *fixed, "JANSSON=0", "PYTHON=0", f"DESTDIR={tree}", "PREFIX=/usr")
-    for name in ("MPI", "oneDNN", "libinotifytools", "SQLite", "ncurses (", "zstd", "jansson", "Python"):
+    for name in ("MPI", "oneDNN", "libinotifytools", "SQLite", "ncurses (", "zstd", "libdeflate", "jansson", "Python"):
         assert sum(line.startswith("  ") and name in line for line in said.splitlines()) == 1, said
     assert "OpenBLAS (" not in said and "snappy" not in said
     assert programs(tree / "usr") == {"eventlog"}

@@ -2,9 +2,9 @@
 
 #include "eventlog/eventlog.h"
 #include "eventlog/write/kinds/image_header.h"
+#include "eventlog/write/kinds/image_png.h"
 
 #include <math.h>
-#include <png.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -30,37 +30,13 @@ static size_t image_begin(struct wire *member, size_t n, size_t height, size_t w
     return tensor;
 }
 
-int event_writer_png(const uint8_t *pixels, size_t height, size_t width, size_t channels, void **bytes, size_t *n,
-                     struct error *e)
-{
-    static const png_uint_32 formats[] = { 0, PNG_FORMAT_GRAY, PNG_FORMAT_GA, PNG_FORMAT_RGB, PNG_FORMAT_RGBA };
-    png_image image;
-    png_alloc_size_t size;
-
-    memset(&image, 0, sizeof image);
-    image.version = PNG_IMAGE_VERSION;
-    image.width = (png_uint_32)width;
-    image.height = (png_uint_32)height;
-    image.format = formats[channels];
-    size = PNG_IMAGE_PNG_SIZE_MAX(image);
-    if (!(*bytes = malloc(size)))
-        return error_memory(e, NULL, "for an image of %zu x %zu", width, height);
-    if (png_image_write_to_memory(&image, *bytes, &size, 0, pixels, 0, NULL)) {
-        *n = size;
-        return OK;
-    }
-    free(*bytes);
-    *bytes = NULL;
-    return error_set(e, ERR_NOMEM, "an image of %zu x %zu cannot be packed: %s", width, height, image.message);
-}
-
 /* One picture of 8-bit pixels as PNG, appended as a string. */
 static int put_png(struct wire *member, const uint8_t *pixels, size_t height, size_t width, size_t channels,
-                   struct error *e)
+                   unsigned level, struct error *e)
 {
     void *bytes;
     size_t n;
-    int rc = event_writer_png(pixels, height, width, channels, &bytes, &n, e);
+    int rc = image_png(pixels, height, width, channels, level, &bytes, &n, e);
 
     if (rc == OK)
         wire_bytes(member, TENSOR_FIELD_STRING, bytes, n);
@@ -68,8 +44,13 @@ static int put_png(struct wire *member, const uint8_t *pixels, size_t height, si
     return rc;
 }
 
-static int check_shape(size_t n, size_t height, size_t width, size_t channels, struct error *e)
+/* Checks what is asked for before any of it is packed. */
+static int check_shape(size_t n, size_t height, size_t width, size_t channels,
+                       const struct eventlog_value_options *options, struct error *e)
 {
+    if (options && options->png_level > IMAGE_PNG_LEVEL_MAX)
+        return error_set(e, ERR_ARG, "png_level is %llu; from 1 (quick) to %d (small) are possible, and 0",
+                         (unsigned long long)options->png_level, IMAGE_PNG_LEVEL_MAX);
     if (channels < 1 || channels > 4)
         return error_set(e, ERR_ARG, "images have 1 to 4 channels (grey, grey and alpha, RGB, RGBA), not %zu",
                          channels);
@@ -81,28 +62,33 @@ static int check_shape(size_t n, size_t height, size_t width, size_t channels, s
     return OK;
 }
 
+static unsigned level_of(const struct eventlog_value_options *options)
+{
+    return options ? (unsigned)options->png_level : 0;
+}
+
 static int encode_pixels(struct wire *member, const uint8_t *pixels, size_t n, size_t height, size_t width,
-                         size_t channels, struct error *e)
+                         size_t channels, const struct eventlog_value_options *options, struct error *e)
 {
     size_t tensor;
-    int rc = check_shape(n, height, width, channels, e);
+    int rc = check_shape(n, height, width, channels, options, e);
 
     if (rc != OK)
         return rc;
     tensor = image_begin(member, n, height, width);
     for (size_t i = 0; i < n && rc == OK; i++)
-        rc = put_png(member, pixels + i * height * width * channels, height, width, channels, e);
+        rc = put_png(member, pixels + i * height * width * channels, height, width, channels, level_of(options), e);
     wire_end(member, tensor);
     return rc;
 }
 
 /* Converts as TensorFlow does: 256 equal steps, including both ends; values outside are clamped. */
 static int encode_floats(struct wire *member, const float *values, size_t n, size_t height, size_t width,
-                         size_t channels, struct error *e)
+                         size_t channels, const struct eventlog_value_options *options, struct error *e)
 {
     size_t count, tensor;
     uint8_t *pixels;
-    int rc = check_shape(n, height, width, channels, e);
+    int rc = check_shape(n, height, width, channels, options, e);
 
     if (rc != OK)
         return rc;
@@ -120,7 +106,7 @@ static int encode_floats(struct wire *member, const float *values, size_t n, siz
                 pixels[j] = x <= 0 ? 0 : x >= 255 ? 255 : (uint8_t)x;
         }
         if (rc == OK)
-            rc = put_png(member, pixels, height, width, channels, e);
+            rc = put_png(member, pixels, height, width, channels, level_of(options), e);
     }
     wire_end(member, tensor);
     free(pixels);
@@ -160,7 +146,7 @@ int eventlog_writer_image(struct eventlog_writer *w, const char *tag, int64_t st
     struct event_writer_value value = image_value_of(tag, step, wall_time, options);
     struct wire member = WIRE_EMPTY;
     struct error e = { 0 };
-    int rc = encode_pixels(&member, pixels, n, height, width, channels, &e);
+    int rc = encode_pixels(&member, pixels, n, height, width, channels, options, &e);
 
     return event_writer_finish(w, rc, &value, &member, &e, error);
 }
@@ -172,7 +158,7 @@ int eventlog_writer_image_floats(struct eventlog_writer *w, const char *tag, int
     struct event_writer_value value = image_value_of(tag, step, wall_time, options);
     struct wire member = WIRE_EMPTY;
     struct error e = { 0 };
-    int rc = encode_floats(&member, values, n, height, width, channels, &e);
+    int rc = encode_floats(&member, values, n, height, width, channels, options, &e);
 
     return event_writer_finish(w, rc, &value, &member, &e, error);
 }

@@ -5,6 +5,7 @@
 #include "base/file.h"
 #include "base/number.h"
 #include "eventlog/public.h"
+#include "eventlog/write/kinds/image_png.h"
 
 #include <limits.h>
 #include <math.h>
@@ -179,8 +180,7 @@ static int write_sprites(struct eventlog_writer *w, size_t k, const struct event
         for (size_t y = 0; y < x->sprite_height; y++)
             memcpy(pixels + ((i / across * x->sprite_height + y) * across + i % across) * line,
                    x->sprites + (i * x->sprite_height + y) * line, line);
-    rc = event_writer_png(pixels, across * x->sprite_height, across * x->sprite_width, x->sprite_channels, &bytes, &n,
-                          e);
+    rc = image_png(pixels, across * x->sprite_height, across * x->sprite_width, x->sprite_channels, 0, &bytes, &n, e);
     free(pixels);
     if (rc == OK)
         rc = write_file(w, k, "_sprites.png", bytes, n, e);
