@@ -11,6 +11,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* The version of this header, for #if. */
+#define EVENTLOG_VERSION_MAJOR 0
+#define EVENTLOG_VERSION_MINOR 1
+#define EVENTLOG_VERSION_PATCH 0
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -31,6 +36,9 @@ struct eventlog_error {
     int system;        /* errno, or 0 */
     char message[480]; /* one line, no newline */
 };
+
+/* The version of the library that the program runs with: "0.1.0". A newer one has all that an older header declares. */
+const char *eventlog_version(void);
 
 /*
  * A writer appends to an event file of its own. The first record (brain.Event:2) is in the file when open returns. Only
@@ -134,6 +142,27 @@ int eventlog_writer_open(struct eventlog_writer **out, const char *directory,
  * buffered, up to 16 buffers, and the next call tries again; beyond that the event is refused. */
 int eventlog_writer_scalar(struct eventlog_writer *writer, const char *tag, int64_t step, double wall_time, float value,
                            struct eventlog_error *error);
+
+/* a point of a batch */
+struct eventlog_scalar {
+    uint64_t tag; /* its number among the tags of the call */
+    int64_t step;
+    double wall_time; /* seconds since 1970, or 0 for now */
+    double value;     /* rounded to a float, as the format has it */
+};
+
+/* Writes n points, one after the other as eventlog_writer_scalar() would, for callers to which each call is
+ * expensive: foreign languages, logs that are converted. Stops at the first error; *accepted (may be NULL) is how many
+ * points are done with: go on with the next one, after EVENTLOG_ERROR_ARGUMENT with the one after that. */
+int eventlog_writer_scalars(struct eventlog_writer *writer, const char *const *tags, size_t tag_count,
+                            const struct eventlog_scalar *points, size_t n, size_t *accepted,
+                            struct eventlog_error *error);
+
+/* Writes an event that is encoded already: the n bytes of a serialized tensorboard.Event with its own wall time and
+ * step, of any kind, up to 1 GiB. For programs that have such messages, and values that have no function here, such as
+ * the older forms that PyTorch writes. EVENTLOG_ERROR_ARGUMENT: a loader would give up on it; what its values mean is
+ * not checked. */
+int eventlog_writer_event(struct eventlog_writer *writer, const void *event, size_t n, struct eventlog_error *error);
 
 /*
  * ---- the other kinds of values --------------------------------------------------------------------------------------
@@ -437,6 +466,19 @@ int eventlog_writer_statistics(struct eventlog_writer *writer, struct eventlog_w
 /* Flushes, and frees the writer even if that fails. EVENTLOG_ERROR_IO: the message says whether events are lost, and
  * how many. NULL is fine. */
 int eventlog_writer_close(struct eventlog_writer *writer, struct eventlog_error *error);
+
+/* Without a writer, for any thread. Counts n values in the buckets edges[i] <= x < edges[i + 1], of which the last
+ * has its right edge, too, as numpy.histogram() does: edge_count edges, at least 2, finite and not descending. Values
+ * outside and NaN are left out. counts: edge_count - 1 of them, which are set. */
+int eventlog_bucket_counts(const double *values, size_t n, const double *edges, size_t edge_count, uint64_t *counts,
+                           struct eventlog_error *error);
+
+/* Packs a picture of 8-bit pixels (height, width, channels), as of eventlog_writer_image(), as a PNG file. On OK
+ * *bytes are *n bytes, yours to eventlog_free(). */
+int eventlog_png(const uint8_t *pixels, size_t height, size_t width, size_t channels, void **bytes, size_t *n,
+                 struct eventlog_error *error);
+/* Frees what a function of this library said is yours to free this way. NULL is fine. */
+void eventlog_free(void *bytes);
 
 #include "eventlog/eventlog_reader.h"
 

@@ -1,5 +1,8 @@
 #include "eventlog/public.h"
 
+#include "base/version.h"
+
+#include <stdlib.h>
 #include <string.h>
 
 _Static_assert(sizeof(((struct eventlog_error *)0)->message) == sizeof(((struct error *)0)->message) &&
@@ -23,4 +26,14 @@ int public_reserved(const uint64_t *words, size_t n, struct error *e)
         if (words[i])
             return error_set(e, ERR_ARG, "an option is set that this version of the library does not know");
     return OK;
+}
+
+const char *eventlog_version(void)
+{
+    return EVALBOARD_VERSION;
+}
+
+void eventlog_free(void *bytes)
+{
+    free(bytes);
 }

@@ -43,6 +43,77 @@ static int log_loss(struct eventlog_writer *writer, int64_t step,
     return 0;
 }
 
+/* eventlog_version */
+static void tell_version(void)
+{
+    printf("built with %d.%d.%d, runs with %s\n", EVENTLOG_VERSION_MAJOR,
+           EVENTLOG_VERSION_MINOR, EVENTLOG_VERSION_PATCH,
+           eventlog_version());
+}
+
+/* eventlog_writer_scalars */
+static int log_batches(struct eventlog_writer *writer,
+                       const struct eventlog_scalar *points, size_t n)
+{
+    static const char *const tags[] = { "batch/time", "batch/norm" };
+    struct eventlog_error error;
+    size_t done = 0, accepted;
+
+    while (eventlog_writer_scalars(writer, tags, 2, points + done,
+                                   n - done, &accepted, &error)) {
+        fprintf(stderr, "%s\n", error.message);
+        if (error.code != EVENTLOG_ERROR_ARGUMENT)
+            return 1;
+        done += accepted + 1; /* without the point that is refused */
+    }
+    return 0;
+}
+
+/* eventlog_writer_event */
+static int log_serialized(struct eventlog_writer *writer,
+                          const void *event, size_t n)
+{
+    struct eventlog_error error;
+
+    if (eventlog_writer_event(writer, event, n, &error)) {
+        fprintf(stderr, "%s\n", error.message);
+        return 1;
+    }
+    return 0;
+}
+
+/* eventlog_bucket_counts */
+static void print_small(const double *values, size_t n)
+{
+    static const double edges[] = { -1, -0.1, 0.1, 1 };
+    uint64_t counts[3];
+
+    if (eventlog_bucket_counts(values, n, edges, 4, counts, NULL) == 0)
+        printf("%" PRIu64 " of %zu are small\n", counts[1], n);
+}
+
+/* eventlog_png */
+static int pack_picture(const char *path, const uint8_t *pixels,
+                        size_t height, size_t width)
+{
+    struct eventlog_error error;
+    void *bytes;
+    size_t n;
+    FILE *file;
+    int rc = 1;
+
+    if (eventlog_png(pixels, height, width, 3, &bytes, &n, &error)) {
+        fprintf(stderr, "%s\n", error.message);
+        return 1;
+    }
+    if ((file = fopen(path, "wb"))) {
+        rc = fwrite(bytes, 1, n, file) != n;
+        rc |= fclose(file) != 0;
+    }
+    eventlog_free(bytes);
+    return rc;
+}
+
 /* eventlog_writer_histogram_floats */
 static void log_weights(struct eventlog_writer *writer, int64_t step,
                         const float *weights, size_t n)
@@ -445,6 +516,12 @@ static double last_loss(const struct eventlog_points *points)
 static int write_all(const char *directory)
 {
     static const float weights[] = { -1, 0, 0.5f, 2 };
+    static const double numbers[] = { -1, 0, 0.5, 2 };
+    static const struct eventlog_scalar points[] = {
+        { 0, 1, 0, 0.5 }, { 1, 1, 0, 3.25 }, { 0, 2, 0, 0.25 }
+    };
+    static const uint8_t pixels[12] = { 255, 0, 0, 0, 255 };
+    char path[4096];
     struct eventlog_writer *writer = open_log(directory);
 
     if (!writer)
@@ -461,6 +538,13 @@ static int write_all(const char *directory)
         log_counted_curve(writer, step);
         log_mesh(writer, step);
     }
+    tell_version();
+    snprintf(path, sizeof path, "%s/picture.png", directory);
+    if (log_batches(writer, points, 3) ||
+        log_serialized(writer, "\x09\0\0\0\0\0\x88\xd6\x41\x2a\0", 11) ||
+        pack_picture(path, pixels, 2, 2))
+        return 1;
+    print_small(numbers, 4);
     log_notes(writer);
     log_settings(writer, 0.1);
     log_layout(writer);

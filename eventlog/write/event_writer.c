@@ -4,7 +4,9 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/file.h"
+#include "eventlog/format/event_decode.h"
 #include "eventlog/format/event_encode.h"
+#include "eventlog/format/event_wire.h"
 #include "eventlog/format/record.h"
 #include "eventlog/public.h"
 #include "eventlog/write/event_file.h"
@@ -172,40 +174,6 @@ static int check_scalar_tag(struct eventlog_writer *w, const char *tag, size_t n
     return rc;
 }
 
-int eventlog_writer_scalar(struct eventlog_writer *w, const char *tag, int64_t step, double wall_time, float value,
-                           struct eventlog_error *error)
-{
-    struct error e;
-    size_t n;
-    int rc;
-
-    e.code = OK;
-    if (check_process(w, &e) != OK)
-        goto refused;
-    if (!tag || !isfinite(wall_time)) {
-        error_set(&e, ERR_ARG, "tag '%.80s' at step %lld: %s", tag ? tag : "", (long long)step,
-                  tag ? "the wall time is not a finite number" : "no tag");
-        goto refused;
-    }
-    if ((n = strlen(tag)) > (size_t)1 << 29) {
-        error_set(&e, ERR_ARG, "a tag of %zu bytes is too long", n);
-        goto refused;
-    }
-    if ((rc = begin_event(w, n + EVENT_SCALAR_OVERHEAD, &e)) != OK)
-        return rc == EVENT_SINK_DROPPED ? EVENTLOG_OK : public_error(error, &e);
-    if (check_scalar_tag(w, tag, n, &e) != OK) {
-        w->sink->operations->leave(w->sink);
-        goto refused;
-    }
-    if (wall_time == 0 && !w->exact_times)
-        wall_time = clock_wall();
-    rc = end_event(w, event_encode_scalar(event_sink_place(w->sink), tag, n, step, wall_time, value), &e);
-    return rc == OK ? EVENTLOG_OK : public_error(error, &e);
-refused:
-    error_prefix(&e, "%s", path_of(w));
-    return public_error(error, &e);
-}
-
 /* ---- values with metadata ---------------------------------------------------------------------------------------- */
 
 double event_writer_time(double wall_time)
@@ -260,6 +228,115 @@ static int answer(struct eventlog_writer *w, int rc, int refused, struct error *
     if (refused)
         error_prefix(e, "%s", path_of(w));
     return public_error(error, e);
+}
+
+/* ---- scalars ----------------------------------------------------------------------------------------------------- */
+
+/* what became of an event that ended in an error */
+enum fate { REFUSED, NO_ROOM, TAKEN };
+
+/* One point of a scalar series. Only an error that REFUSED it needs the file's name yet. */
+static int put_scalar(struct eventlog_writer *w, const char *tag, int64_t step, double wall_time, float value,
+                      enum fate *fate, struct error *e)
+{
+    size_t n;
+    int rc;
+
+    *fate = REFUSED;
+    if (!tag || !isfinite(wall_time))
+        return error_set(e, ERR_ARG, "tag '%.80s' at step %lld: %s", tag ? tag : "", (long long)step,
+                         tag ? "the wall time is not a finite number" : "no tag");
+    if ((n = strlen(tag)) > (size_t)1 << 29)
+        return error_set(e, ERR_ARG, "a tag of %zu bytes is too long", n);
+    if ((rc = begin_event(w, n + EVENT_SCALAR_OVERHEAD, e)) != OK) {
+        *fate = NO_ROOM;
+        return rc;
+    }
+    if ((rc = check_scalar_tag(w, tag, n, e)) != OK) {
+        w->sink->operations->leave(w->sink);
+        return rc;
+    }
+    *fate = TAKEN;
+    if (wall_time == 0 && !w->exact_times)
+        wall_time = clock_wall();
+    return end_event(w, event_encode_scalar(event_sink_place(w->sink), tag, n, step, wall_time, value), e);
+}
+
+int eventlog_writer_scalar(struct eventlog_writer *w, const char *tag, int64_t step, double wall_time, float value,
+                           struct eventlog_error *error)
+{
+    enum fate fate = REFUSED;
+    struct error e;
+    int rc;
+
+    e.code = OK;
+    if ((rc = check_process(w, &e)) == OK)
+        rc = put_scalar(w, tag, step, wall_time, value, &fate, &e);
+    return rc == OK ? EVENTLOG_OK : answer(w, rc, fate == REFUSED, &e, error);
+}
+
+int eventlog_writer_scalars(struct eventlog_writer *w, const char *const *tags, size_t tag_count,
+                            const struct eventlog_scalar *points, size_t n, size_t *accepted,
+                            struct eventlog_error *error)
+{
+    enum fate fate = REFUSED;
+    struct error e;
+    size_t i = 0;
+    int rc;
+
+    e.code = OK;
+    rc = check_process(w, &e);
+    while (rc == OK && i < n) {
+        const struct eventlog_scalar *p = &points[i];
+
+        rc = put_scalar(w, p->tag < tag_count ? tags[p->tag] : NULL, p->step, p->wall_time, (float)p->value, &fate, &e);
+        if (rc == EVENT_SINK_DROPPED)
+            rc = OK;
+        i += rc == OK || fate == TAKEN;
+    }
+    if (accepted)
+        *accepted = i;
+    return rc == OK ? EVENTLOG_OK : answer(w, rc, fate == REFUSED, &e, error);
+}
+
+/* ---- events that are encoded already ----------------------------------------------------------------------------- */
+
+/* Whether every reader accepts these bytes as an event. */
+static int check_encoded(const uint8_t *bytes, size_t n, struct error *e)
+{
+    static const char *const faults[] = { [EVENT_NOT_PROTOBUF] = "it is not a serialized message",
+                                          [EVENT_STRAY_GROUP_END] = "a group ends that did not begin",
+                                          [EVENT_OTHER_WIRE_TYPE] = "a field is of another type",
+                                          [EVENT_NOT_UTF8] = "a text is not UTF-8" };
+    struct event event;
+    size_t place = 0;
+    enum event_fault fault = event_wire_check(bytes, n, &place);
+
+    if (fault == EVENT_SOUND && event_decode(bytes, n, &event, &place) != OK)
+        fault = EVENT_NOT_PROTOBUF;
+    if (fault != EVENT_SOUND)
+        return error_set(e, ERR_ARG, "the event of %zu bytes is not a tensorboard.Event: at byte %zu %s", n, place,
+                         faults[fault]);
+    if (!isfinite(event.wall_time))
+        return error_set(e, ERR_ARG, "the wall time of the event is not a finite number");
+    return OK;
+}
+
+int eventlog_writer_event(struct eventlog_writer *w, const void *event, size_t n, struct eventlog_error *error)
+{
+    struct error e;
+    int rc, refused;
+
+    e.code = OK;
+    if ((rc = check_process(w, &e)) == OK && (rc = check_length(n, &e)) == OK)
+        rc = check_encoded(event, n, &e);
+    refused = rc != OK;
+    if (rc == OK && (rc = begin_event(w, n + RECORD_OVERHEAD, &e)) == OK) {
+        memcpy(event_sink_place(w->sink) + RECORD_HEADER, event, n);
+        record_seal(event_sink_place(w->sink), n);
+        rc = end_event(w, n + RECORD_OVERHEAD, &e);
+    }
+    return rc == OK ? EVENTLOG_OK : answer(w, rc, refused, &e, error);
 }
 
 int event_writer_finish_event(struct eventlog_writer *w, int rc, int64_t step, double wall_time, struct wire *body,

@@ -1,0 +1,216 @@
+/* What is written without a call for each value: many points at once, events that are encoded already; and the functions
+ * that need no writer. */
+#include "base/bytes.h"
+#include "eventlog/write/event_writer.h"
+
+#include "tests/check.h"
+#include "tests/eventlog/event_run.h"
+#include "tests/failing_io.h"
+
+#include <math.h>
+#include <stdio.h>
+
+static const char *const tags[] = { "loss", "accuracy" };
+
+static void test_version(void **state)
+{
+    char text[32];
+
+    (void)state;
+    snprintf(text, sizeof text, "%d.%d.%d", EVENTLOG_VERSION_MAJOR, EVENTLOG_VERSION_MINOR, EVENTLOG_VERSION_PATCH);
+    assert_string_equal(eventlog_version(), text);
+}
+
+/* The same bytes as by single calls, directly and through a queue. */
+static void test_same_bytes(void **state)
+{
+    (void)state;
+    for (int queue = 0; queue < 2; queue++) {
+        struct buffer bytes[2] = { BUFFER_EMPTY, BUFFER_EMPTY };
+        struct eventlog_scalar points[1000];
+        size_t accepted, skip;
+
+        for (int i = 0; i < 1000; i++)
+            points[i] = (struct eventlog_scalar){ (uint64_t)i % 2, i, 5.5 + i,
+                                                  i == 7   ? NAN
+                                                  : i == 8 ? 1e300
+                                                           : i / 3.0 };
+        for (int batch = 0; batch < 2; batch++) {
+            struct eventlog_writer *w = open_with(
+                (struct eventlog_writer_options){ .queue_bytes = queue ? 4096 : 0, .buffer_bytes = 300 });
+            char path[4096];
+
+            if (batch)
+                assert_int_equal(eventlog_writer_scalars(w, tags, 2, points, 1000, &accepted, &error), EVENTLOG_OK);
+            for (int i = 0; !batch && i < 1000; i++)
+                assert_int_equal(eventlog_writer_scalar(w, tags[points[i].tag], points[i].step, points[i].wall_time,
+                                                        (float)points[i].value, &error),
+                                 EVENTLOG_OK);
+            snprintf(path, sizeof path, "%s", eventlog_writer_path(w));
+            close_well(w);
+            assert_int_equal(file_read(path, 1 << 20, &bytes[batch], NULL), OK);
+            remove_files();
+        }
+        assert_int_equal(accepted, 1000);
+        assert_int_equal(bytes[0].length, bytes[1].length);
+        skip = 12 + get_le64((const uint8_t *)bytes[0].data) + 4; /* the first record has its own time */
+        assert_memory_equal(bytes[0].data + skip, bytes[1].data + skip, bytes[0].length - skip);
+        buffer_release(&bytes[0]);
+        buffer_release(&bytes[1]);
+    }
+}
+
+/* A point that is refused: those before it are written, and the call can go on behind it. */
+static void test_refused_point(void **state)
+{
+    static const char *const names[] = { "loss", "note", "\xff" };
+    static const struct eventlog_scalar wrong[] = { { 3, 1, 1, 1 }, { 1, 1, 1, 1 }, { 2, 1, 1, 1 }, { 0, 1, NAN, 1 } };
+    static const char *const why[] = { "no tag", "text", "UTF-8", "finite" };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        struct eventlog_writer *w = open_with((struct eventlog_writer_options){ 0 });
+        struct eventlog_scalar points[] = { { 0, 1, 1, 1 }, wrong[i], { 0, 2, 1, 1 } };
+        size_t accepted = 9;
+
+        assert_int_equal(eventlog_writer_text(w, "note", 0, 0, "hello", NULL, NULL), EVENTLOG_OK);
+        assert_int_equal(eventlog_writer_scalars(w, names, 3, points, 3, &accepted, &error), EVENTLOG_ERROR_ARGUMENT);
+        assert_int_equal(accepted, 1);
+        assert_non_null(strstr(error.message, why[i]));
+        assert_non_null(strstr(error.message, directory));
+        assert_int_equal(eventlog_writer_scalars(w, names, 3, points + 2, 1, NULL, NULL), EVENTLOG_OK);
+        assert_int_equal(eventlog_writer_scalars(w, NULL, 0, NULL, 0, &accepted, &error), EVENTLOG_OK);
+        assert_int_equal(accepted, 0);
+        close_well(w);
+        assert_int_equal(read_run().points, 3);
+        remove_files();
+    }
+}
+
+/* The n-th system call fails: going on behind *accepted, every point is in the file once. */
+static void test_failing_disk(void **state)
+{
+    (void)state;
+    for (long n = 2;; n++) {
+        struct io_failing f = { .fail_at = n, .error_number = ENOSPC, .short_writes = 1 };
+        const struct io io = io_failing_table(&f);
+        struct eventlog_writer_options options = { .buffer_bytes = 64 };
+        struct eventlog_scalar points[40];
+        struct eventlog_writer *w;
+        size_t done = 0, accepted;
+
+        for (int i = 0; i < 40; i++)
+            points[i] = (struct eventlog_scalar){ 0, i, 5.5, 1 };
+        if (event_writer_open_io(&w, directory, &options, &io, &error) == EVENTLOG_OK) {
+            while (done < 40) {
+                int rc = eventlog_writer_scalars(w, tags, 2, points + done, 40 - done, &accepted, &error);
+
+                done += accepted;
+                assert_true(rc == EVENTLOG_OK ? done == 40 : rc == EVENTLOG_ERROR_IO && done <= 40);
+            }
+            eventlog_writer_close(w, &error);
+            assert_int_equal(read_run().points, 40);
+        }
+        remove_files();
+        if (f.calls < n)
+            break;
+    }
+}
+
+/* An event is written as it is, whole; one that a loader would give up on is refused. */
+static void test_event(void **state)
+{
+    static const char good[] = "\x09\0\0\0\0\0\0\x16\x40\x10\x07\x2a\x0d\x0a\x0b\x0a\x04loss\x15\0\0\x80\x3f";
+    static const struct {
+        const char *bytes;
+        size_t n;
+        const char *why;
+    } bad[] = { { "\x09\0\0", 3, "not a serialized message" },
+                { "\x2a\x05\x0a\x03\x0a\x01\xff", 7, "UTF-8" },
+                { "\x0c", 1, "group" },
+                { "\x08\x01", 2, "another type" },
+                { "\x09\0\0\0\0\0\0\xf8\x7f", 9, "finite" } };
+    struct eventlog_writer *w = open_with((struct eventlog_writer_options){ 0 });
+    struct seen seen;
+
+    (void)state;
+    assert_int_equal(eventlog_writer_event(w, good, sizeof good - 1, &error), EVENTLOG_OK);
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        assert_int_equal(eventlog_writer_event(w, bad[i].bytes, bad[i].n, &error), EVENTLOG_ERROR_ARGUMENT);
+        if (!strstr(error.message, bad[i].why))
+            fail_msg("%zu: %s", i, error.message);
+    }
+    assert_int_equal(eventlog_writer_event(w, "", 0, &error), EVENTLOG_OK); /* an event without anything */
+    close_well(w);
+    seen = read_run();
+    assert_int_equal(seen.points, 1);
+    assert_int_equal(seen.steps[0], 7);
+}
+
+/* With few values and with many, for which a table is made: the same as by comparing one by one. */
+static void test_bucket_counts(void **state)
+{
+    static const double edges[] = { -1e300, -2, -1, -1, -0.0, 1e-12, 1.1e-12, 1, 1.0000001, 1.0000002, 3, 3 };
+    enum { EDGES = sizeof edges / sizeof *edges, MANY = 20000 };
+    static double values[MANY];
+
+    (void)state;
+    for (size_t i = 0; i < MANY; i++)
+        values[i] = i % 3 == 0   ? edges[i / 3 % EDGES]
+                    : i % 3 == 1 ? nextafter(edges[i / 3 % EDGES], i % 2 ? 9 : -9)
+                                 : sin((double)i) * (i % 5 ? 4 : 1e-11);
+    values[1] = NAN;
+    values[2] = INFINITY;
+    values[3] = 0.0;
+    values[4] = -0.0;
+    for (size_t n = 0; n <= MANY; n += n < 100 ? 1 : MANY / 2 - 50) {
+        uint64_t counts[EDGES - 1], wanted[EDGES - 1] = { 0 };
+
+        for (size_t i = 0; i < n; i++) {
+            size_t k = 0;
+
+            if (!(values[i] >= edges[0] && values[i] <= edges[EDGES - 1]))
+                continue;
+            while (k + 2 < EDGES && edges[k + 1] <= values[i])
+                k++;
+            wanted[k]++;
+        }
+        assert_int_equal(eventlog_bucket_counts(values, n, edges, EDGES, counts, &error), EVENTLOG_OK);
+        assert_memory_equal(counts, wanted, sizeof counts);
+    }
+    assert_int_equal(eventlog_bucket_counts(values, 1, edges, 1, NULL, &error), EVENTLOG_ERROR_ARGUMENT);
+    assert_int_equal(eventlog_bucket_counts(values, 1, (double[]){ 1, 0 }, 2, NULL, &error), EVENTLOG_ERROR_ARGUMENT);
+    assert_int_equal(eventlog_bucket_counts(values, 1, (double[]){ 1, NAN }, 2, NULL, &error), EVENTLOG_ERROR_ARGUMENT);
+}
+
+static void test_png(void **state)
+{
+    static const uint8_t pixels[] = { 1, 2, 3, 4, 5, 6 };
+    void *bytes;
+    size_t n;
+
+    (void)state;
+    assert_int_equal(eventlog_png(pixels, 1, 2, 3, &bytes, &n, &error), EVENTLOG_OK);
+    assert_true(n > 8);
+    assert_memory_equal(bytes, "\x89PNG\r\n\x1a\n", 8);
+    eventlog_free(bytes);
+    eventlog_free(NULL);
+    assert_int_equal(eventlog_png(pixels, 1, 2, 5, &bytes, &n, &error), EVENTLOG_ERROR_ARGUMENT);
+    assert_int_equal(eventlog_png(pixels, 0, 2, 3, &bytes, &n, &error), EVENTLOG_ERROR_ARGUMENT);
+    assert_null(bytes);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_version),
+        cmocka_unit_test_setup_teardown(test_same_bytes, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_refused_point, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_failing_disk, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_event, setup, teardown),
+        cmocka_unit_test(test_bucket_counts),
+        cmocka_unit_test(test_png),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
