@@ -200,6 +200,38 @@ $(B)/product/libeventlog_mpi.a: $(call objects,$(EVENTLOG_MPI_C))
 	$(call say,AR  )
 	$(Q)rm -f $@; $(AR) rcs $@ $^
 
+# ---- the Python package --------------------------------------------------------------------------------------------
+# A wheel runs on other systems, so libeventlog.so and the programs in it contain the libraries that they need. Debian's
+# static libpng is not made for a shared library in one place, where its own error handler names stderr, which we never
+# let it use: a variable of our own takes that name.
+STATIC_LIBS  = $(addprefix -l:,$(addsuffix .a,$1))
+WHEEL        = $(B)/wheel
+ANYWHERE     = -Wl,--gc-sections -Wl,--build-id=none
+WHEEL_PROGRAMS := $(WHEEL)/bin/eventlog $(if $(CHECKPOINTS),$(WHEEL)/bin/checkpoint)
+WHEEL_PACKAGES = libpng16-16 zlib1g $(if $(call with,ZSTD),libzstd1) $(if $(call with,NCURSES),libncursesw6) \
+                 $(if $(CHECKPOINTS),libprotobuf-c1 libsnappy1v5 libjansson4 libstdc++6)
+$(WHEEL)/libeventlog.so.0: $(WHEEL)/stderr.o $(NEEDS_eventlog) eventlog/libeventlog.map
+	$(call say,LINK)
+	$(Q)$(LINK) -shared -Wl,-soname,$(@F) -Wl,--version-script=eventlog/libeventlog.map -Wl,-z$(comma)defs $(ANYWHERE) \
+	    -Wl,--wrap=stderr -o $@ $< $(ARCHIVES) $(call STATIC_LIBS,libpng16 libz $(ZSTD_MODULE)) -lm
+# Without SQLite, a third of the wheel: Python has one, and pandas writes to it.
+$(WHEEL)/format_sqlite.o: eventlog/tool/export/format_sqlite.c Makefile
+	$(call say,CC  )
+	$(Q)$(CC) $(OURS) -DSQLITE=0 $(CPPFLAGS) $(CFLAGS) -c -o $@ $<
+$(WHEEL)/bin/eventlog: $(filter-out %/format_sqlite.o,$(call objects,$(TOOL_C))) $(WHEEL)/format_sqlite.o $(NEEDS_eventlog)
+	$(call say,LINK)
+	$(Q)$(LINK) $(ANYWHERE) -o $@ $^ $(call STATIC_LIBS,libpng16 libz $(ZSTD_MODULE) \
+	    $(if $(call with,NCURSES),libncursesw libtinfo)) -lm
+$(WHEEL)/bin/checkpoint: $(call objects,$(CHECKPOINT_TOOL_C)) $(NEEDS_checkpoint)
+	$(call say,LINK)
+	$(Q)$(LINK) $(ANYWHERE) -o $@ $^ $(call STATIC_LIBS,libprotobuf-c libsnappy libjansson libstdc++) -lm
+$(WHEEL)/stderr.o: packaging/wheel_stderr.c Makefile
+	$(call say,CC  )
+	$(Q)$(CC) $(OURS) $(PIC) $(CPPFLAGS) $(CFLAGS) -c -o $@ $<
+wheel: $(WHEEL)/libeventlog.so.0 $(WHEEL_PROGRAMS)
+	$(Q)python3 -B packaging/make_wheel.py --version $(VERSION) --out $(B) --library $< --programs $(WHEEL_PROGRAMS) \
+	    --licenses $(wildcard $(foreach p,$(WHEEL_PACKAGES),/usr/share/doc/$p/copyright))
+
 # ---- tests: tests/<folder>/test_<module>.c is one program of that folder -------------------------------------------
 TEST_FOLDERS = base eventlog eventlog/tool checkpoint dataset model trainer evaluator
 TEST_C    := $(sort $(foreach f,$(TEST_FOLDERS),$(wildcard tests/$f/test_*.c)))
@@ -423,8 +455,8 @@ uninstall: $(if $(DOCUMENTS),documents)
 	$(Q)rmdir $(DESTDIR)$(PREFIX)/include/eventlog 2>/dev/null || :
 
 clean:
-	rm -rf build-* $(addprefix build/,parts bin lib product man completion documents.stamp tests generated double fuzz base eventlog \
-	    eventlog_mpi checkpoint dataset model trainer evaluator bench gallery)
+	rm -rf build-* $(addprefix build/,parts bin lib product wheel man completion documents.stamp tests generated double fuzz base eventlog \
+	    eventlog_mpi checkpoint dataset model trainer evaluator bench gallery) build/evalboard-*.whl
 
 # For editors and language servers: how each file is compiled.
 compdb:
@@ -438,6 +470,7 @@ Build
   documents        make man pages and completions: build/man, build/completion
   install          install everything, where PREFIX, LIBDIR and DESTDIR say
   uninstall        remove what install has installed
+  wheel            make the Python package, build/evalboard-*.whl
   compdb           write compile_commands.json, for editors
   clean            remove what was built, except build/venv
   deps             install the Debian packages that building needs
@@ -473,5 +506,5 @@ endef
 help:
 	$(info $(HELP))@:
 
-.PHONY: all deps test demo bench soak gallery lint format fuzz fuzz-structured fuzzers structured-fuzzers faults rank-faults same-bits install uninstall \
+.PHONY: all deps test demo bench soak gallery lint format wheel fuzz fuzz-structured fuzzers structured-fuzzers faults rank-faults same-bits install uninstall \
     documents compdb clean help FORCE programs-for-tests

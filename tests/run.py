@@ -66,7 +66,7 @@ def run_c_test(program, variables, told):
 
 # The files that take longest first, so that no worker is left alone with one.
 FOLDERS = ("tests/newcomer", "tests/peers/test_tensorboard_page.py", "tests/mpi", "tests/faults", "tests/evaluator",
-           "tests/peers", "tests/tool", "tests/checkpoint", "tests/abi", "tests/runner")
+           "tests/peers", "tests/tool", "tests/checkpoint", "tests/python", "tests/abi", "tests/runner")
 
 
 def c_tests(programs, sanitizer):

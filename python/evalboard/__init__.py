@@ -1,0 +1,56 @@
+"""evalboard: event files that TensorBoard shows, written and read by libeventlog.
+
+    with evalboard.SummaryWriter("runs/mine") as writer:          # as of torch.utils.tensorboard
+        writer.add_scalar("loss", 0.5, 10)
+
+    log = evalboard.read("runs", tags="loss*")                    # of any writer
+    log["mine", "loss"].values                                    # a NumPy array
+    log.to_pandas()
+
+read_histograms(), read_images(), read_audio(), read_texts() and read_tensors() return values of other kinds, follow()
+yields points as they come, reduce() makes one curve of many runs. evalboard.checkpoint reads TensorFlow's checkpoints and
+safetensors; evalboard.callbacks has callbacks for Keras, Lightning and Hugging Face. `python -m evalboard` is the program
+`eventlog`.
+"""
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from evalboard import callbacks, checkpoint
+    from evalboard.errors import (EventLogArgumentError, EventLogCorruptError, EventLogError, EventLogMemoryError,
+                                  EventLogOSError)
+    from evalboard.reader import (Audio, DamageWarning, Histogram, Image, Log, Point, Series, TensorValue, Text, follow, read,
+                                  read_audio, read_histograms, read_images, read_tensors, read_texts)
+    from evalboard.reduction import reduce, write_reduced
+    from evalboard.writer import FileWriter, SummaryWriter
+
+# Where each name is: modules are imported when they are used, so that `import evalboard` takes no NumPy.
+_NAMES = {
+    "errors": ["EventLogArgumentError", "EventLogCorruptError", "EventLogError", "EventLogMemoryError", "EventLogOSError"],
+    "reader": ["Audio", "DamageWarning", "Histogram", "Image", "Log", "Point", "Series", "TensorValue", "Text", "follow",
+               "read", "read_audio", "read_histograms", "read_images", "read_tensors", "read_texts"],
+    "reduction": ["reduce", "write_reduced"],
+    "writer": ["FileWriter", "SummaryWriter"],
+}
+_MODULE_OF = {name: module for module, names in _NAMES.items() for name in names}
+__all__ = sorted([*_MODULE_OF, "callbacks", "checkpoint"])
+
+
+def __getattr__(name: str):
+    if name == "__version__":
+        from evalboard._library import lib
+
+        return lib.eventlog_version().decode()
+    if name in ("callbacks", "checkpoint"):
+        return importlib.import_module(f"evalboard.{name}")
+    if name not in _MODULE_OF:
+        raise AttributeError(f"module 'evalboard' has no attribute {name!r}")
+    value = getattr(importlib.import_module(f"evalboard.{_MODULE_OF[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__():
+    return [*__all__, "__version__"]

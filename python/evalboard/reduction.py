@@ -1,0 +1,85 @@
+"""Reductions over runs: one curve of many repetitions, as tensorboard-reducer makes them."""
+from __future__ import annotations
+
+import fnmatch
+
+import numpy as np
+
+from evalboard.reader import POINT, Log, Series
+
+__all__ = ["OPERATIONS", "reduce", "write_reduced"]
+
+OPERATIONS = {"mean": np.nanmean, "std": np.nanstd, "min": np.nanmin, "max": np.nanmax, "median": np.nanmedian,
+              "sum": np.nansum}
+
+
+def _table(series: list[Series], lax_steps: bool, duplicates: str | None):
+    """(steps, (steps, runs) of values) at the steps that all series have."""
+    columns = []
+    for s in series:
+        steps, values = s.steps, s.values
+        unique, first, counts = np.unique(steps, return_index=True, return_counts=True)
+        if len(unique) != len(steps):
+            if duplicates is None:
+                raise ValueError(f"run {s.run!r} has {int((counts > 1).sum())} steps of tag {s.tag!r} more than once; say "
+                                 "duplicates='keep-last', 'keep-first' or 'mean'")
+            if duplicates == "keep-last":
+                first = len(steps) - 1 - np.unique(steps[::-1], return_index=True)[1]
+            if duplicates == "mean":
+                place = np.searchsorted(unique, steps)
+                columns.append((unique, np.bincount(place, values, len(unique)) / counts))
+                continue
+        columns.append((unique, values[first]))
+    common = columns[0][0]
+    for steps, _ in columns[1:]:
+        common = np.intersect1d(common, steps, assume_unique=True)
+    if not lax_steps and any(len(steps) != len(common) for steps, _ in columns):
+        raise ValueError(f"the runs have different steps of tag {series[0].tag!r}, {len(common)} in common; say lax_steps=True "
+                         "to reduce over these")
+    return common, np.stack([values[np.searchsorted(steps, common)] for steps, values in columns], axis=1)
+
+
+def reduce(log: Log, *operations, runs=None, lax_steps: bool = False, duplicates: str | None = None) -> dict[str, Log]:
+    """{operation: Log} of curves reduced over runs, one for each tag, in a run named by the operation.
+
+    operations: of OPERATIONS ("mean", "std", "min", "max", "median", "sum"; by default "mean" and "std", over all runs and not
+    as of a sample), or functions with an axis, such as numpy.ptp. runs: patterns, of which a run must match one. lax_steps:
+    take the steps that all runs have; otherwise runs of different steps are a ValueError. duplicates: what counts if a run
+    has a step twice: "keep-first", "keep-last", "mean". Wall times are the means of those of the runs' first points.
+    """
+    patterns = [runs] if isinstance(runs, str) else runs
+    by_tag: dict[str, list[Series]] = {}
+    for (run, tag), series in log.items():
+        if patterns is None or any(fnmatch.fnmatchcase(run, p) for p in patterns):
+            by_tag.setdefault(tag, []).append(series)
+    if not by_tag:
+        raise ValueError("no run to reduce" if patterns is None else f"no run matches {runs!r}; there are "
+                         + ", ".join(log.runs[:10]))
+    if duplicates not in (None, "keep-first", "keep-last", "mean"):
+        raise ValueError(f"duplicates={duplicates!r}; one of 'keep-first', 'keep-last', 'mean'")
+    reduced: dict[str, dict] = {}
+    for tag, series in by_tag.items():
+        steps, values = _table(series, lax_steps, duplicates)
+        for operation in operations or ("mean", "std"):
+            name = operation if isinstance(operation, str) else getattr(operation, "__name__", str(operation))
+            if isinstance(operation, str) and operation not in OPERATIONS:
+                raise ValueError(f"no operation {operation!r}; one of {', '.join(OPERATIONS)}, or a function")
+            function = OPERATIONS[operation] if isinstance(operation, str) else operation
+            points = np.empty(len(steps), POINT)
+            points["step"], points["value"] = steps, function(values, axis=1)
+            points["wall_time"] = np.mean([s.wall_times[0] for s in series])
+            reduced.setdefault(name, {})[name, tag] = Series(name, tag, points)
+    return {name: Log([name], series) for name, series in reduced.items()}
+
+
+def write_reduced(reduced: dict[str, Log], logdir) -> None:
+    """Writes what reduce() returned as runs below logdir, each named by its operation, for TensorBoard."""
+    import os
+
+    from evalboard.writer import SummaryWriter
+
+    for name, log in reduced.items():
+        with SummaryWriter(os.path.join(os.fspath(logdir), name)) as writer:
+            for (_, tag), series in log.items():
+                for point in series.points.tolist():
+                    writer.add_scalar(tag, point[2], point[0], point[1])

@@ -1,0 +1,157 @@
+"""SummaryWriter with the signatures of tensorboardX, where these differ from PyTorch's: change `from tensorboardX import
+SummaryWriter` into `from evalboard.tensorboardX import SummaryWriter`."""
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import re
+import time
+from typing import Iterator
+
+from evalboard import _wire
+from evalboard._file import EventFile
+from evalboard.writer import FileWriter, _number
+from evalboard.writer import SummaryWriter as _SummaryWriter
+
+__all__ = ["FileWriter", "SummaryWriter"]
+
+_NOT_IN_TAGS = re.compile(r"[^-/\w.]")
+
+
+def _clean(tag: str) -> str:
+    """tensorboardX replaces what TensorFlow 1 did not allow in names."""
+    return _NOT_IN_TAGS.sub("_", tag).lstrip("/")
+
+
+class _NoFile(EventFile):
+    def open(self):
+        return None
+
+    def _drain(self) -> None:
+        self.points.clear()
+
+    def put_event(self, event: bytes) -> None:
+        pass
+
+
+class _Nowhere(FileWriter):
+    """Writes nothing, for write_to_disk=False."""
+
+    def __init__(self, log_dir):
+        self._log_dir, self._defaults, self.file = str(log_dir), {}, _NoFile(str(log_dir))
+
+
+class SummaryWriter(_SummaryWriter):
+    """Like evalboard.SummaryWriter, with tensorboardX's parameters. write_to_disk=False: everything is checked, and nothing
+    written. comet_config has no effect. Tags of scalars, histograms, pictures and films are cleaned: what is not a letter,
+    digit, '-', '_', '.' or '/' becomes '_'."""
+
+    def __init__(self, logdir=None, comment: str = "", purge_step: int | None = None, max_queue: int = 10,
+                 flush_secs: float = 120, filename_suffix: str = "", write_to_disk: bool = True, log_dir=None,
+                 comet_config: dict | None = None, **kwargs):
+        self._write_to_disk = write_to_disk
+        self.scalar_dict: dict[str, list] = {}
+        super().__init__(logdir if logdir is not None else log_dir, comment, purge_step, max_queue, flush_secs,
+                         filename_suffix)
+        self.logdir = self.log_dir
+
+    def _new_file(self, directory: str, purge_step: int | None = None) -> FileWriter:
+        return super()._new_file(directory, purge_step) if self._write_to_disk else _Nowhere(directory)
+
+    def add_scalar(self, tag, scalar_value, global_step=None, walltime=None, display_name="", summary_description=""):
+        """One point of the curve `tag`; display_name and summary_description are shown with it."""
+        super().add_scalar(_clean(tag), scalar_value, global_step, walltime, display_name=display_name,
+                           summary_description=summary_description)
+
+    def add_scalars(self, main_tag, tag_scalar_dict, global_step=None, walltime=None):
+        """Several curves in one chart: each key of tag_scalar_dict is a run of its own, logdir/main_tag/KEY."""
+        walltime = time.time() if walltime is None else walltime
+        base = str(self._get_file_writer().get_logdir())
+        for tag, value in tag_scalar_dict.items():
+            directory = os.path.join(base, main_tag, tag)
+            number = _number(value)
+            self._file_of(directory)._put(_wire.summary(_wire.simple_value(_clean(main_tag), number)), global_step, walltime)
+            self.scalar_dict.setdefault(directory, []).append([walltime, global_step, number])
+
+    def export_scalars_to_json(self, path):
+        """Writes the points of add_scalars() so far to a file, {directory: [[wall time, step, value], ...]}, and forgets them."""
+        with open(path, "w") as file:
+            json.dump(self.scalar_dict, file)
+        self.scalar_dict = {}
+
+    def add_histogram(self, tag, values, global_step=None, bins="tensorflow", walltime=None, max_bins=None):
+        """The distribution of values of any shape; see evalboard.SummaryWriter."""
+        super().add_histogram(_clean(tag), values, global_step, bins, walltime, max_bins)
+
+    def add_image(self, tag, img_tensor, global_step=None, walltime=None, dataformats="CHW"):
+        """A picture; see evalboard.SummaryWriter."""
+        super().add_image(_clean(tag), img_tensor, global_step, walltime, dataformats)
+
+    def add_images(self, tag, img_tensor, global_step=None, walltime=None, dataformats="NCHW"):
+        """A batch of pictures, or a list of them with dataformats "CHW" or "HWC"."""
+        if isinstance(img_tensor, list):
+            if dataformats.upper() not in ("CHW", "HWC"):
+                print("A list of image is passed, but the dataformat is neither CHW nor HWC.\nNothing is written.")
+                return
+            import numpy as np
+
+            from evalboard._values import as_array
+
+            img_tensor, dataformats = np.stack([as_array(image) for image in img_tensor]), "N" + dataformats
+        self.add_image(tag, img_tensor, global_step, walltime, dataformats)
+
+    def add_image_with_boxes(self, tag, img_tensor, box_tensor, global_step=None, walltime=None, dataformats="CHW",
+                             labels=None, rescale=1):
+        """A picture with boxes; see evalboard.SummaryWriter."""
+        super().add_image_with_boxes(_clean(tag), img_tensor, box_tensor, global_step, walltime, rescale, dataformats, labels)
+
+    def add_video(self, tag, vid_tensor, global_step=None, fps=4, walltime=None, dataformats="NTCHW"):
+        """A batch of films; see evalboard.SummaryWriter."""
+        super().add_video(_clean(tag), vid_tensor, global_step, fps, walltime, dataformats)
+
+    def add_audio(self, tag, snd_tensor, global_step=None, sample_rate=44100, walltime=None):
+        """A sound: (frames,) or (frames, 1 or 2 channels) between -1 and 1; sample_rate in Hz."""
+        from evalboard._values import wav
+
+        frames, channels, encoded = wav(snd_tensor, sample_rate, several=True)
+        self._put(_wire.audio(tag, sample_rate, channels, frames, encoded), step=global_step, walltime=walltime)
+
+    def add_openvino_graph(self, xmlname):
+        """The graph of an OpenVINO model; takes tensorboardX itself."""
+        from tensorboardX.openvino_graph import load_openvino_graph
+
+        self._get_file_writer().add_openvino_graph(load_openvino_graph(xmlname))
+
+    def add_hparams(self, hparam_dict, metric_dict, name=None, global_step=None):
+        """A row of the table of hyperparameters, as a run logdir/name; see evalboard.SummaryWriter."""
+        if type(hparam_dict) is not dict or type(metric_dict) is not dict:
+            raise TypeError("hparam_dict and metric_dict should be dictionary.")
+        infos, start = [], []
+        for key, value in hparam_dict.items():
+            if value is None:
+                continue
+            if callable(value):
+                value = getattr(value, "__name__", str(value))
+            for types, kind in ((str, _wire.TYPE_STRING), (bool, _wire.TYPE_BOOL), ((int, float), _wire.TYPE_NUMBER)):
+                if isinstance(value, types):
+                    start.append((key, kind, value))
+                    infos.append(_wire.hparam_info(key, kind))
+                    break
+            else:
+                infos.append(_wire.hparam_info(key, 0))
+        self._put_hparams(infos, start, metric_dict, name or str(time.time()), None, global_step)
+
+    @contextlib.contextmanager
+    def use_metadata(self, *, global_step=None, walltime=None) -> "Iterator[SummaryWriter]":
+        """Within it, global_step and walltime are what values have that say none."""
+        writer = self._get_file_writer()
+        if writer._defaults:
+            raise AssertionError("Default metadata is already set.")
+        if global_step is None and walltime is None:
+            raise AssertionError("At least one of `global_step` or `walltime` must be provided.")
+        writer._defaults = {"global_step": global_step, "walltime": walltime}
+        try:
+            yield self
+        finally:
+            writer._defaults = {}
