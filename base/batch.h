@@ -19,11 +19,13 @@ struct field {
     int32_t shape[FIELD_RANK_MAX]; /* [0, rank) */
 };
 
-/* What a sample consists of, by index among the fields. A batch may end before the weights: then all are 1. */
+/* What a sample consists of, by index among the fields. A batch may end before the weights: then all are 1; and before
+ * the features, which only some models read. */
 enum {
-    FIELD_INPUT,   /* the model's input: for images (count, height, width, channels) floats */
-    FIELD_LABELS,  /* (count) integers, or (count, labels of a sample) */
-    FIELD_WEIGHTS, /* as labels: float32 weights of their losses; 0: padding */
+    FIELD_INPUT,    /* the model's input: for images (count, height, width, channels) floats */
+    FIELD_LABELS,   /* (count) integers, or (count, labels of a sample) */
+    FIELD_WEIGHTS,  /* as labels: float32 weights of their losses; 0: padding */
+    FIELD_FEATURES, /* (count, width) float32: what an encoder made of the image that the input is about */
 };
 
 /* The samples of one step. */

@@ -57,6 +57,7 @@ struct run {
     size_t parameter_count;
     int training, count;              /* count: images of the batch */
     const struct field *input;        /* the network's input, for all samples of the batch */
+    const struct field *features;     /* beside it, of models that read some; NULL: zeros */
     const struct gradient_sink *sink; /* training; NULL: nobody is told */
     const struct batch *batch;        /* NULL: not scored */
     const float *weights;             /* of the batch's labels; NULL: all are 1 */

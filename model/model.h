@@ -17,6 +17,7 @@ struct model {
     int height, width, channels, classes; /* of the input the network is fed, and its logits */
     int labels;                           /* of a sample, for each a row of logits; 0: 1 */
     int integers;                         /* 1: the input is integers of any width, such as tokens */
+    int features;                         /* of integers: numbers of FIELD_FEATURES beside them; 0: none */
     const char *transform;                /* for images that are not augmented: a name in dataset/transform.h; NULL for
                                              integers */
     int moving_averages;     /* 1: evaluated with moving averages of its weights if a checkpoint has them */

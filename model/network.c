@@ -206,6 +206,11 @@ void network_initialize(struct network *n, uint64_t seed)
 
 /* ---- training and inference -------------------------------------------------------------------------------------- */
 
+static const struct field *features_of(const struct batch *batch)
+{
+    return batch && batch->field_count > FIELD_FEATURES ? &batch->fields[FIELD_FEATURES] : NULL;
+}
+
 /* batch NULL: no scoring. */
 static struct run make_run(const struct network *n, int training, const struct batch *batch, struct score *score)
 {
@@ -237,6 +242,7 @@ int network_train(struct network *n, const struct batch *batch, uint64_t seed, c
     struct run r = make_run(n, 1, batch, score);
 
     r.input = &batch->fields[FIELD_INPUT];
+    r.features = features_of(batch);
     r.sink = sink;
     r.count = batch->count;
     r.seed = seed;
@@ -251,14 +257,15 @@ int network_train(struct network *n, const struct batch *batch, uint64_t seed, c
 }
 
 /* Takes some images at a time, so that their data stays near the processor whatever the caller's batch. */
-static void infer(struct network *n, const struct field *input, const struct batch *batch, real *logits,
-                  struct score *score)
+static void infer(struct network *n, const struct field *input, const struct field *features, const struct batch *batch,
+                  real *logits, struct score *score)
 {
     struct run r = make_run(n, 0, batch, score);
     const int count = input->shape[0];
     const size_t row = (size_t)n->built.model->classes * (size_t)model_labels(n->built.model);
 
     r.input = input;
+    r.features = features;
     network_plan_begin(&n->built.plan, &r);
     for (int first = 0; first < count; first += n->chunk) {
         r.first_sample = first;
@@ -272,13 +279,18 @@ static void infer(struct network *n, const struct field *input, const struct bat
 
 void network_infer(struct network *n, const struct field *input, real *logits)
 {
-    infer(n, input, NULL, logits, NULL);
+    infer(n, input, NULL, NULL, logits, NULL);
+}
+
+void network_infer_batch(struct network *n, const struct batch *batch, real *logits)
+{
+    infer(n, &batch->fields[FIELD_INPUT], features_of(batch), NULL, logits, NULL);
 }
 
 void network_score(struct network *n, const struct batch *batch, struct score *score)
 {
     *score = (struct score){ 0 };
-    infer(n, &batch->fields[FIELD_INPUT], batch, NULL, score);
+    infer(n, &batch->fields[FIELD_INPUT], features_of(batch), batch, NULL, score);
 }
 
 double network_decay_loss_of(const struct network *n, const struct variable *v)

@@ -129,6 +129,8 @@ int network_train(struct network *n, const struct batch *batch, uint64_t seed, c
 /* Forward with moving statistics, no dropout. input: as FIELD_INPUT. Writes logits (count, labels of a sample,
  * classes). */
 void network_infer(struct network *n, const struct field *input, real *logits);
+/* The same of a batch: of its input and, if the model reads them, its features. It needs no labels. */
+void network_infer_batch(struct network *n, const struct batch *batch, real *logits);
 /* The same, scored against labels. */
 void network_score(struct network *n, const struct batch *batch, struct score *score);
 

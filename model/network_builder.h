@@ -12,7 +12,7 @@
 #include "model/window.h"
 
 enum relu { RELU_NONE, RELU };
-enum lstm_gives { LSTM_GIVES_LAST, LSTM_GIVES_EVERY };
+enum lstm_gives { LSTM_GIVES_LAST, LSTM_GIVES_EVERY, LSTM_GIVES_LATER /* every one but the first */ };
 enum leaky_gradient { LEAKY_GRADIENT_ONE, LEAKY_GRADIENT_SLOPE }; /* at 0: as where(x < 0, ...), as tf.nn.leaky_relu */
 
 struct network_builder;
@@ -38,6 +38,10 @@ int network_builder_images(struct network_builder *b); /* the network's input */
  * `width`. An integer outside [0, rows) stands for zeros. The gradient comes as rows (struct row_gradient). */
 int network_builder_embedding(struct network_builder *b, int in, const char *name, int rows, int width,
                               const struct kernel_options *options);
+/* For integer input (in): the features beside it, (1, 1, the model's features). Nothing before them learns. */
+int network_builder_image_features(struct network_builder *b, int in);
+/* The rows of 1 to 8 inputs of equal width and channels, one input below the other, in order. */
+int network_builder_stack(struct network_builder *b, const int *inputs, int count);
 /* Kernel variable `name` (window's height, width, channels of in, channels). Add the bias with network_builder_bias. */
 int network_builder_convolution(struct network_builder *b, int in, const char *name, int channels, struct window window,
                                 const struct kernel_options *options);
@@ -49,7 +53,8 @@ int network_builder_dense_each(struct network_builder *b, int in, const char *na
                                const struct kernel_options *options);
 /* A long short-term memory that reads in row by row (height steps of width channels values each): variables
  * scope/kernel (width channels + units, 4 units) and scope/bias (4 units), gates in the order i, j, f, o; forget is
- * added to f. Gives what the last step gives, (1, 1, units), or what every step gives, (height, 1, units). */
+ * added to f. Gives what the last step gives, (1, 1, units), what every step gives, (height, 1, units), or what every
+ * step after the first gives, (height - 1, 1, units): the first one then only sets the state. */
 int network_builder_lstm(struct network_builder *b, int in, const char *scope, int units, enum lstm_gives gives,
                          double forget, const struct kernel_options *options);
 /* Adds variable `name` (channels), and ReLU if wanted. In place. */

@@ -113,6 +113,10 @@ int model_file_parse(struct model_file **out, const char *path, const char *text
         rc = error_set(e, ERR_ARG, "%s: the task next_word reads no images, which transform and augment are for", path);
         goto fail;
     }
+    if (f->model.features && !f->model.integers) {
+        rc = error_set(e, ERR_ARG, "%s: features are for the task next_word; an image has none beside it", path);
+        goto fail;
+    }
     if (f->model.labels && (rc = check_labels(f, e)) < 0)
         goto fail;
     if (f->model.statistics_decay == 0 && has_batch_norm(f))

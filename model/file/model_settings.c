@@ -147,6 +147,18 @@ static void print_labels(struct buffer *out, const struct model *m, const struct
         buffer_format(out, "%d", m->labels);
 }
 
+static int parse_features(struct model_file *f, char *const *values, size_t count, struct error *e)
+{
+    return setting_parse_int(values, count, 1, 65536, &f->model.features, e);
+}
+
+static void print_features(struct buffer *out, const struct model *m, const struct recipe *r)
+{
+    (void)r;
+    if (m->features)
+        buffer_format(out, "%d", m->features);
+}
+
 static int parse_transform(struct model_file *f, char *const *values, size_t count, struct error *e)
 {
     return setting_parse_word(f, WORD_TRANSFORM, values, count, &f->model.transform, e);
@@ -392,6 +404,8 @@ static const struct model_setting table[] = {
       print_task },
     { "labels", "N", "of next_word: words of a sample, each with the next one as its label; default: one label", 0,
       parse_labels, print_labels },
+    { "features", "N", "of next_word: numbers beside the words of a sample, made of an image; default: none", 0,
+      parse_features, print_features },
     { "transform", "NAME", "how images become the input; default: unit, which divides by 255", 0, parse_transform,
       print_transform },
     { "statistics_decay", "X", "of the moving statistics of batch_norm; default: 0.9", 0, parse_statistics,

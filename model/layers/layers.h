@@ -20,6 +20,8 @@
     ROW(concat) \
     ROW(widen) \
     ROW(embedding) \
+    ROW(image_features) \
+    ROW(stack) \
     ROW(lstm) \
     ROW(cross_entropy)
 

@@ -1,7 +1,7 @@
 /*
- * The long short-term memory of TensorFlow's LSTMCell over the rows of an image, from the first to the last; its output
- * is h of the last one, or of all. Source: specification of the seed models, sections 4 and 8. For B images of T rows
- * of I values and U units, with c and h 0 at first:
+ * The long short-term memory of TensorFlow's LSTMCell over the rows of an image, from the first to the last; it gives
+ * h of the last one, of all, or of all but the first. Source: specification of the seed models, sections 4 and 8. For
+ * B images of T rows of I values and U units, with c and h 0 at first:
  *   [i j f o] = [x_t, h] kernel + bias          kernel (I + U, 4 U), bias (4 U)
  *   c = sigmoid(f + forget) c + sigmoid(i) tanh(j);   h = sigmoid(o) tanh(c)
  * All images of a batch at once, step by step.
@@ -111,6 +111,18 @@ static void compute_cell(const struct lstm *own, const real *bias, real *gates, 
     }
 }
 
+/* The first step that gives something. */
+static size_t first_given(const struct lstm *own)
+{
+    return own->gives == LSTM_GIVES_LAST ? own->steps - 1 : own->gives == LSTM_GIVES_LATER;
+}
+
+/* Where what step t of image n gives is in the output. */
+static size_t place_in_output(const struct lstm *own, size_t t, size_t n)
+{
+    return (n * (own->steps - first_given(own)) + t - first_given(own)) * own->units;
+}
+
 /* Where h of a step is read: by the next step, or as the output. */
 static real *place_of_h(const struct lstm *own, const struct slice *s, size_t t, size_t n)
 {
@@ -118,15 +130,15 @@ static real *place_of_h(const struct lstm *own, const struct slice *s, size_t t,
 
     if (t + 1 < own->steps)
         return own->read + ((t + 1) * b + n) * width + own->inputs;
-    return s->out + (own->gives == LSTM_GIVES_EVERY ? n * own->steps + t : n) * own->units;
+    return s->out + place_in_output(own, t, n);
 }
 
 /* What the steps before the last give, for which the next step has read it. */
 static void give_every_step(const struct lstm *own, const struct slice *s)
 {
-    for (size_t t = 0; own->gives == LSTM_GIVES_EVERY && t + 1 < own->steps; t++)
+    for (size_t t = first_given(own); t + 1 < own->steps; t++)
         for (size_t n = 0; n < (size_t)s->count; n++)
-            memcpy(s->out + (n * own->steps + t) * own->units, place_of_h(own, s, t, n), own->units * sizeof *s->out);
+            memcpy(s->out + place_in_output(own, t, n), place_of_h(own, s, t, n), own->units * sizeof *s->out);
 }
 
 static void lstm_forward(struct layer *l, const struct run *r, const struct slice *s)
@@ -183,12 +195,13 @@ static void give_gradient(const struct layer *l, const struct slice *s, size_t t
 /* The gradient of what step t gives: what came back from the next step, and of the output. */
 static const real *gradient_of_h(const struct lstm *own, const struct slice *s, size_t t, size_t n)
 {
-    const real *out = s->gradient_out + (own->gives == LSTM_GIVES_EVERY ? n * own->steps + t : n) * own->units;
+    const int given = t >= first_given(own);
+    const real *out = given ? s->gradient_out + place_in_output(own, t, n) : NULL;
     real *h = own->gradient_read + n * (own->inputs + own->units) + own->inputs;
 
     if (t + 1 == own->steps)
         return out;
-    for (size_t k = 0; own->gives == LSTM_GIVES_EVERY && k < own->units; k++)
+    for (size_t k = 0; given && k < own->units; k++)
         h[k] += out[k];
     return h;
 }
@@ -235,7 +248,8 @@ int network_builder_lstm(struct network_builder *b, int in, const char *scope, i
                          double forget, const struct kernel_options *options)
 {
     const struct shape x = network_builder_shape(b, in);
-    const struct shape out = { gives == LSTM_GIVES_EVERY ? x.height : 1, 1, units, units };
+    const int steps = gives == LSTM_GIVES_LAST ? 1 : x.height - (gives == LSTM_GIVES_LATER);
+    const struct shape out = { steps, 1, units, units };
     const int64_t shape[2] = { (int64_t)x.width * x.channels + units, 4 * (int64_t)units };
     char kernel[sizeof((struct variable *)0)->name];
     struct lstm *own;
@@ -280,7 +294,7 @@ static int build_lstm(struct network_builder *b, const int *in, int in_count, co
 
 const struct layer_call layer_call_lstm = {
     .name = "lstm",
-    .help = "a long short-term memory that reads row by row; gives its last step, or every one",
+    .help = "a long short-term memory that reads row by row; gives its last step, every one, or all but the first",
     .named = "scope",
     .inputs_least = 1,
     .inputs_most = 1,
@@ -289,7 +303,8 @@ const struct layer_call layer_call_lstm = {
         { "forget", PARAMETER_REAL, NULL, -1e3, 1e3, "1", "added to the forget gate" },
         { "initial", PARAMETER_INITIAL, NULL, 0, 1e6, "glorot", "how the kernel begins" },
         { "decay", PARAMETER_REAL, NULL, 0, 1e6, "0", "weight decay of the kernel" },
-        { "gives", PARAMETER_WORD, "last|every", 0, 0, "last", "which steps: one pixel, or one for each" },
+        { "gives", PARAMETER_WORD, "last|every|later", 0, 0, "last",
+          "which steps: one pixel, one for each, or for each after the first" },
     },
     .build = build_lstm,
 };

@@ -12,7 +12,8 @@ struct model; /* model.h */
     ROW(mnist_cnn) \
     ROW(mnist_lstm) \
     ROW(mnist_lstm_128) \
-    ROW(language_model)
+    ROW(language_model) \
+    ROW(show_and_tell)
 
 #define MODEL_DECLARATION(name) extern const struct model model_##name;
 MODELS(MODEL_DECLARATION)

@@ -67,6 +67,9 @@ BUILD(average_pool_uneven, x = network_builder_average_pool(b, x, uneven_window)
 BUILD(widen, x = network_builder_widen(b, x, 7))
 BUILD(lstm, x = network_builder_lstm(b, x, "lstm", 5, LSTM_GIVES_LAST, 1.0, &wide))
 BUILD(lstm_every, x = network_builder_lstm(b, x, "lstm", 5, LSTM_GIVES_EVERY, 1.0, &wide))
+BUILD(lstm_later, x = network_builder_lstm(b, x, "lstm", 5, LSTM_GIVES_LATER, 1.0, &wide))
+BUILD(stack, int parts[3] = { x }; parts[1] = network_builder_dense_each(b, x, "middle", 4, &wide); parts[2] = parts[0];
+      x = network_builder_stack(b, parts, 3))
 BUILD(lstm_twice, x = network_builder_lstm(b, x, "lstm", 5, LSTM_GIVES_EVERY, 1.0, &wide);
       x = network_builder_dropout(b, x, 0.7); x = network_builder_lstm(b, x, "lstm2", 4, LSTM_GIVES_EVERY, 0.5, &wide);
       x = network_builder_dense_each(b, x, "each", 3, &wide))
@@ -341,6 +344,8 @@ static void layers(void **state)
         CASE(dense_each),
         CASE(lstm_twice),
         CASE(lstm_every),
+        CASE(lstm_later),
+        CASE(stack),
         CASE(lrn),
         CASE(lrn_power),
         CASE(dropout),

@@ -42,6 +42,7 @@ static void counts(void **state)
         { "mnist_lstm", 24458, 0, 4 },
         { "mnist_lstm_128", 81674, 0, 4 },
         { "language_model", 10000 * 200 + 400 * 800 + 800 + 200 * 10000 + 10000, 0, 5 },
+        { "show_and_tell", 15447776, 0, 6 },
         { "next_word", 10000 * 64 + 5 * 64 * 128 + 128 + 128 * 10000 + 10000, 0, 5 },
     };
 
@@ -128,6 +129,12 @@ static void names(void **state)
         { "language_model", "rnn/lstm_cell/bias", 1, { 800 }, 0, INITIAL_CONSTANT, 0, "" },
         { "language_model", "softmax/kernel", 2, { 200, 10000 }, 0, INITIAL_UNIFORM, 0.1, "" },
         { "language_model", "softmax/bias", 1, { 10000 }, 0, INITIAL_CONSTANT, 0, "" },
+        { "show_and_tell", "image_embedding/weights", 2, { 2048, 512 }, 0, INITIAL_UNIFORM, 0.08, "" },
+        { "show_and_tell", "seq_embedding/map", 2, { 12000, 512 }, 0, INITIAL_UNIFORM, 0.08, "" },
+        { "show_and_tell", "lstm/basic_lstm_cell/kernel", 2, { 1024, 2048 }, 0, INITIAL_UNIFORM, 0.08, "" },
+        { "show_and_tell", "lstm/basic_lstm_cell/bias", 1, { 2048 }, 0, INITIAL_CONSTANT, 0, "" },
+        { "show_and_tell", "logits/weights", 2, { 512, 12000 }, 0, INITIAL_UNIFORM, 0.08, "" },
+        { "show_and_tell", "logits/biases", 1, { 12000 }, 0, INITIAL_CONSTANT, 0, "" },
         { "mnist_cnn", "Conv/weights", 4, { 5, 5, 1, 128 }, 0, INITIAL_UNIFORM, 0.043133109281375365, "" },
         { "mnist_cnn", "Conv_1/weights", 4, { 5, 5, 128, 128 }, 0, INITIAL_UNIFORM, 0.030618621784789725, "" },
         { "mnist_cnn", "Conv_5/weights", 4, { 3, 3, 128, 128 }, 0, INITIAL_UNIFORM, 0.05103103630798288, "" },

@@ -15,7 +15,8 @@
     ROW(mnist_cnn) \
     ROW(mnist_lstm) \
     ROW(mnist_lstm_128) \
-    ROW(language_model)
+    ROW(language_model) \
+    ROW(show_and_tell)
 
 #define RECIPE_DECLARATION(name) extern const struct recipe recipe_##name;
 RECIPES(RECIPE_DECLARATION)
