@@ -132,6 +132,46 @@ static void apply_resnet_eval(const struct dataset *d, const uint8_t *image, uin
     standardise(out, RESNET_SIDE * RESNET_SIDE * COLOURS);
 }
 
+/* What torchvision's published weights were trained on. */
+static void standardise_channels(const struct dataset *d, const uint8_t *image, int flip, float *out)
+{
+    static const float mean[COLOURS] = { 0.485f, 0.456f, 0.406f }, deviation[COLOURS] = { 0.229f, 0.224f, 0.225f };
+
+    for (int y = 0; y < d->height; y++)
+        for (int x = 0; x < d->width; x++, image += COLOURS) {
+            float *to = out + ((size_t)y * (size_t)d->width + (size_t)(flip ? d->width - 1 - x : x)) * COLOURS;
+
+            for (size_t c = 0; c < COLOURS; c++)
+                to[c] = ((float)image[c] / 255.0f - mean[c]) / deviation[c];
+        }
+}
+
+static void apply_imagenet_train(const struct dataset *d, const uint8_t *image, uint64_t seed, int64_t step,
+                                 int64_t sample, float *out)
+{
+    struct random r;
+
+    random_init(&r, seed, RANDOM_AUGMENT, (uint64_t)step, (uint64_t)sample);
+    standardise_channels(d, image, (int)random_below(&r, 2), out);
+}
+
+static void apply_imagenet_eval(const struct dataset *d, const uint8_t *image, uint64_t seed, int64_t step,
+                                int64_t sample, float *out)
+{
+    (void)seed, (void)step, (void)sample;
+    standardise_channels(d, image, 0, out);
+}
+
+static void apply_symmetric(const struct dataset *d, const uint8_t *image, uint64_t seed, int64_t step, int64_t sample,
+                            float *out)
+{
+    size_t n = (size_t)d->height * (size_t)d->width * (size_t)d->channels;
+
+    (void)seed, (void)step, (void)sample;
+    for (size_t i = 0; i < n; i++)
+        out[i] = ((float)image[i] / 255.0f - 0.5f) * 2.0f;
+}
+
 static const struct transform transforms[] = {
     { "unit", "values divided by 255", 0, 0, 0, 0, apply_unit },
     { "cifar-tutorial-train", "random 24x24 crop, flip, brightness, contrast; standardised", TUTORIAL_SIDE,
@@ -141,6 +181,9 @@ static const struct transform transforms[] = {
     { "cifar-resnet-train", "padded to 36x36, random 32x32 crop, flip; standardised", RESNET_SIDE, RESNET_SIDE, COLOURS,
       1, apply_resnet_train },
     { "cifar-resnet-eval", "standardised", RESNET_SIDE, RESNET_SIDE, COLOURS, 0, apply_resnet_eval },
+    { "imagenet-train", "flip; ImageNet's mean and deviation of each channel", 0, 0, COLOURS, 1, apply_imagenet_train },
+    { "imagenet-eval", "ImageNet's mean and deviation of each channel", 0, 0, COLOURS, 0, apply_imagenet_eval },
+    { "symmetric", "values from -1 to 1", 0, 0, 0, 0, apply_symmetric },
 };
 
 const struct transform *transform_find(const char *name)
@@ -158,8 +201,14 @@ int transform_check(const struct transform *t, const struct dataset *d, struct e
                    ? OK
                    : error_set(e, ERR_ARG, "%s has %s, and the model reads %s; choose other data or another model",
                                d->name, d->element == ELEMENT_INT32 ? "words" : "images", t ? "images" : "words");
-    if (t->height == 0) /* takes any image */
+    if (t->height == 0 && (t->channels == 0 || t->channels == d->channels)) /* takes any image */
         return OK;
+    if (t->height == 0)
+        return error_set(
+            e, ERR_ARG,
+            "the input transform \"%s\" takes images of %d channels, but those of %s have %d; choose other "
+            "data or another model",
+            t->name, t->channels, d->name, d->channels);
     if (d->height == CIFAR_SIDE && d->width == CIFAR_SIDE && d->channels == COLOURS)
         return OK;
     return error_set(e, ERR_ARG,

@@ -19,7 +19,8 @@ struct transform {
 };
 
 /* Names: "unit" (x / 255), "cifar-tutorial-train", "cifar-tutorial-eval" (24x24, seed-models 1.4),
- * "cifar-resnet-train", "cifar-resnet-eval" (32x32, seed-models 2.1). NULL: unknown. */
+ * "cifar-resnet-train", "cifar-resnet-eval" (32x32, seed-models 2.1), "imagenet-train", "imagenet-eval" (of any size;
+ * torchvision's mean and deviation of each channel), "symmetric" (2 x / 255 - 1; seed-models 6). NULL: unknown. */
 const struct transform *transform_find(const char *name);
 
 /* ERR_ARG with a sentence if the transform cannot take this data set's images; NULL: if they are no words (int32). */

@@ -26,11 +26,13 @@
 #include <stdint.h>
 
 enum variable_kind { VARIABLE_WEIGHT, VARIABLE_STATISTIC };
-/* The last four are for kernel_options alone; of the numbers of inputs and outputs of a kernel they make
+/* The last five are for kernel_options alone; of the numbers of inputs and outputs of a kernel they make
  *   GLOROT        uniform within sqrt(6 / (inputs + outputs))
  *   UNIT_SCALING  uniform within sqrt(3 / inputs)
  *   HE            normal of deviation sqrt(2 / inputs)
- *   HE_FAN_OUT    normal of deviation sqrt(2 / outputs) */
+ *   HE_FAN_OUT    normal of deviation sqrt(2 / outputs)
+ *   VARIANCE_SCALING  normal cut at twice its deviation, which is then sqrt(1 / inputs): TensorFlow's
+ *                     variance_scaling_initializer() */
 enum initial_kind {
     INITIAL_CONSTANT,
     INITIAL_NORMAL,
@@ -39,7 +41,8 @@ enum initial_kind {
     INITIAL_GLOROT,
     INITIAL_UNIT_SCALING,
     INITIAL_HE,
-    INITIAL_HE_FAN_OUT
+    INITIAL_HE_FAN_OUT,
+    INITIAL_VARIANCE_SCALING
 };
 
 struct variable {

@@ -93,6 +93,9 @@ static struct variable *add_variable(struct network_builder *b, const char *scop
     return v;
 }
 
+/* The deviation of a standard normal that is cut at 2. */
+static const double cut_deviation = 0.87962566103423978;
+
 /* What depends on the kernel's inputs and outputs: those of a window's pixel times its pixels. A bias has, as in
  * TensorFlow, as many of both as channels. */
 static void scale_initial(struct variable *v)
@@ -106,6 +109,10 @@ static void scale_initial(struct variable *v)
     case INITIAL_UNIT_SCALING: v->initial_value = sqrt(3.0 / in); break;
     case INITIAL_HE: v->initial_value = sqrt(2.0 / in); break;
     case INITIAL_HE_FAN_OUT: v->initial_value = sqrt(2.0 / out); break;
+    case INITIAL_VARIANCE_SCALING:
+        v->initial = INITIAL_TRUNCATED_NORMAL;
+        v->initial_value = sqrt(1.0 / in) / cut_deviation;
+        return;
     default: return;
     }
     v->initial = v->initial == INITIAL_GLOROT || v->initial == INITIAL_UNIT_SCALING ? INITIAL_UNIFORM : INITIAL_NORMAL;

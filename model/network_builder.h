@@ -17,12 +17,18 @@ enum leaky_gradient { LEAKY_GRADIENT_ONE, LEAKY_GRADIENT_SLOPE }; /* at 0: as wh
 
 struct network_builder;
 
+/* Of beta, gamma, and the moving mean and variance: TensorFlow's scope/beta, scope/gamma, scope/moving_mean,
+ * scope/moving_variance, or PyTorch's scope.bias, scope.weight, scope.running_mean, scope.running_var. */
+enum batch_norm_names { BATCH_NORM_TENSORFLOW, BATCH_NORM_TORCH };
+
 struct batch_norm_options {
     double epsilon;
-    double slope;    /* of the leaky ReLU that follows, with gradient 1 at 0; 1: none */
-    int debias;      /* the moving averages are zero-debiased (tf.nn.moments and assign_moving_average) */
+    double
+        slope;  /* of the leaky ReLU that follows, with gradient 1 at 0; 0: of a ReLU, with gradient 0 at 0; 1: none */
+    int debias; /* the moving averages are zero-debiased (tf.nn.moments and assign_moving_average) */
     int unbiased;    /* the moving variance is of v n / (n - 1), as with TensorFlow's fused operator; else of v */
     int leave_gamma; /* no gamma: it is 1 */
+    enum batch_norm_names names;
 };
 
 /* A kernel's initial values and weight decay. */
@@ -62,7 +68,7 @@ int network_builder_bias(struct network_builder *b, int in, const char *name, do
 /* The same with initial values that are drawn. */
 int network_builder_bias_drawn(struct network_builder *b, int in, const char *name,
                                const struct kernel_options *options, enum relu relu);
-/* Variables scope/beta and, unless left out, scope/gamma; statistics scope/moving_mean, scope/moving_variance. */
+/* Variables beta and, unless left out, gamma; statistics moving_mean and moving_variance. */
 int network_builder_batch_norm(struct network_builder *b, int in, const char *scope,
                                const struct batch_norm_options *options);
 int network_builder_relu(struct network_builder *b, int in); /* in place */

@@ -13,8 +13,8 @@ static const struct {
     const char *name;
     int has_number;
 } initials[] = {
-    { "constant", 1 },     { "normal", 1 }, { "truncated_normal", 1 }, { "uniform", 1 }, { "glorot", 0 },
-    { "unit_scaling", 0 }, { "he", 0 },     { "he_fan_out", 0 },
+    { "constant", 1 },     { "normal", 1 }, { "truncated_normal", 1 }, { "uniform", 1 },          { "glorot", 0 },
+    { "unit_scaling", 0 }, { "he", 0 },     { "he_fan_out", 0 },       { "variance_scaling", 0 },
 };
 enum { INITIALS = sizeof initials / sizeof *initials, INITIAL_IS_CONSTANT = 0 };
 
@@ -202,6 +202,6 @@ const char *argument_form(const struct call_parameter *p)
     case PARAMETER_SIZE: return "N|HEIGHTxWIDTH";
     case PARAMETER_PADDING: return "valid|same|TOP,BOTTOM,LEFT,RIGHT";
     case PARAMETER_INITIAL:
-    default: return "X|normal(X)|truncated_normal(X)|uniform(X)|glorot|unit_scaling|he|he_fan_out";
+    default: return "X|normal(X)|truncated_normal(X)|uniform(X)|glorot|unit_scaling|he|he_fan_out|variance_scaling";
     }
 }

@@ -2,6 +2,21 @@
 
 #include "base/vector.h"
 
+#include <float.h>
+
+#ifdef REAL_DOUBLE
+static const real least = DBL_TRUE_MIN;
+#else
+static const real least = FLT_TRUE_MIN;
+#endif
+
+/* The slope is that of values below this: 0, but with slope 0 the least above it, so that a ReLU stops the gradient of
+ * 0, too. */
+static inline real bend_of(real slope)
+{
+    return slope == 0 ? least : 0;
+}
+
 /* Each body does `width` neighbouring channels of a plane whose pixels are `block` reals apart. */
 
 VECTOR_BODY void sums_body(size_t pixels, size_t block, size_t width, const real *restrict x,
@@ -32,11 +47,13 @@ VECTOR_CLONES void batch_norm_sums(size_t pixels, size_t block, const real *x, c
 VECTOR_BODY void apply_body(size_t pixels, size_t block, size_t width, const real *x, const real *restrict scale,
                             const real *restrict offset, real slope, real *z)
 {
+    const real bend = bend_of(slope);
+
     for (size_t p = 0; p < pixels; p++)
         VECTOR_LOOP
     for (size_t c = 0; c < width; c++) {
         const real y = scale[c] * x[p * block + c] + offset[c];
-        z[p * block + c] = y < 0 ? slope * y : y;
+        z[p * block + c] = y < bend ? slope * y : y;
     }
 }
 
@@ -53,12 +70,13 @@ VECTOR_BODY void reduce_body(size_t pixels, size_t block, size_t width, const re
                              const real *restrict mean, real *restrict gradient, double *restrict sum,
                              double *restrict product)
 {
+    const real bend = bend_of(slope);
     real s[VECTOR_WIDTH_MAX] = { 0 }, q[VECTOR_WIDTH_MAX] = { 0 };
 
     for (size_t p = 0; p < pixels; p++)
         for (size_t c = 0; c < width; c++) {
             const real v = x[p * block + c], y = scale[c] * v + offset[c], g = gradient[p * block + c];
-            const real dy = y < 0 ? slope * g : g;
+            const real dy = y < bend ? slope * g : g;
             gradient[p * block + c] = dy;
             s[c] += dy;
             q[c] += dy * (v - mean[c]);

@@ -2,7 +2,8 @@
  * batch_norm.h - batch normalisation followed by a leaky ReLU, in steps that each read their data once.
  *
  * A kernel works on one plane: (pixels, block) reals, channel fastest. Per-channel arrays have `block` entries.
- *   x^ = (x - mean) / sqrt(variance + epsilon),  y = gamma x^ + beta,  z = y if y >= 0, else slope y
+ *   x^ = (x - mean) / sqrt(variance + epsilon),  y = gamma x^ + beta,  z = y if y >= 0, else slope y; with slope 0, a
+ * ReLU, the gradient at y = 0 is 0, else 1
  * Sums over a plane are computed in reals and added to doubles, so large batches lose no precision.
  */
 #ifndef MODEL_KERNELS_BATCH_NORM_H

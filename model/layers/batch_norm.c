@@ -10,6 +10,7 @@
 #include "model/layers/layers.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -245,11 +246,36 @@ static const struct layer_kind layer_normalize = {
     .backward_end = normalize_backward_end,
 };
 
+enum variable_name { NAME_BETA, NAME_GAMMA, NAME_MEAN, NAME_VARIANCE };
+
+/* Returns its offset. */
+static size_t add_variable(struct network_builder *b, const char *scope, enum variable_name which,
+                           const struct batch_norm_options *options, int channels)
+{
+    static const struct {
+        const char *name, *torch;
+        enum variable_kind kind;
+        double initial;
+    } variables[] = { { "beta", "bias", VARIABLE_WEIGHT, 0 },
+                      { "gamma", "weight", VARIABLE_WEIGHT, 1 },
+                      { "moving_mean", "running_mean", VARIABLE_STATISTIC, 0 },
+                      { "moving_variance", "running_var", VARIABLE_STATISTIC, 1 } };
+    const char *debias_scope = options->debias && variables[which].kind == VARIABLE_STATISTIC ? scope : "";
+    char full[128];
+
+    if (options->names == BATCH_NORM_TENSORFLOW)
+        return network_builder_constant(b, scope, variables[which].name, variables[which].kind, channels,
+                                        variables[which].initial, debias_scope);
+    if (snprintf(full, sizeof full, "%s.%s", scope, variables[which].torch) >= (int)sizeof full)
+        network_builder_fail(b, ERR_ARG, "the name %s.%s is too long", scope, variables[which].torch);
+    return network_builder_constant(b, full, "", variables[which].kind, channels, variables[which].initial,
+                                    debias_scope);
+}
+
 int network_builder_batch_norm(struct network_builder *b, int in, const char *scope,
                                const struct batch_norm_options *options)
 {
     const struct shape x = network_builder_shape(b, in);
-    const char *debias_scope = options->debias ? scope : "";
     struct layer *l = network_builder_layer(b, &layer_statistics, in, x, sizeof(struct batch_norm));
     struct batch_norm *n;
     int whole, out;
@@ -270,12 +296,11 @@ int network_builder_batch_norm(struct network_builder *b, int in, const char *sc
     n->slope = options->slope;
     n->unbiased = options->unbiased;
     n->gamma = SIZE_MAX;
-    n->beta = l->low = network_builder_constant(b, scope, "beta", VARIABLE_WEIGHT, x.channels, 0, "");
+    n->beta = l->low = add_variable(b, scope, NAME_BETA, options, x.channels);
     if (!options->leave_gamma)
-        n->gamma = network_builder_constant(b, scope, "gamma", VARIABLE_WEIGHT, x.channels, 1, "");
-    n->moving_mean = network_builder_constant(b, scope, "moving_mean", VARIABLE_STATISTIC, x.channels, 0, debias_scope);
-    n->moving_variance = network_builder_constant(b, scope, "moving_variance", VARIABLE_STATISTIC, x.channels, 1,
-                                                  debias_scope);
+        n->gamma = add_variable(b, scope, NAME_GAMMA, options, x.channels);
+    n->moving_mean = add_variable(b, scope, NAME_MEAN, options, x.channels);
+    n->moving_variance = add_variable(b, scope, NAME_VARIANCE, options, x.channels);
     network_builder_note(b, scope,
                          &(struct network_call){ .kind = &layer_call_batch_norm,
                                                  .inputs = { in },
@@ -285,7 +310,8 @@ int network_builder_batch_norm(struct network_builder *b, int in, const char *sc
                                                                 { { options->slope } },
                                                                 { { options->debias != 0 } },
                                                                 { { options->unbiased != 0 } },
-                                                                { { !options->leave_gamma } } } });
+                                                                { { !options->leave_gamma } },
+                                                                { { options->names } } } });
     return out;
 }
 
@@ -296,7 +322,8 @@ static int build_batch_norm(struct network_builder *b, const int *in, int in_cou
                                                 .slope = a[1].v[0],
                                                 .debias = a[2].v[0] != 0,
                                                 .unbiased = a[3].v[0] != 0,
-                                                .leave_gamma = a[4].v[0] == 0 };
+                                                .leave_gamma = a[4].v[0] == 0,
+                                                .names = (enum batch_norm_names)(int)a[5].v[0] };
 
     (void)in_count;
     return network_builder_batch_norm(b, in[0], name, &options);
@@ -310,10 +337,11 @@ const struct layer_call layer_call_batch_norm = {
     .inputs_most = 1,
     .parameters = {
         { "epsilon", PARAMETER_REAL, NULL, 1e-12, 1, "0.001", "added to the variance" },
-        { "slope", PARAMETER_REAL, NULL, 1e-6, 1, "1", "of the leaky ReLU after it; 1: none" },
+        { "slope", PARAMETER_REAL, NULL, 0, 1, "1", "of the leaky ReLU after it; 0: of a ReLU; 1: none" },
         { "debias", PARAMETER_FLAG, NULL, 0, 0, "no", "zero-debias the moving averages" },
         { "unbiased", PARAMETER_FLAG, NULL, 0, 0, "no", "keep the moving average of the unbiased variance" },
         { "gamma", PARAMETER_FLAG, NULL, 0, 0, "yes", "scale by a variable gamma" },
+        { "names", PARAMETER_WORD, "tensorflow|torch", 0, 0, "tensorflow", "of its variables" },
     },
     .build = build_batch_norm,
 };

@@ -13,6 +13,9 @@ struct model; /* model.h */
     ROW(mnist_lstm) \
     ROW(mnist_lstm_128) \
     ROW(language_model) \
+    ROW(resnet50) \
+    ROW(resnet50b) \
+    ROW(resnet50_torchvision) \
     ROW(show_and_tell)
 
 #define MODEL_DECLARATION(name) extern const struct model model_##name;

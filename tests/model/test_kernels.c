@@ -75,6 +75,20 @@ static void batch_norm(void **state)
     }
 }
 
+/* Slope 0 is a ReLU, which stops the gradient of 0, too. */
+static void batch_norm_relu(void **state)
+{
+    const real x[4] = { -2, 0, 3, (real)NAN }, one = 1, zero = 0;
+    real z[4], g[4] = { 5, 6, 7, 8 };
+    double sum = 0, product = 0;
+
+    (void)state;
+    batch_norm_apply(4, 1, x, &one, &zero, 0, z);
+    batch_norm_reduce(3, 1, x, &one, &zero, 0, &zero, g, &sum, &product);
+    assert_true(z[0] == 0 && z[1] == 0 && z[2] == 3 && isnan(z[3]));
+    assert_true(g[0] == 0 && g[1] == 0 && g[2] == 7 && sum == 7 && product == 21);
+}
+
 static void activation(void **state)
 {
     (void)state;
@@ -318,8 +332,10 @@ static void task(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(batch_norm), cmocka_unit_test(activation), cmocka_unit_test(leaky), cmocka_unit_test(pool),
-        cmocka_unit_test(lrn),        cmocka_unit_test(channels),   cmocka_unit_test(task),
+        cmocka_unit_test(batch_norm), cmocka_unit_test(batch_norm_relu),
+        cmocka_unit_test(activation), cmocka_unit_test(leaky),
+        cmocka_unit_test(pool),       cmocka_unit_test(lrn),
+        cmocka_unit_test(channels),   cmocka_unit_test(task),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -92,20 +92,28 @@ static void assert_same_step(struct network *a, struct network *b)
     free(labels);
 }
 
+enum { LARGE = 5000000 }; /* a step of such a model takes seconds: its table of variables is compared */
+
 /* Each built-in model as a file gives its network, bit for bit, and the file again. */
 static void test_built_in_models(void **state)
 {
     (void)state;
     for (const char *const *name = model_names(); *name; name++) {
-        struct network *built_in = build(model_find(*name), 3), *own;
+        struct network *built_in = build(model_find(*name), 0), *own;
+        const int large = network_parameter_count(built_in) > LARGE;
         struct buffer text = BUFFER_EMPTY, again = BUFFER_EMPTY;
         struct model_file *f;
 
         model_print(&text, built_in, &plain);
         f = parse(buffer_text(&text));
-        own = build(&f->model, 3);
+        if (!large) {
+            network_free(built_in);
+            built_in = build(model_find(*name), 3);
+        }
+        own = build(&f->model, large ? 0 : 3);
         assert_same_network(built_in, own);
-        assert_same_step(built_in, own);
+        if (!large)
+            assert_same_step(built_in, own);
         model_print(&again, own, &f->recipe);
         assert_string_equal(buffer_text(&again), buffer_text(&text));
         for (const char *line = buffer_text(&text); *line; line += strcspn(line, "\n") + 1)
@@ -124,10 +132,17 @@ static void test_multiplications(void **state)
     static const struct {
         const char *name;
         double wanted;
-    } rows[] = { { "lenet", 480500 },           { "cifar10_cnn", 18470784 },
-                 { "resnet32", 68862592 },      { "mnist_cnn", 395900160 },
-                 { "mnist_lstm", 660096 },      { "show_and_tell", 167968768 },
-                 { "mnist_lstm_128", 2237696 }, { "language_model", 20 * (400 * 800 + 200 * 10000) } };
+    } rows[] = { { "lenet", 480500 },
+                 { "cifar10_cnn", 18470784 },
+                 { "resnet32", 68862592 },
+                 { "mnist_cnn", 395900160 },
+                 { "mnist_lstm", 660096 },
+                 { "mnist_lstm_128", 2237696 },
+                 { "show_and_tell", 167968768 },
+                 { "resnet50", 3857973248 },
+                 { "resnet50b", 4089184256 },
+                 { "resnet50_torchvision", 4089184256 },
+                 { "language_model", 20 * (400 * 800 + 200 * 10000) } };
 
     (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {

@@ -11,12 +11,18 @@
  *                                                              updates 0, 1, ... by the exchange vectors in SUMS, each
  *                                                              added over SAMPLES, gradients clipped to norm CLIP (0:
  *                                                              not); OUT: all arrays of the optimizer
+ *   model_tool steps MODEL PREFIX IMAGES LABELS BATCH RATE MOMENTUM OUT
+ *                                                              a step of momentum for each BATCH images; prints the mean
+ *                                                              cross entropy of each; OUT: the weights after them
  *   model_tool transform NAME DATA DIRECTORY FIRST COUNT OUT   test images FIRST, FIRST + 1, ... as a model is fed them
+ *
+ * MODEL is the name of a model, or a file with a model.
  */
 #include "base/file.h"
 #include "checkpoint/tensor_bundle.h"
 #include "dataset/dataset.h"
 #include "dataset/transform.h"
+#include "model/file/model_file.h"
 #include "model/network.h"
 #include "tests/model/images_batch.h"
 #include "tests/peers/layer_models.h"
@@ -41,17 +47,33 @@ static int load_variable(struct tensor_bundle *bundle, struct network *n, const 
     return tensor_bundle_read_float(bundle, entry, to, v->count, e);
 }
 
+static struct model_file *opened; /* freed at the end: networks borrow it */
+
+static const struct model *find_model(const char *name, struct error *e)
+{
+    const struct model *model;
+
+    if (!model_file_is_path(name)) {
+        if (!(model = layer_model_find(name)))
+            error_set(e, ERR_ARG, "unknown model %s", name);
+        return model;
+    }
+    if (!opened && model_file_open(&opened, name, e) < 0)
+        return NULL;
+    return &opened->model;
+}
+
 /* A network of the model's name with weights from the checkpoint (prefix NULL: none). */
 static int load(struct network **out, const char *name, const char *prefix, int max_batch, struct error *e)
 {
-    const struct model *model = layer_model_find(name);
+    const struct model *model = find_model(name, e);
     struct tensor_bundle *bundle = NULL;
     const struct variable *variables;
     size_t count;
     int rc;
 
     if (!model)
-        return error_set(e, ERR_ARG, "unknown model %s", name);
+        return e->code;
     if ((rc = network_new(out, model, max_batch, e)) < 0 || !prefix)
         return rc;
     if ((rc = tensor_bundle_open(&bundle, prefix, e)) < 0)
@@ -65,7 +87,7 @@ static int load(struct network **out, const char *name, const char *prefix, int 
 
 static size_t image_size(const char *name)
 {
-    const struct model *model = layer_model_find(name);
+    const struct model *model = find_model(name, NULL);
 
     return model ? (size_t)model->height * (size_t)model->width * (size_t)model->channels * sizeof(float) : 1;
 }
@@ -220,6 +242,48 @@ done:
     return rc;
 }
 
+static int steps(char **argv, struct error *e)
+{
+    struct optimizer_options options = { .kind = OPTIMIZER_MOMENTUM,
+                                         .learning_rate = atof(argv[5]),
+                                         .momentum = atof(argv[6]) };
+    const size_t size = image_size(argv[0]), batch = strtoul(argv[4], NULL, 10);
+    struct buffer images = BUFFER_EMPTY, labels = BUFFER_EMPTY;
+    struct optimizer *o = NULL;
+    struct network *n = NULL;
+    int64_t samples[256];
+    int rc;
+
+    if ((rc = file_read(argv[2], FILE_LIMIT, &images, e)) < 0 || (rc = file_read(argv[3], FILE_LIMIT, &labels, e)) < 0)
+        goto done;
+    if (batch < 1 || batch > 256 || labels.length * size != images.length * sizeof(int32_t)) {
+        rc = error_set(e, ERR_ARG, "the labels do not fit the images, or the batch is too large");
+        goto done;
+    }
+    if ((rc = load(&n, argv[0], argv[1], (int)batch, e)) < 0 || (rc = optimizer_new(&o, n, &options, e)) < 0)
+        goto done;
+    for (size_t step = 0; (step + 1) * batch * size <= images.length; step++) {
+        struct score result;
+        struct batch b;
+
+        for (size_t i = 0; i < batch; i++)
+            samples[i] = (int64_t)(step * batch + i);
+        b = images_batch(network_model(n), (const real *)(const void *)(images.data + step * batch * size),
+                         (const int32_t *)(const void *)labels.data + step * batch, samples, (int)batch);
+        network_train(n, at_step(&b, (int64_t)step), 1, NULL, &result);
+        optimizer_measure(o, (int64_t)step, network_exchange(n));
+        optimizer_apply(o, (int64_t)step, network_exchange(n), 0, network_exchange_count(n) - 1);
+        printf("%.9g\n", result.loss / result.weight);
+    }
+    rc = put_file(argv[7], network_parameters(n), network_parameter_count(n) * sizeof(real), e);
+done:
+    optimizer_free(o);
+    network_free(n);
+    buffer_release(&labels);
+    buffer_release(&images);
+    return rc;
+}
+
 static int transform(char **argv, struct error *e)
 {
     const struct transform *t = transform_find(argv[0]);
@@ -268,14 +332,17 @@ int main(int argc, char **argv)
         int (*run)(char **argv, struct error *e);
     } commands[] = {
         { "variables", 1, print_variables }, { "infer", 4, infer },         { "train", 7, train },
-        { "optimize", 10, optimize },        { "transform", 6, transform },
+        { "optimize", 10, optimize },        { "transform", 6, transform }, { "steps", 8, steps },
     };
     struct error e = { 0 };
+    int rc;
 
     for (size_t i = 0; i < sizeof commands / sizeof *commands; i++) {
         if (argc != 2 + commands[i].arguments || strcmp(argv[1], commands[i].name) != 0)
             continue;
-        if (commands[i].run(argv + 2, &e) == OK)
+        rc = commands[i].run(argv + 2, &e);
+        model_file_free(opened);
+        if (rc == OK)
             return 0;
         fprintf(stderr, "model_tool: %s\n", e.message);
         return 1;

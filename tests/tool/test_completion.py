@@ -47,7 +47,8 @@ RUNS = {"mpi/train", "ps/train"}
     ("eventlog plot broken --tag ", set()), ("eventlog plot broken logs --tag l", {"loss"}),
     ("checkpoint inspect ckpt --tensor ", {"conv7/w", "global_step"}), ("checkpoint compare ckpt/m-5 ckpt --tensor c", {"conv5/w"}),
     ("checkpoint convert ckpt/m-5.index out --tensor=g", {"global_step"}), ("checkpoint verify logs --tensor ", set()),
-    ("trainer --model ", {"lenet", "cifar10_cnn", "resnet32", "next_word", "mnist_cnn", "mnist_lstm", "mnist_lstm_128", "language_model"}), ("trainer --model=r", {"resnet32"}),
+    ("trainer --model ", {"lenet", "cifar10_cnn", "resnet32", "next_word", "mnist_cnn", "mnist_lstm", "mnist_lstm_128", "language_model",
+        "resnet50", "resnet50b", "resnet50_torchvision"}), ("trainer --model=r", {"resnet32", "resnet50", "resnet50b", "resnet50_torchvision"}),
     ("trainer --data f", {"fashion-mnist", "folder"}),
     ("trainer --run-option ", {"single", "mirrored", "mpi", "ring", "ps", "hybrid"}),
     ("trainer plan --strategies mpi,ri", {"mpi,ring"}), ("trainer plan --format ", {"text", "csv", "json"}),
@@ -86,7 +87,7 @@ def test_a_program_that_does_not_end(place, tmp_path):
 def test_fish_offers(place):
     for line, wanted in (("eventlog plot logs --tag ", TAGS), ("eventlog tail logs --run=p", {"--run=ps/train"}),
                          ("eventlog plot nothing --tag ", set()), ("checkpoint inspect ckpt --tensor c", {"conv7/w"}),
-                         ("trainer --model r", {"resnet32"})):
+                         ("trainer --model r", {"resnet32", "resnet50", "resnet50b", "resnet50_torchvision"})):
         source = f"source {BUILD}/completion/fish/{line.split()[0]}.fish; set PATH {BUILD}/bin $PATH; complete -C '{line}'"
         done = subprocess.run(["fish", "-N", "-c", source], cwd=place, capture_output=True, text=True)
         assert done.stderr == "" and {row.split("\t")[0] for row in done.stdout.splitlines()} == wanted

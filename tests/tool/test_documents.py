@@ -235,8 +235,9 @@ def test_bash(described, tmp_path, tmp_path_factory):
         "checkpoint convert --to ": {"bundle", "safetensors", "npy"}, "checkpoint --v": {"--version"},
         "trainer --run-option ": {"single", "mirrored", "mpi", "ring", "ps", "hybrid"}, "trainer --checkpoint-dir l": {"logs", "lo g"},
         "trainer --max-steps ": set(), "trainer l": set(), "evaluator --checkpoint-dir=l": {"logs", "lo g"},
-        "trainer --model r": {"resnet32"}, "trainer --data=f": {"fashion-mnist", "folder"},
-        "evaluator --model ": {"lenet", "cifar10_cnn", "resnet32", "next_word", "mnist_cnn", "mnist_lstm", "mnist_lstm_128", "language_model"}, "evaluator --data f": {"fashion-mnist", "folder"},
+        "trainer --model r": {"resnet32", "resnet50", "resnet50b", "resnet50_torchvision"}, "trainer --data=f": {"fashion-mnist", "folder"},
+        "evaluator --model ": {"lenet", "cifar10_cnn", "resnet32", "next_word", "mnist_cnn", "mnist_lstm", "mnist_lstm_128", "language_model",
+        "resnet50", "resnet50b", "resnet50_torchvision"}, "evaluator --data f": {"fashion-mnist", "folder"},
         "evaluator --metrics c": {"classes", "confusion", "curves"},
     }
     for name, o in described.items():

@@ -61,6 +61,7 @@ static void test_published(void **state)
         { "cifar10_cnn", "sgd", 0.1, 128, 0, 0 },         { "resnet32", "momentum", 0.1, 128, 0, 0 },
         { "mnist_cnn", "adam", 0.001, 1024, 5000, 777 },  { "mnist_lstm", "adam", 0.001, 32, 5000, 0 },
         { "mnist_lstm_128", "sgd", 0.001, 128, 5000, 0 }, { "language_model", "adagrad", 0.5, 32, 0, 0 },
+        { "resnet50", "momentum", 0.064, 128, 0, 0 },     { "resnet50b", "momentum", 0.064, 128, 0, 0 },
     };
 
     (void)state;

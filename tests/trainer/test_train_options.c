@@ -144,19 +144,18 @@ static void test_reproducible(void **state)
     assert_int_equal(p.o.sizes.global_batch, 512);
 }
 
+#define MODELS \
+    "lenet|cifar10_cnn|resnet32|next_word|mnist_cnn|mnist_lstm|mnist_lstm_128|language_model|resnet50|resnet50b|" \
+    "resnet50_torchvision"
+
 static void test_refused(void **state)
 {
     static const struct {
         const char *words[WORDS], *sentence;
     } cases[] = {
-        { { "--data", "cifar10" },
-          "--model is missing; use one of "
-          "lenet|cifar10_cnn|resnet32|next_word|mnist_cnn|mnist_lstm|mnist_lstm_128|language_model" },
+        { { "--data", "cifar10" }, "--model is missing; use one of " MODELS },
         { { "--model", "resnet23", "--data", "cifar10" },
-          "'resnet23' is not one of "
-          "lenet|cifar10_cnn|resnet32|next_word|mnist_cnn|mnist_lstm|mnist_lstm_128|language_model (did you "
-          "mean "
-          "resnet32?)" },
+          "'resnet23' is not one of " MODELS " (did you mean resnet32?)" },
         { { "--model", "lenet" }, "--data is missing; use one of mnist|fashion-mnist|cifar10|text" },
         { { "--model", "lenet", "--data", "fashon-mnist" }, "did you mean fashion-mnist?" },
         { { GIVEN, "--save-checkpoint-steps", "5", "--save-checkpoint-seconds", "5" }, "use one" },

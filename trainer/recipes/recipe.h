@@ -16,6 +16,9 @@
     ROW(mnist_lstm) \
     ROW(mnist_lstm_128) \
     ROW(language_model) \
+    ROW(resnet50) \
+    ROW(resnet50b) \
+    ROW(resnet50_torchvision) \
     ROW(show_and_tell)
 
 #define RECIPE_DECLARATION(name) extern const struct recipe recipe_##name;
