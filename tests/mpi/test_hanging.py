@@ -86,8 +86,15 @@ STEPS = {
 }
 
 
+def without_last_push(directory):
+    """Each of two workers makes one push. Worker 1 is stopped in it; worker 0 has made its own, and asks for the servers' state."""
+    moment = {"MOMENT_RANK": "1", "MOMENT_CALL": "cblas_sgemm", "MOMENT_AT": "2", "MOMENT_DOES": "stop"}
+    return ranks.start(4, *LENET, *ASYNC, "--servers", 2, "--max-steps", 2, "--checkpoint-dir", directory, "--deadline", 60,
+                       LD_PRELOAD=str(ranks.BUILD / "tests/campaign/moment.so"), MOMENT_FIRED=str(directory) + "-fired", **moment)
+
+
 def test_in_a_step(tmp_path):
-    processes = {}
+    processes, last = {}, without_last_push(tmp_path / "last")
     for name, (options, count, rank, _) in STEPS.items():
         process = processes[name] = ranks.start(count, *LENET, *options, "--max-steps", 10**9, "--checkpoint-dir",
                                                 tmp_path / name, "--save-checkpoint-steps", 20, "--deadline", 60)
@@ -100,3 +107,7 @@ def test_in_a_step(tmp_path):
         assert re.search(f"^trainer: rank {pattern}", said, re.M), said
         assert processes[name].returncode != 0
         assert ranks.training_json(tmp_path / name)["state"] != "finished"
+    _, said = last.communicate(timeout=DEADLINE)
+    host = re.escape(socket.gethostname())
+    assert re.findall("^trainer: (.*) at step", said, re.M)[:1] == [f"rank 2 on host {host}: waited 60 s"], said
+    assert re.search(rf"^trainer: rank 2 .*, as server 0, for rank 1 on host {host}, for tensors", said, re.M), said

@@ -34,6 +34,7 @@ struct worker_side {
     real factor;         /* asynchronous, clips: of this step's gradient */
     double norm;         /* synchronous, clips: as last heard */
     int done_said, left; /* left: the last step was abandoned */
+    int collecting;      /* 1: worker 0 waits for the state of the servers */
     int newer;           /* decided: 1: the network has collected values, newer than those of the last reply */
     uint32_t flags;      /* of servers' signals, sent to server 0 with the next tally; at the end, our own */
     int tallied;         /* the tally of this step is sent */
@@ -341,7 +342,10 @@ static double patience_of(const struct worker_side *w)
     const double deadline = world_deadline(w->setup.world);
 
     /* Servers that wait for each other's squares let those report that wait for a worker. */
-    const int servers = w->setup.clips && w->setup.synchronous && w->setup.servers > 1 ? 3 : 0;
+    const int squares = w->setup.clips && w->setup.synchronous;
+    /* Nor can a server send its state before the other workers have pushed; and where the last of these is silent it
+     * leaves the word to other servers first. */
+    const int servers = w->setup.servers > 1 && w->collecting ? 4 : w->setup.servers > 1 && squares ? 3 : 0;
 
     return deadline + places_precedence(deadline, 1 + servers + (w->setup.worker > 0) + (w->setup.shared != NULL));
 }
@@ -573,12 +577,14 @@ int worker_side_collect(struct worker_side *w, int last, int64_t *step, struct e
     packed = malloc((largest + 1) * sizeof *packed);
     if (!counts || !packed)
         rc = error_memory(e, NULL, "for the servers' state of %zu values", largest);
+    w->collecting = 1;
     if (rc == OK && last)
         rc = say_done(w, e);
     if (rc == OK)
         rc = control(w, last ? CONTROL_FREEZE_LAST : CONTROL_FREEZE, NULL, 0, e);
     if (rc == OK && (rc = agree_on_cut(w, counts, cut, e)) == OK)
         rc = take_snapshots(w, packed, e);
+    w->collecting = 0;
     w->newer = w->setup.decided;
     if (rc == OK && w->setup.decided) {
         *step = cut[workers];
