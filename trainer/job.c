@@ -33,7 +33,7 @@ static int compose(const struct train_options *o, struct launch *l, int resume, 
     int rc = OK;
 
     if (l->hosts.count)
-        rc = strategy.kind->workers(&strategy, mpirun_workers(&l->hosts) + servers, e);
+        rc = strategy.kind->workers(&strategy, resource_info_workers(&l->hosts) + servers, e);
     if (l->hosts.count && by_default) {
         added[n++] = "--servers-per-host";
         added[n++] = "1";

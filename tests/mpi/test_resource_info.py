@@ -72,6 +72,29 @@ def test_servers_on_each_host(hosts, tmp_path):
     assert said.count("trainer: --servers-per-host 1 leaves no worker on host b, which has 1 rank; start at least 2") == 1, said
 
 
+@needs_root
+def test_compare(hosts, tmp_path):
+    """Each cell is on as many of the first hosts as it needs, with a server on each; threads are on the first."""
+    listed, out = tmp_path / "hosts.txt", tmp_path / "cmp"
+    listed.write_text("a:0,1\nb\n")
+    words = [ranks.TRAINER, "compare", "--strategies", "mpi,ps,mirrored", "--rounds", 1, "--resource-info", listed, "--output", out,
+             *LENET[:4], "--global-batch", 16, "--reproducible", "--max-steps", 3, "--evaluate", "never"]
+    _, said = finish(hosts.begin("a", *words))
+    assert "left out, because it is impossible: mirrored with 3 workers" in said and "(8 of 8)" in said
+    rows = [json.loads(line) for line in (out / "results.jsonl").read_text().splitlines()]
+    assert {row["cell"]: row["ranks"] for row in rows} == {
+        "mpi-1": 1, "mpi-2": 2, "mpi-3": 3, "ps-1": 2, "ps-2": 3, "ps-3": 5, "mirrored-1": 1, "mirrored-2": 2}
+    assert len({row["weights"] for row in rows}) == 1
+    for cell, wanted in (("mpi-3", {"a": "workers 0-1", "b": "worker 2"}),
+                         ("ps-3", {"a": "workers 0-1, server 3", "b": "worker 2, server 4"})):
+        assert places((out / "round-1" / cell / "log.txt").read_text()) == wanted
+    printed, _ = finish(hosts.begin("a", *words, "--dry-run"))
+    assert "--host a,a,b,a,b " in printed and printed.count("--servers-per-host 1") == 3
+    refused = hosts.begin("a", *words, "--ranks", 4)
+    assert "mpi-4: 4 workers are too many for hosts with 3 devices" in refused.communicate(timeout=DEADLINE)[1]
+    assert refused.returncode == 2
+
+
 def launch(*options, **variables):
     return subprocess.run([ranks.TRAINER, *map(str, [*LENET, *options])], capture_output=True, text=True, timeout=DEADLINE,
                           env={**ranks.ENVIRONMENT, **variables})

@@ -123,6 +123,38 @@ static void test_bad_devices(void **state)
     refused("a:3-0", "hosts.txt:1: '3-0' is an empty range; write the smaller number first");
 }
 
+/* The first hosts that so many workers need, and the numbers at which they are looked at. */
+static void test_first(void **state)
+{
+    struct resource_info r, first;
+    struct error e;
+    int counts[RESOURCE_COUNTS_MOST];
+
+    (void)state;
+    assert_int_equal(parse(&r, "a:0,1\nb:0-3\nc\nd\ne:5,7\n", &e), OK);
+    assert_int_equal(resource_info_workers(&r), 10);
+    for (int workers = 1; workers <= 10; workers++) {
+        assert_int_equal(resource_info_first(&first, &r, workers, &e), OK);
+        assert_int_equal(resource_info_workers(&first), workers);
+        assert_int_equal(first.count, workers <= 2 ? 1 : workers <= 6 ? 2 : workers <= 8 ? workers - 4 : 5);
+        assert_string_equal(first.hosts[first.count - 1].name, r.hosts[first.count - 1].name);
+        resource_info_release(&first);
+    }
+    assert_int_equal(resource_info_first(&first, &r, 11, &e), ERR_ARG);
+    assert_string_equal(e.message, "11 workers are too many for hosts with 10 devices");
+    assert_int_equal(resource_info_counts(&r, counts), 5); /* of 1, 2, 4 and 5 hosts, and of a worker alone */
+    assert_memory_equal(counts, ((int[]){ 1, 2, 6, 8, 10 }), 5 * sizeof *counts);
+    resource_info_release(&r);
+    assert_int_equal(parse(&r, "a\n", &e), OK);
+    assert_int_equal(resource_info_counts(&r, counts), 1);
+    assert_int_equal(counts[0], 1);
+    resource_info_release(&r);
+    assert_int_equal(parse(&r, "a\nb\n", &e), OK);
+    assert_int_equal(resource_info_counts(&r, counts), 2);
+    assert_memory_equal(counts, ((int[]){ 1, 2 }), 2 * sizeof *counts);
+    resource_info_release(&r);
+}
+
 static void test_limits(void **state)
 {
     struct resource_info r;
@@ -153,7 +185,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_taken),      cmocka_unit_test(test_blanks_and_comments), cmocka_unit_test(test_no_hosts),
-        cmocka_unit_test(test_duplicates), cmocka_unit_test(test_bad_devices),         cmocka_unit_test(test_limits),
+        cmocka_unit_test(test_duplicates), cmocka_unit_test(test_bad_devices),         cmocka_unit_test(test_first),
+        cmocka_unit_test(test_limits),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -86,6 +86,8 @@ static size_t add_options(const char **words, const struct cell_setup *s, const 
         snprintf(numbers->save_steps, sizeof numbers->save_steps, "%lld", (long long)j->save_steps);
         n = pair(words, n, "--save-checkpoint-steps", numbers->save_steps);
     }
+    if (j->each_host)
+        n = pair(words, n, "--servers-per-host", "1");
     n = pair(words, n, "--checkpoint-dir", place->checkpoints);
     n = pair(words, n, "--log-dir", place->train);
     n = pair(words, n, "--resume", "never");
@@ -112,12 +114,12 @@ static int own_words(const char ***out, const char *const *words, size_t count, 
     return OK;
 }
 
-/* mpirun's line on this host; the program alone where one process does all. */
-static int start_line(const char ***out, const char *const *words, size_t count, const struct cell_job *j,
-                      struct error *e)
+/* mpirun's line on the hosts; the program alone where one process does all. */
+static int start_line(const char ***out, const struct cell_setup *s, const char *const *words, size_t count,
+                      const struct cell_job *j, struct error *e)
 {
     struct resource_host here = { .name = "localhost", .devices = j->cell->workers };
-    const struct resource_info hosts = { .hosts = &here, .count = 1, .capacity = 1 };
+    struct resource_info hosts = { .hosts = &here, .count = 1, .capacity = 1 };
     char directory[4096];
     const struct mpirun_job job = {
         .hosts = &hosts,
@@ -136,7 +138,12 @@ static int start_line(const char ***out, const char *const *words, size_t count,
         return own_words(out, words, count, e);
     if (!getcwd(directory, sizeof directory))
         return error_system(e, "cannot find the current directory");
-    if ((rc = mpirun_line(&line, &job, e)) < 0)
+    if (s->hosts && (rc = resource_info_first(&hosts, s->hosts, j->cell->workers, e)) < 0)
+        return rc;
+    rc = mpirun_line(&line, &job, e);
+    if (s->hosts)
+        resource_info_release(&hosts);
+    if (rc < 0)
         return rc;
     while (line[n])
         n++;
@@ -155,7 +162,7 @@ int cell_line(const char ***out, const struct cell_setup *s, const struct cell_j
 
     if (rc == OK) {
         words[0] = s->program;
-        rc = start_line(out, words, 1 + add_options(words + 1, s, j, &own, place, &numbers), j, e);
+        rc = start_line(out, s, words, 1 + add_options(words + 1, s, j, &own, place, &numbers), j, e);
     }
     free(words);
     return rc;
@@ -304,7 +311,7 @@ int cell_run(const struct cell_setup *s, const struct cell_job *j, void (*look)(
     out->workers = j->cell->workers;
     out->round = j->round;
     out->ranks = cell_ranks(j);
-    out->cores = sysconf(_SC_NPROCESSORS_ONLN);
+    out->cores = j->hosts * sysconf(_SC_NPROCESSORS_ONLN); /* other hosts are taken to be like this one */
     out->dropped = -1;
     out->epoch_samples = s->epoch_samples;
     if ((rc = cell_place(&place, s, j, e)) < 0 || (rc = make_place(&place, e)) < 0)

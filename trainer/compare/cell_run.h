@@ -8,15 +8,17 @@
 #define TRAINER_COMPARE_CELL_RUN_H
 
 #include "trainer/compare/outcome.h"
+#include "trainer/launch/resource_info.h"
 
 enum { CELL_READING_MAX = 40 };
 enum evaluate { EVALUATE_AFTER, EVALUATE_BESIDE, EVALUATE_NOT };
 
 /* of all cells; borrowed */
 struct cell_setup {
-    const char *program, *evaluator; /* paths, or evaluator a name to be found in PATH */
-    const char *directory;           /* of the whole comparison */
-    char *const *training;           /* (training_count) options that all cells share */
+    const char *program, *evaluator;   /* paths, or evaluator a name to be found in PATH */
+    const char *directory;             /* of the whole comparison */
+    const struct resource_info *hosts; /* NULL: this one alone */
+    char *const *training;             /* (training_count) options that all cells share */
     size_t training_count;
     const char *const
         *reading; /* (reading_count, at most CELL_READING_MAX) options of the data set for the evaluator */
@@ -30,10 +32,11 @@ struct cell_setup {
 /* of one cell */
 struct cell_job {
     const struct cell *cell;
-    int round, servers;
-    int threads;        /* 1: its workers are threads */
-    int64_t max_steps;  /* of this cell; 0: as in `training` */
-    int64_t save_steps; /* 0: as in `training`, or only at the end */
+    int round, servers, hosts; /* hosts: on how many it is */
+    int each_host;             /* 1: it has servers because each host has one, as nobody said otherwise */
+    int threads;               /* 1: its workers are threads */
+    int64_t max_steps;         /* of this cell; 0: as in `training` */
+    int64_t save_steps;        /* 0: as in `training`, or only at the end */
 };
 
 /* Processes that take part in the work: workers, also threads, and servers. */

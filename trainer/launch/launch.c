@@ -58,7 +58,7 @@ int launch_may(const char *option, struct error *e)
                      option, what);
 }
 
-static int read_hosts(struct resource_info *out, const char *path, struct error *e)
+int launch_hosts(struct resource_info *out, const char *path, struct error *e)
 {
     struct buffer text = BUFFER_EMPTY;
     int rc;
@@ -80,7 +80,7 @@ int launch_open(struct launch *l, const struct launch_options *o, int argc, char
     if (n <= 0 || !getcwd(l->directory, sizeof l->directory))
         return error_system(e, "cannot find this program and its directory");
     l->program[n] = '\0';
-    return o->resource_info ? read_hosts(&l->hosts, o->resource_info, e) : OK;
+    return o->resource_info ? launch_hosts(&l->hosts, o->resource_info, e) : OK;
 }
 
 void launch_release(struct launch *l)

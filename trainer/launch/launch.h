@@ -37,6 +37,9 @@ struct launch {
 /* ERR_ARG: mpirun or Slurm has started this process, and chosen the hosts already. `option` asks for the start. */
 int launch_may(const char *option, struct error *e);
 
+/* Reads the file of --resource-info: ERR_ARG, ERR_IO. On OK *out is yours: resource_info_release() it. */
+int launch_hosts(struct resource_info *out, const char *path, struct error *e);
+
 /* Reads the file of --resource-info, if it was given: ERR_ARG, ERR_IO. argv: the command line without the options of
  * launch_rows(); borrowed. On OK or not, launch_release() it. */
 int launch_open(struct launch *l, const struct launch_options *o, int argc, char **argv, struct error *e);

@@ -16,15 +16,6 @@ static const char *const keepalive[] = {
 enum { FORWARDED = sizeof forwarded / sizeof *forwarded, KEEPALIVE = sizeof keepalive / sizeof *keepalive };
 enum { WORDS_MOST = 16 + KEEPALIVE + 2 * FORWARDED }; /* without the program's options */
 
-int mpirun_workers(const struct resource_info *hosts)
-{
-    int workers = 0; /* at most RESOURCE_HOSTS_MOST * RESOURCE_DEVICES_MOST */
-
-    for (size_t i = 0; i < hosts->count; i++)
-        workers += hosts->hosts[i].devices;
-    return workers;
-}
-
 /* The host of every rank, with commas between them. */
 static void append_places(struct buffer *out, const struct mpirun_job *job)
 {
@@ -75,7 +66,7 @@ int mpirun_line(const char ***out, const struct mpirun_job *job, struct error *e
     append_places(&texts, job);
     buffer_append_byte(&texts, 0);
     places = texts.length;
-    buffer_format(&texts, "%d", mpirun_workers(job->hosts) + job->servers);
+    buffer_format(&texts, "%d", resource_info_workers(job->hosts) + job->servers);
     buffer_append_byte(&texts, 0);
     words = buffer_ok(&texts) ? malloc(room + texts.length) : NULL;
     if (!words) {

@@ -26,9 +26,6 @@ struct mpirun_job {
     const char *(*environment)(const char *name); /* as getenv(); NULL: not set */
 };
 
-/* How many workers the hosts' devices make. */
-int mpirun_workers(const struct resource_info *hosts);
-
 /* Sets *out to the words, NULL at the end. One block of memory, yours: free() it. The options, program and directory
  * are borrowed. ERR_NOMEM. */
 int mpirun_line(const char ***out, const struct mpirun_job *job, struct error *e);

@@ -156,3 +156,51 @@ void resource_info_release(struct resource_info *r)
     free(r->hosts);
     memset(r, 0, sizeof *r);
 }
+
+int resource_info_workers(const struct resource_info *r)
+{
+    int workers = 0; /* at most RESOURCE_HOSTS_MOST * RESOURCE_DEVICES_MOST */
+
+    for (size_t i = 0; i < r->count; i++)
+        workers += r->hosts[i].devices;
+    return workers;
+}
+
+int resource_info_first(struct resource_info *out, const struct resource_info *r, int workers, struct error *e)
+{
+    const int room = resource_info_workers(r);
+    int left = workers;
+
+    *out = (struct resource_info){ 0 };
+    if (workers > room)
+        return error_set(e, ERR_ARG, "%d workers are too many for hosts with %d device%s", workers, room,
+                         room == 1 ? "" : "s");
+    if (!(out->hosts = calloc(r->count, sizeof *out->hosts)))
+        return error_memory(e, NULL, "for %zu hosts", r->count);
+    out->capacity = r->count;
+    for (; left > 0; out->count++) {
+        struct resource_host *h = &out->hosts[out->count];
+
+        *h = r->hosts[out->count];
+        h->devices = h->devices < left ? h->devices : left;
+        left -= h->devices;
+    }
+    return OK;
+}
+
+int resource_info_counts(const struct resource_info *r, int *counts)
+{
+    size_t next = 1;
+    int n = 0, workers = 0;
+
+    for (size_t i = 0; i < r->count; i++) {
+        workers += r->hosts[i].devices;
+        if (i == 0 && workers > 1)
+            counts[n++] = 1;
+        if (i + 1 == next || i + 1 == r->count) {
+            counts[n++] = workers;
+            next *= 2;
+        }
+    }
+    return n;
+}

@@ -39,4 +39,16 @@ struct resource_info {
 int resource_info_parse(struct resource_info *out, const char *text, size_t n, const char *path, struct error *e);
 void resource_info_release(struct resource_info *r);
 
+/* How many workers the hosts' devices make. */
+int resource_info_workers(const struct resource_info *r);
+
+/* Sets *out to the first hosts, which have `workers` devices together; the last one may have fewer than in r. ERR_ARG:
+ * r has not so many; ERR_NOMEM. On OK *out is yours, as above. */
+int resource_info_first(struct resource_info *out, const struct resource_info *r, int workers, struct error *e);
+
+enum { RESOURCE_COUNTS_MOST = 16 };
+/* Numbers of workers that show how hosts scale, ascending: 1, and those of the first 1, 2, 4, ... and of all hosts.
+ * Sets counts (RESOURCE_COUNTS_MOST); returns how many there are. */
+int resource_info_counts(const struct resource_info *r, int *counts);
+
 #endif

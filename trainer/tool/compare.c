@@ -26,9 +26,11 @@ _Static_assert(2 * DATASET_READING_ROWS <= CELL_READING_MAX, "the evaluator gets
 
 struct compare {
     struct log log;
-    const char *strategies, *ranks, *output, *evaluate, *tables, *format;
+    const char *strategies, *ranks, *hosts_path, *output, *evaluate, *tables, *format;
+    struct resource_info hosts; /* of hosts_path */
     int64_t rounds, samples, evaluations, num_examples;
     int dry_run;
+    char counts[12 * RESOURCE_COUNTS_MOST]; /* --ranks, unless given */
     char **training; /* (training_count) the options that are not this command's, without its name */
     size_t training_count;
     struct compare_plan plan;
@@ -46,11 +48,11 @@ struct compare {
 /* ---- the command line -------------------------------------------------------------------------------------------- */
 
 static const char *const own_names[] = { "strategies",   "ranks",  "rounds", "samples", "evaluate", "evaluations",
-                                         "num-examples", "output", "table",  "format",  "dry-run" };
+                                         "num-examples", "output", "table",  "format",  "dry-run",  "resource-info" };
 enum { OWN_NAMES = sizeof own_names / sizeof *own_names };
 /* What each cell has its own value of, or what would come between. */
-static const char *const refused[] = { "run-option", "threads", "checkpoint-dir", "log-dir",       "resume",  "json",
-                                       "take-over",  "trace",   "restarts",       "resource-info", "dry-run", "keep" };
+static const char *const refused[] = { "run-option", "threads", "checkpoint-dir", "log-dir", "resume", "json",
+                                       "take-over",  "trace",   "restarts",       "dry-run", "keep" };
 /* The trainer's options that --help shows here, too. */
 static const char *const shown[] = { "model",        "data",         "data-dir",      "max-steps", "batch-size",
                                      "global-batch", "reproducible", "learning-rate", "seed" };
@@ -74,7 +76,12 @@ static size_t own_rows(struct option *rows, struct compare *c)
                   "ps:async:staleness=2 for --run-option ps --async --staleness 2. Default: mpi,ring,ps,ps:async." },
         { OPTION_TEXT, .name = "ranks", .value = &c->ranks, .argument = "N[,N...]",
           .help = "Train each with N workers: ranks of a job of its own, threads with mirrored. Parameter servers are "
-                  "more ranks beside them. Default: 1,2." },
+                  "more ranks beside them. Default: 1,2; with --resource-info 1 and the workers of the first 1, 2, "
+                  "4, ... and of all hosts." },
+        { OPTION_TEXT, .name = "resource-info", .value = &c->hosts_path, .argument = "FILE",
+          .help = "Train on the hosts listed in FILE, as the trainer's option of that name does: each cell on as many "
+                  "of the first ones as have devices for its workers, with a server on each of them, where there are "
+                  "servers. Run it on the first host, where the threads of mirrored are, too." },
         { OPTION_INT, .name = "rounds", .value = &c->rounds, .argument = "N", .minimum = 1, .maximum = 1000,
           .help = "Train each cell N times, all cells in each round, and print medians and their spread. Default: 3." },
         { OPTION_INT, .name = "samples", .value = &c->samples, .argument = "N", .minimum = 1, .maximum = 1e15,
@@ -208,6 +215,22 @@ static int find_programs(struct compare *c, struct error *e)
     return OK;
 }
 
+/* Reads --resource-info, and how many workers its hosts are for. */
+static int find_hosts(struct compare *c, struct error *e)
+{
+    int counts[RESOURCE_COUNTS_MOST], n, rc;
+    size_t used = 0;
+
+    if (!c->hosts_path)
+        return OK;
+    if ((rc = launch_hosts(&c->hosts, c->hosts_path, e)) < 0)
+        return rc;
+    n = resource_info_counts(&c->hosts, counts);
+    for (int i = 0; i < n; i++)
+        used += (size_t)snprintf(c->counts + used, sizeof c->counts - used, "%s%d", i ? "," : "", counts[i]);
+    return OK;
+}
+
 /* How many samples the training data have; 0: they cannot be read, which the first cell will say. */
 static double count_samples(const struct compare_plan *p)
 {
@@ -229,7 +252,8 @@ static int set_up(struct compare *c, struct error *e)
 {
     const struct compare_wanted wanted = {
         .strategies = c->strategies,
-        .ranks = c->ranks,
+        .ranks = c->ranks ? c->ranks : c->counts,
+        .hosts = c->hosts_path ? &c->hosts : NULL,
         .samples = c->samples,
         .evaluations = strcmp(c->evaluate, "never") ? c->evaluations : 0,
         .training = c->training,
@@ -237,13 +261,14 @@ static int set_up(struct compare *c, struct error *e)
     };
     int rc;
 
-    if ((rc = launch_may("strategies", e)) < 0 || (rc = find_programs(c, e)) < 0 ||
+    if ((rc = launch_may("strategies", e)) < 0 || (rc = find_programs(c, e)) < 0 || (rc = find_hosts(c, e)) < 0 ||
         (rc = compare_plan_make(&c->plan, &wanted, e)) < 0)
         return rc;
     c->setup = (struct cell_setup){
         .program = c->program,
         .evaluator = c->evaluator,
         .directory = c->output,
+        .hosts = wanted.hosts,
         .training = c->training,
         .training_count = c->training_count,
         .model = c->plan.model,
@@ -274,6 +299,8 @@ static int compare_training(struct compare *c, char *out, size_t size, struct er
     free(words);
     if (c->samples)
         buffer_format(&text, " --samples %" PRId64, c->samples);
+    for (size_t i = 0; i < c->hosts.count; i++)
+        buffer_format(&text, "%s%s:%d", i ? "," : " on ", c->hosts.hosts[i].name, c->hosts.hosts[i].devices);
     buffer_format(&text, " --evaluate %s", c->evaluate);
     if (strcmp(c->evaluate, "never") != 0)
         buffer_format(&text, " --evaluations %" PRId64, c->evaluations);
@@ -375,12 +402,13 @@ static void say_beginning(struct compare *c)
     if (c->plan.left_out.length)
         log_line(&c->log, "left out, because it is impossible: %s", buffer_text(&c->plan.left_out));
     for (size_t i = 0; i < c->plan.count; i++)
-        crowded += cell_ranks(&c->plan.jobs[i]) > cores;
+        crowded += cell_ranks(&c->plan.jobs[i]) > c->plan.jobs[i].hosts * cores;
     if (crowded)
         log_line(&c->log,
-                 "%zu of %zu cells have more ranks than this machine has cores (%ld): their speed says little, and is "
+                 "%zu of %zu cells have more ranks than %s cores (%ld%s): their speed says little, and is "
                  "marked with *",
-                 crowded, c->plan.count, cores);
+                 crowded, c->plan.count, c->hosts.count > 1 ? "their hosts have" : "this machine has", cores,
+                 c->hosts.count > 1 ? " each" : "");
     if (c->rounds < LEAST_ROUNDS)
         log_line(&c->log, "with less than %d rounds the spread is not known", LEAST_ROUNDS);
 }
@@ -517,7 +545,7 @@ int command_compare(int argc, char **argv)
 {
     struct compare c = {
         .strategies = "mpi,ring,ps,ps:async",
-        .ranks = "1,2",
+        .counts = "1,2",
         .evaluate = "after",
         .tables = "summary",
         .format = "text",
@@ -535,6 +563,7 @@ int command_compare(int argc, char **argv)
     if (rc < 0)
         log_line(&c.log, "%s", e.message);
     compare_plan_release(&c.plan);
+    resource_info_release(&c.hosts);
     results_release(&c.results);
     if (c.asked)
         return SIGNALLED + c.asked;

@@ -50,6 +50,22 @@ static int64_t steps_for(const struct train_options *o, int workers, int64_t sam
     return (samples + step - 1) / step;
 }
 
+/* On how many hosts it is; and its servers: unless options say otherwise, with a list of hosts one on each. */
+static int place_cell(struct cell_job *job, const struct compare_wanted *w, struct strategy_options *o, struct error *e)
+{
+    const struct strategy_servers *said = o->kind->servers ? o->kind->servers(o) : NULL;
+    struct resource_info hosts = { .count = 1 };
+    int rc = OK;
+
+    if (w->hosts && !job->threads && (rc = resource_info_first(&hosts, w->hosts, job->cell->workers, e)) < 0)
+        return error_prefix(e, "%s", job->cell->name);
+    job->hosts = (int)hosts.count;
+    job->each_host = w->hosts && said && !said->given && !said->per_host;
+    job->servers = strategy_count_servers(o, job->hosts);
+    resource_info_release(&hosts);
+    return rc;
+}
+
 /* Plans a cell. 1: it is possible; 0: not with this number of workers. */
 static int plan_cell(struct compare_plan *p, const struct compare_wanted *w, const struct cell *c, struct error *e)
 {
@@ -65,7 +81,10 @@ static int plan_cell(struct compare_plan *p, const struct compare_wanted *w, con
     if (rc < 0)
         return error_prefix(e, "%s", c->name);
     train_options_release(&o); /* what is used below are numbers, and words of the command line */
-    job.servers = strategy_count_servers(&o.strategy, 1);
+    if (w->hosts && job.threads && c->workers > w->hosts->hosts[0].devices)
+        return 0;
+    if ((rc = place_cell(&job, w, &o.strategy, e)) < 0)
+        return rc;
     if (o.strategy.kind->workers(&o.strategy, job.threads ? 1 : c->workers + job.servers, NULL) != c->workers)
         return 0;
     job.max_steps = w->samples ? steps_for(&o, c->workers, w->samples) : 0;

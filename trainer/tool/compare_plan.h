@@ -11,9 +11,10 @@
 
 struct compare_wanted {
     const char *strategies, *ranks;
-    int64_t samples;       /* of each cell; 0: as many steps as the training options say */
-    int64_t evaluations;   /* checkpoints of a run, besides the first; 0: none */
-    char *const *training; /* (training_count) options, borrowed */
+    const struct resource_info *hosts; /* NULL: this one alone */
+    int64_t samples;                   /* of each cell; 0: as many steps as the training options say */
+    int64_t evaluations;               /* checkpoints of a run, besides the first; 0: none */
+    char *const *training;             /* (training_count) options, borrowed */
     size_t training_count;
 };
 

@@ -7,7 +7,7 @@
 #include "base/program/subcommand.h"
 #include "base/program/terminal.h"
 #include "model/network.h"
-#include "trainer/launch/resource_info.h"
+#include "trainer/launch/launch.h"
 #include "trainer/plan/planning.h"
 #include "trainer/plan/probe_compute.h"
 #include "trainer/plan/probe_link.h"
@@ -75,28 +75,18 @@ static int parse_ranks(struct plan *p, struct error *e)
     return OK;
 }
 
-/* The hosts of --resource-info; without --ranks as many workers as they make, the first, and the first 1, 2, 4 ... */
+/* The hosts of --resource-info, and without --ranks how many workers they are for. */
 static int read_hosts(struct plan *p, int ranks_given, struct error *e)
 {
     struct resource_info hosts = { 0 };
-    struct buffer text = BUFFER_EMPTY;
-    size_t next = 1;
-    int rc, room = 0;
+    int rc = launch_hosts(&hosts, p->hosts_path, e);
 
-    if ((rc = file_read(p->hosts_path, FILE_MOST, &text, e)) == OK)
-        rc = resource_info_parse(&hosts, buffer_text(&text), text.length, p->hosts_path, e);
-    buffer_release(&text);
     if (rc == OK && !(p->slots = calloc(hosts.count, sizeof *p->slots)))
         rc = error_memory(e, p->hosts_path, "for %zu hosts", hosts.count);
-    for (size_t i = 0; i < hosts.count && rc == OK; i++) {
-        room += p->slots[i] = hosts.hosts[i].devices;
-        if (!ranks_given && i == 0 && room > 1)
-            p->workers[p->worker_counts++] = 1;
-        if (!ranks_given && (i + 1 == next || i + 1 == hosts.count)) {
-            p->workers[p->worker_counts++] = room;
-            next *= 2;
-        }
-    }
+    for (size_t i = 0; i < hosts.count && rc == OK; i++)
+        p->slots[i] = hosts.hosts[i].devices;
+    if (rc == OK && !ranks_given)
+        p->worker_counts = resource_info_counts(&hosts, p->workers);
     p->planning.slots = p->slots;
     p->planning.slot_count = hosts.count;
     resource_info_release(&hosts);
