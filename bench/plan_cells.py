@@ -14,11 +14,16 @@ MODEL = ["--model", "lenet", "--batch-size", "8"]
 # what is measured: ranks on each host, the trainer's options; and what the plan has for it: workers, its options
 CELLS = [
     ("mpi, 4 ranks on 2 hosts", [2, 2], ["--run-option", "mpi"], 4, ["--strategies", "mpi", "--ranks-per-host", "2"]),
+    ("mpi, 6 ranks on 2 hosts", [3, 3], ["--run-option", "mpi"], 6, ["--strategies", "mpi", "--ranks-per-host", "3"]),
     ("mpi, 4 hosts", [1, 1, 1, 1], ["--run-option", "mpi"], 4, ["--strategies", "mpi"]),
     ("ring, 4 hosts", [1, 1, 1, 1], ["--run-option", "ring"], 4, ["--strategies", "ring"]),
     ("ps, 4 workers, 1 server, 5 hosts", [1, 1, 1, 1, 1], ["--run-option", "ps"], 4, ["--strategies", "ps", "--servers", "1"]),
     ("ps, 4 workers, 4 servers, 4 hosts", [2, 2, 2, 2], ["--run-option", "ps", "--servers-per-host", "1"], 4,
      ["--strategies", "ps"]),
+    ("ps, 4 workers on 2 hosts, 1 server", [2, 2, 1], ["--run-option", "ps"], 4,
+     ["--strategies", "ps", "--ranks-per-host", "2", "--servers", "1"]),
+    ("ps, the same, each worker for itself", [2, 2, 1], ["--run-option", "ps", "--local-aggregation", "off"], 4,
+     ["--strategies", "ps", "--ranks-per-host", "2", "--servers", "1", "--local-aggregation", "off"]),
 ]
 
 

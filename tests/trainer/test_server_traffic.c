@@ -8,9 +8,11 @@
 
 enum { BYTES = 1000 };
 
-static double seconds_of(int workers, int servers, const struct traffic_packet *packets, size_t count, double computing)
+static double seconds_on(int per_host, int workers, int servers, const struct traffic_packet *packets, size_t count,
+                         double computing)
 {
     const struct server_traffic t = { .workers = workers,
+                                      .per_host = per_host,
                                       .servers = servers,
                                       .packets = packets,
                                       .count = count,
@@ -21,6 +23,11 @@ static double seconds_of(int workers, int servers, const struct traffic_packet *
 
     assert_int_equal(server_traffic_seconds(&t, &seconds, NULL), OK);
     return seconds;
+}
+
+static double seconds_of(int workers, int servers, const struct traffic_packet *packets, size_t count, double computing)
+{
+    return seconds_on(1, workers, servers, packets, count, computing);
 }
 
 static void near(double value, double wanted)
@@ -74,6 +81,17 @@ static void test_servers_share_the_traffic(void **state)
     assert_true(two < seconds_of(2, 1, (struct traffic_packet[]){ packets[0], { 0, BYTES, 0, 0, 0, 0 } }, 2, 0) + 1e-9);
 }
 
+/* Workers of a host share its link, which carries the packets of all of them; with one server they wait for that. */
+static void test_workers_of_a_host(void **state)
+{
+    const struct traffic_packet packets[] = { { 0, BYTES, 0, 0, 0, 0 }, { 1, BYTES, 0, 0, 0, 0 } };
+
+    (void)state;
+    near(seconds_on(2, 2, 1, packets, 1, 0), seconds_of(2, 1, packets, 1, 0));
+    near(seconds_on(2, 2, 2, packets, 2, 0), 4 + 0.25 + 2 + 0.25); /* all four, then a server's two answers */
+    near(seconds_of(2, 2, packets, 2, 0), 2 + 0.25 + 2 + 0.25);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -81,6 +99,7 @@ int main(void)
         cmocka_unit_test(test_packets_overlap),
         cmocka_unit_test(test_workers_begin_one_after_the_other),
         cmocka_unit_test(test_servers_share_the_traffic),
+        cmocka_unit_test(test_workers_of_a_host),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -227,6 +227,7 @@ static int play_steps(const struct server_case *c, const struct sent_packet *pac
                       struct error *e)
 {
     struct server_traffic traffic = { .workers = c->senders,
+                                      .per_host = senders_of_host(c),
                                       .servers = c->servers,
                                       .count = count,
                                       .computing = c->crowding * (c->work->forward + c->work->backward),

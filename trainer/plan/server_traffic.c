@@ -45,8 +45,12 @@ struct traffic_server {
     size_t *answered, answered_count; /* (STEPS * its packets) in the order in which they were */
 };
 
+struct traffic_host {
+    double link_free, back_free;
+};
+
 struct traffic_worker {
-    double begun, link_free, back_free, processor_free;
+    double begun, processor_free;
     int steps;
     size_t returned; /* pieces of this step */
 };
@@ -59,6 +63,7 @@ struct play {
     int failed;
     struct traffic_server *servers;
     struct traffic_worker *workers;
+    struct traffic_host *hosts;   /* (workers) of workers */
     int *come;                    /* (count) pieces of all workers */
     double last_begun[STEPS + 1]; /* when the last worker began each step */
 };
@@ -150,7 +155,7 @@ static void push_packet(struct play *p, const struct event *e)
     const int pieces = pieces_of(p, k);
 
     for (int i = 0; i < pieces; i++)
-        send_piece(p, &p->workers[e->who].link_free, e->at,
+        send_piece(p, &p->hosts[e->who / p->t->per_host].link_free, e->at,
                    (struct event){ .kind = COMING, .who = e->who, .packet = e->packet }, k->bytes / pieces);
 }
 
@@ -267,7 +272,7 @@ static void happen(struct play *p, struct event e)
         next_turn(p, e.who, e.at);
         break;
     case RETURNING:
-        e.at = pass(p, &p->workers[e.who].back_free, &e);
+        e.at = pass(p, &p->hosts[e.who / p->t->per_host].back_free, &e);
         e.kind = RETURNED;
         put(p, e);
         break;
@@ -286,8 +291,9 @@ static int play_new(struct play *p, struct error *e)
     p->piece = fmax(SEGMENT_BYTES, (double)workers * bytes / TRAFFIC_MESSAGES_MOST);
     p->servers = calloc(servers, sizeof *p->servers);
     p->workers = calloc(workers, sizeof *p->workers);
+    p->hosts = calloc(workers, sizeof *p->hosts);
     p->come = calloc(p->t->count + 1, sizeof *p->come);
-    bad = !p->servers || !p->workers || !p->come;
+    bad = !p->servers || !p->workers || !p->hosts || !p->come;
     for (size_t j = 0; j < servers && !bad; j++) {
         struct traffic_server *s = &p->servers[j];
         size_t held = 0;
@@ -313,6 +319,7 @@ static void play_release(struct play *p)
     }
     free(p->servers);
     free(p->workers);
+    free(p->hosts);
     free(p->come);
     free(p->heap);
 }

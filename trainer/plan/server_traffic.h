@@ -1,6 +1,6 @@
 /*
  * server_traffic.h - how long a step takes where workers and servers have hosts of their own, found by playing some
- * steps message by message. Pure.
+ * steps message by message. Workers may share a host. Pure.
  *
  * The order of messages matters: a server's link is shared by all workers, and the worker that gets its last values
  * last begins its next step last. By then the other workers' gradients wait before its own at the server's link, and no
@@ -28,6 +28,7 @@ struct traffic_packet {
 
 struct server_traffic {
     int workers, servers;                 /* workers: those that push, each for itself or for its host */
+    int per_host;                         /* so many of them share a host's link */
     const struct traffic_packet *packets; /* (count) in the order in which a worker sends them */
     size_t count;
     double computing;          /* seconds of a step before which no worker begins the next */
