@@ -43,7 +43,8 @@ struct dataset {
     char files[256]; /* the names of the files that its images are from: "a, b"; cut off if too long */
     size_t count;    /* samples */
     int height, width, channels, classes;
-    enum element element;           /* ELEMENT_UINT8: images, interleaved channels, 0..255; ELEMENT_INT32: words */
+    enum element element;           /* ELEMENT_UINT8: images, interleaved channels, 0..255; ELEMENT_FLOAT32: numbers
+                                       of any meaning; ELEMENT_INT32: words */
     struct sample_stream *stream;   /* NULL: the input is in memory */
     size_t *index;                  /* of the samples in the stream, if some are left out; else NULL */
     size_t first;                   /* samples of the stream before the first, which are held out */
@@ -65,10 +66,13 @@ static inline size_t dataset_labels(const struct dataset *d) /* of a sample */
     return d->labels.rank > 1 ? (size_t)d->labels.shape[1] : 1;
 }
 
-/* What its samples are: "images", "words", "sequences". */
+/* What its samples are: "images", "samples" (of numbers), "words", "sequences". */
 static inline const char *dataset_unit(const struct dataset *d)
 {
-    return d->labels.rank > 1 ? "sequences" : d->element == ELEMENT_INT32 ? "words" : "images";
+    return d->labels.rank > 1              ? "sequences"
+           : d->element == ELEMENT_INT32   ? "words"
+           : d->element == ELEMENT_FLOAT32 ? "samples"
+                                           : "images";
 }
 
 /* The elements of a sample's input. */

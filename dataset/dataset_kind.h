@@ -49,7 +49,10 @@ struct dataset_kind {
     ROW(cifar10, "cifar10") \
     ROW(text, "text") \
     ROW(folder, "folder") \
-    ROW(tfrecord, "tfrecord")
+    ROW(tfrecord, "tfrecord") \
+    ROW(records, "records") \
+    ROW(cifar100, "cifar100") \
+    ROW(cifar100_coarse, "cifar100-coarse")
 
 #define DATASET_KIND_DECLARATION(kind, name) extern const struct dataset_kind dataset_kind_##kind;
 DATASET_KINDS(DATASET_KIND_DECLARATION)

@@ -7,12 +7,12 @@
 
 enum { SIDE_MAX = 4096 };
 
-static const char own_files[] = "data sets that are not published under fixed names: tfrecord";
+static const char own_files[] = "data sets that are not published under fixed names: tfrecord and records";
 
 /* In the order of the rows. */
-static const char *const names[DATASET_READING_ROWS] = { "--image-size",  "--bad-samples", "--train-files",
-                                                         "--test-files",  "--classes",     "--first-label",
-                                                         "--example-keys" };
+static const char *const names[DATASET_READING_ROWS] = { "--image-size",   "--bad-samples", "--train-files",
+                                                         "--test-files",   "--classes",     "--first-label",
+                                                         "--example-keys", "--record" };
 static const struct {
     unsigned takes; /* 0: all data sets do */
     const char *whom;
@@ -24,6 +24,7 @@ static const struct {
     { DATASET_TAKES_LABELS, own_files },
     { DATASET_TAKES_LABELS, own_files },
     { DATASET_TAKES_KEYS, "tfrecord" },
+    { DATASET_TAKES_RECORD, "records" },
 };
 
 void dataset_reading_rows(struct option *rows, struct dataset_words *values)
@@ -39,7 +40,8 @@ void dataset_reading_rows(struct option *rows, struct dataset_words *values)
                   "(skip): in training the next good one takes its place." },
         { OPTION_TEXT, .value = &values->train_files, .argument = "PATTERN",
           .help = "Train on the files of DIR whose names match PATTERN, such as 'train-*'. Default: those with "
-                  "\"train\" in their names, or all that are not of the test part. For --data tfrecord." },
+                  "\"train\" in their names, or all that are not of the test part. For --data tfrecord and "
+                  "records." },
         { OPTION_TEXT, .value = &values->test_files, .argument = "PATTERN",
           .help = "Evaluate on the files of DIR whose names match PATTERN. Default: those with \"test\", \"val\" or "
                   "\"t10k\" in their names." },
@@ -52,6 +54,10 @@ void dataset_reading_rows(struct option *rows, struct dataset_words *values)
           .help = "Find the parts of --data tfrecord under these keys: PART=KEY,... with the parts image, format, "
                   "label, height, width and channels. Default: image/encoded, image/format, image/class/label, "
                   "image/height, image/width and image/channels." },
+        { OPTION_TEXT, .value = &values->record, .argument = "FIELDS",
+          .help = "Read the records of --data records as these fields, in their order: label=BYTES, image=HxWxC or "
+                  "planes=CxHxW (a byte for each colour), floats=HxWxC, skip=BYTES. CIFAR-100's are "
+                  "skip=1,label=1,planes=3x32x32." },
     };
 
     memcpy(rows, all, sizeof all);
@@ -113,6 +119,7 @@ int dataset_reading_parse(struct dataset_reading *out, const struct dataset_word
         .train_files = words->train_files,
         .test_files = words->test_files,
         .example_keys = words->example_keys,
+        .record = words->record,
     };
     dataset_reading_rows(rows, &copy);
     for (size_t i = 0; i < DATASET_READING_ROWS; i++)

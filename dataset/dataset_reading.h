@@ -11,18 +11,19 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { DATASET_READING_ROWS = 7, DATASET_CLASSES_MAX = 1000000 };
+enum { DATASET_READING_ROWS = 8, DATASET_CLASSES_MAX = 1000000 };
 
 /* What data sets have in common, and not all of them take. */
 enum dataset_takes {
     DATASET_TAKES_FILES = 1,  /* --train-files, --test-files */
     DATASET_TAKES_LABELS = 2, /* --classes, --first-label */
     DATASET_TAKES_KEYS = 4,   /* --example-keys */
+    DATASET_TAKES_RECORD = 8, /* --record */
 };
 
 /* As on the command line; NULL: not given. */
 struct dataset_words {
-    const char *image_size, *bad_samples, *train_files, *test_files, *classes, *first_label, *example_keys;
+    const char *image_size, *bad_samples, *train_files, *test_files, *classes, *first_label, *example_keys, *record;
 };
 
 /* What they say. All 0: samples as they are, and the first broken one is an error. */
@@ -33,6 +34,7 @@ struct dataset_reading {
     int classes;                          /* 0: as many as the labels of the training part need */
     int64_t first_label;                  /* the label of class 0 */
     const char *example_keys;             /* as example_keys_parse() takes it; NULL: the usual ones */
+    const char *record;                   /* as record_layout_parse() takes it */
     unsigned given;                       /* enum dataset_takes, of the options that were given */
 };
 

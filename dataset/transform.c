@@ -76,6 +76,10 @@ static void apply_unit(const struct dataset *d, const uint8_t *image, uint64_t s
     size_t n = (size_t)d->height * (size_t)d->width * (size_t)d->channels;
 
     (void)seed, (void)step, (void)sample;
+    if (d->element == ELEMENT_FLOAT32) {
+        memcpy(out, image, n * sizeof *out);
+        return;
+    }
     for (size_t i = 0; i < n; i++)
         out[i] = (float)image[i] / 255.0f;
 }
@@ -196,6 +200,13 @@ const struct transform *transform_find(const char *name)
 
 int transform_check(const struct transform *t, const struct dataset *d, struct error *e)
 {
+    if (t && d->element == ELEMENT_FLOAT32)
+        return !t->height && !t->random
+                   ? OK
+                   : error_set(e, ERR_ARG,
+                               "%s has numbers, and the input transform \"%s\" takes images; a model file "
+                               "without one takes both",
+                               d->name, t->name);
     if (!t || d->element != ELEMENT_UINT8)
         return !t && d->element == ELEMENT_INT32
                    ? OK

@@ -13,7 +13,7 @@ struct transform {
     const char *summary;
     int height, width, channels; /* of the result; 0: as the data set's */
     int random;                  /* 1: the result depends on seed, step and sample */
-    /* image (d->height, d->width, d->channels) -> out (height, width, channels) floats. */
+    /* image (d->height, d->width, d->channels), floats if the data set has those -> out (height, width, channels). */
     void (*apply)(const struct dataset *d, const uint8_t *image, uint64_t seed, int64_t step, int64_t sample,
                   float *out);
 };
