@@ -180,7 +180,7 @@ static int read_cifar10(struct dataset_owned *o, const struct dataset_kind *kind
         (rc = read_class_names(o, where, e)) < 0)
         return rc;
     for (int f = 0; f < files; f++) {
-        if (!shard_has_file(shard, f))
+        if (!shard_has_file(shard, (uint64_t)f, (uint64_t)files))
             continue;
         if ((rc = file_join(path[f], sizeof path[f], where, names[f], e)) < 0 ||
             (rc = cifar10_count(path[f], &count[f], e)) < 0)

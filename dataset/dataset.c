@@ -68,7 +68,7 @@ int dataset_open_as(struct dataset **out, const char *name, const char *director
                     const struct shard *shard, const struct dataset_reading *how, struct error *e)
 {
     static const struct dataset_reading as_they_are = { 0 };
-    static const struct shard everything = { SHARD_RECORDS, 1, 0 };
+    static const struct shard everything = { SHARD_RECORDS, 1, 0, SHARD_MODULO };
     const struct dataset_kind *kind;
     struct dataset_owned *o;
     struct stat st;

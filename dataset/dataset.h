@@ -10,33 +10,13 @@
 #include "base/batch.h"
 #include "base/error.h"
 #include "dataset/dataset_reading.h"
+#include "dataset/shard.h"
 #include "dataset/stream/sample_stream.h"
 
 #include <stddef.h>
 #include <stdint.h>
 
 enum dataset_split { DATASET_TRAIN, DATASET_TEST };
-
-/*
- * The part of the training data that a worker takes (specs of the original: shard.shard).
- *   SHARD_RECORDS: all workers hold all records and use the same seeded order; worker `index` takes its elements e with
- *                  e mod count = index, so that the workers' batches of a step together are the batch that one
- *                  worker would have taken.
- *   SHARD_FILES:   worker `index` takes whole files, those files f of the sorted list with f mod count = index.
- *                  A worker without a file is an error that names it.
- *   SHARD_NONE:    all workers hold all records, and each takes all of them in an order of its own.
- */
-enum shard_kind { SHARD_RECORDS, SHARD_FILES, SHARD_NONE };
-struct shard {
-    enum shard_kind kind;
-    int count, index; /* workers; which one, 0 <= index < count. {SHARD_RECORDS, 1, 0} is everything */
-};
-
-/* 1: the worker takes that file of the sorted list. */
-static inline int shard_has_file(const struct shard *s, int file)
-{
-    return s->kind != SHARD_FILES || file % s->count == s->index;
-}
 
 struct dataset {
     char name[32];

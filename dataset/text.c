@@ -222,10 +222,13 @@ static int make_vocabulary(struct text *t, const char *directory, struct error *
 static int make_tokens(struct text *t, struct dataset_owned *o, const char *directory, enum dataset_split split,
                        const struct shard *shard, struct error *e)
 {
+    uint64_t files = 0;
     int rc = OK, file = 0;
 
+    for (size_t i = 0; i < t->count; i++)
+        files += (uint64_t)has_part(t, &t->files[i], split);
     for (size_t i = 0; i < t->count && rc == OK; i++)
-        if (has_part(t, &t->files[i], split) && shard_has_file(shard, file++)) {
+        if (has_part(t, &t->files[i], split) && shard_has_file(shard, (uint64_t)file++, files)) {
             dataset_owned_add_file(o, t->files[i].name);
             rc = take_part(t, &t->files[i], directory, split, number_word, e);
         }

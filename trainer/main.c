@@ -91,7 +91,7 @@ static int open_data(struct run *r, struct error *e)
     const struct train_options *o = &r->options;
     const struct model *m = o->model;
     const struct transform *t = transform_find(training_transform(o));
-    struct shard shard = { o->shard, r->workers, r->worker };
+    struct shard shard = { o->shard, r->workers, r->worker, o->shard_rule };
     int64_t together = o->shard == SHARD_RECORDS ? r->batches.together : r->batches.count;
     int rc, height, width, channels;
 
@@ -199,7 +199,7 @@ static int share_state(struct run *r, struct error *e)
     r->position.micro_shards = o->sizes.micro_shards;
     snprintf(r->position.run_option, sizeof r->position.run_option, "%s", o->strategy.label);
     snprintf(r->position.data, sizeof r->position.data, "%s", o->data);
-    snprintf(r->position.shard, sizeof r->position.shard, "%s", shard_name(o->shard));
+    snprintf(r->position.shard, sizeof r->position.shard, "%s", train_options_shard(o));
     return rc;
 }
 
@@ -257,7 +257,7 @@ static int start(struct run *r, struct error *e)
     const int shards = o->sizes.micro_shards, threads = o->strategy.kind->threads;
     struct batch_source_options batches = {
         .transform = transform_find(training_transform(o)),
-        .shard = { o->shard, r->workers, r->worker },
+        .shard = { o->shard, r->workers, r->worker, o->shard_rule },
         .batch_size = threads && shards ? (int)r->batches.together : r->batches.count,
         .workers = threads && !shards ? r->workers : 1,
         .together = shards ? r->batches.together : 0,
@@ -485,7 +485,7 @@ static void warn_of_stale_momentum(struct run *r)
 /* Logs which files this rank reads: each worker its own, or rank 0 for all if they are alike. */
 static void say_what_is_read(struct run *r)
 {
-    const struct shard shard = { r->options.shard, r->workers, r->worker };
+    const struct shard shard = { r->options.shard, r->workers, r->worker, r->options.shard_rule };
     char who[WORLD_NAME_MAX], text[512];
 
     if (r->options.quiet || r->workers == 1 || (r->worker > 0 && shard.kind != SHARD_FILES))

@@ -54,7 +54,7 @@ static void warn_of_changes(const struct resuming *r, const char *prefix, const 
     if (o->sizes.micro_shards)
         change_text(&c, "kernels: ", was->kernels, r->position->kernels);
     change_text(&c, "--data ", was->data, o->data);
-    change_text(&c, "--shard ", was->shard, shard_name(o->shard));
+    change_text(&c, "--shard ", was->shard, train_options_shard(o));
     if (o->seed_given)
         change_number(&c, "--seed ", (int64_t)was->seed, (int64_t)o->seed);
     if (c.before.length && buffer_ok(&c.before) && buffer_ok(&c.after))

@@ -13,7 +13,9 @@
 #include <string.h>
 
 #define OPTIMIZER_CHOICE(place, name) "|" #name
-static const char *const shards[] = { "records", "files", "none" };
+/* Those of enum shard_kind, then files by the other rule. */
+static const char *const shards[] = { "records", "files", "none", "contiguous" };
+enum { SHARD_CONTIGUOUS_FILES = SHARD_NONE + 1 };
 
 static const char examples[] =
     "  trainer --model lenet --data fashion-mnist --checkpoint-dir ckpt --max-steps 1000\n"
@@ -110,10 +112,12 @@ static size_t add_what_rows(struct option *t, size_t at, struct command *c)
 static size_t add_how_rows(struct option *t, size_t at, struct command *c)
 {
     const struct option rows[] = {
-        { OPTION_CHOICE, .name = "shard", .value = &c->shard, .argument = "KIND", .choices = "records|files|none",
-          .help = "Give each worker its part of all records in one shuffled order (records, the default), whole "
-                  "files of its own (files, as much for each, except with --async), or all records in an order of its "
-                  "own (none)." },
+        { OPTION_CHOICE, .name = "shard", .value = &c->shard, .argument = "KIND",
+          .choices = "records|files|contiguous|none",
+          .help =
+              "Give each worker its part of all records in one shuffled order (records, the default), whole "
+              "files of its own, as much for each, except with --async (files: every n-th of n workers; contiguous: "
+              "neighbours), or all records in an order of its own (none)." },
         { OPTION_INT, .name = "hold-out", .value = &c->hold_out, .argument = "N", .minimum = 0, .maximum = 1e12,
           .help = "Leave out the first N training samples, which TensorFlow's readers of MNIST hold out for "
                   "validation. Default: the model's." },
@@ -399,6 +403,10 @@ static int translate(struct command *c, const struct options *given, struct trai
     if (!o->model->integers && o->strategy.kind->without_tables) /* only tables read integers */
         o->strategy.kind->without_tables(&o->strategy);
     o->shard = (enum shard_kind)index_of(c->shard, shards, sizeof shards / sizeof *shards);
+    if ((int)o->shard == SHARD_CONTIGUOUS_FILES) {
+        o->shard = SHARD_FILES;
+        o->shard_rule = SHARD_CONTIGUOUS;
+    }
     if (o->shard == SHARD_FILES && o->strategy.kind->threads)
         return error_set(e, ERR_ARG, "--shard files: the threads of --run-option %s read one data set; use records",
                          o->strategy.kind->name);
@@ -497,9 +505,10 @@ struct option *train_options_rows(size_t *count, void **values)
     return rows;
 }
 
-const char *shard_name(enum shard_kind s)
+const char *train_options_shard(const struct train_options *o)
 {
-    return shards[s];
+    return shards[o->shard == SHARD_FILES && o->shard_rule == SHARD_CONTIGUOUS ? SHARD_CONTIGUOUS_FILES
+                                                                               : (int)o->shard];
 }
 
 uint64_t train_options_training(const struct train_options *o)
@@ -511,6 +520,7 @@ uint64_t train_options_training(const struct train_options *o)
                                o->optimizer.clip_norm,
                                (double)o->optimizer.kind,
                                (double)o->shard,
+                               (double)o->shard_rule,
                                (double)o->augment,
                                (double)o->sizes.micro_shards,
                                (double)o->scale_learning_rate,
@@ -535,6 +545,7 @@ uint64_t train_options_fingerprint(const struct train_options *o)
                          (double)o->seed,
                          (double)o->hold_out,
                          (double)o->shard,
+                         (double)o->shard_rule,
                          (double)o->augment,
                          (double)o->sizes.micro_shards,
                          (double)o->time,

@@ -34,6 +34,7 @@ struct train_options {
     struct optimizer_options optimizer;
     int scale_learning_rate; /* 1: the run sets optimizer.schedule.workers, once the number is known */
     enum shard_kind shard;
+    enum shard_rule shard_rule;
     int augment, quiet, json, take_over, reproducible;
     const char *trace; /* a file; NULL: none */
     int time;          /* 1: explain what the ranks' time is spent on */
@@ -68,8 +69,8 @@ void train_options_release(struct train_options *o);
  * among its own. Their values are in *values. Both are yours: free() them. NULL: no memory. */
 struct option *train_options_rows(size_t *count, void **values);
 
-/* "records", "files", "none". Static. */
-const char *shard_name(enum shard_kind s);
+/* The word of --shard. Static. */
+const char *train_options_shard(const struct train_options *o);
 
 /* A hash of everything that must be the same on every rank, except the strategy's own options, which the strategy
  * compares itself. */

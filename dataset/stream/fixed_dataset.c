@@ -40,7 +40,7 @@ static int take_own(struct data_files *own, const struct data_files *files, cons
     if (!(own->paths = malloc(files->count * sizeof *own->paths)))
         return error_memory(e, files->paths[0], "for its name");
     for (size_t i = 0; i < files->count; i++)
-        if (shard_has_file(shard, (int)i))
+        if (shard_has_file(shard, i, files->count))
             own->paths[own->count++] = files->paths[i];
     return OK;
 }

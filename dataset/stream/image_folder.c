@@ -256,7 +256,7 @@ static int take_share(struct image_folder *f, const struct shard *shard, struct 
     if (f->count > INT_MAX)
         return error_set(e, ERR_ARG, "%s: %zu images are too many", f->directory, f->count);
     for (size_t i = 0; i < f->count; i++)
-        if (shard_has_file(shard, (int)i))
+        if (shard_has_file(shard, i, f->count))
             f->files[kept++] = f->files[i];
         else
             free(f->files[i].name);

@@ -308,7 +308,7 @@ static int take_files(struct tfrecord *t, const struct shard *shard, int32_t *la
                          "worker %d of %d has no file: there are only %zu; use fewer workers, or share single records",
                          shard->index, shard->count, t->files.count);
     for (size_t i = 0; i < t->index.count; i++) {
-        if (!shard_has_file(shard, (int)t->index.places[i].file))
+        if (!shard_has_file(shard, t->index.places[i].file, t->files.count))
             continue;
         labels[kept] = labels[i];
         t->index.places[kept++] = t->index.places[i];
@@ -363,7 +363,7 @@ static int open_samples(struct dataset_owned *o, struct tfrecord *t, const char 
     o->d.width = t->width;
     o->d.channels = t->channels;
     for (size_t f = 0; f < t->files.count; f++)
-        if (shard_has_file(shard, (int)f))
+        if (shard_has_file(shard, f, t->files.count))
             dataset_owned_add_file(o, t->files.paths[f]);
     return take_files(t, shard, labels, e);
 }

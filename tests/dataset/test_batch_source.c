@@ -54,7 +54,7 @@ static const struct transform numbers = { "numbers", "", 0, 0, 0, 1, apply_numbe
 static struct batch_source_options options(int workers, int worker, int batch_size, int64_t first_step)
 {
     struct batch_source_options o = { .transform = transform_find("unit"),
-                                      .shard = { SHARD_RECORDS, workers, worker },
+                                      .shard = { SHARD_RECORDS, workers, worker, SHARD_MODULO },
                                       .batch_size = batch_size,
                                       .seed = 77,
                                       .first_step = first_step };

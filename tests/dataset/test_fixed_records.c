@@ -153,7 +153,7 @@ static void test_records(void **state)
         assert_int_equal(field_integer(&d->labels, i), i % COUNT % 3);
     }
     dataset_free(d);
-    d = open_as("records", DATASET_TRAIN, &how, &(struct shard){ SHARD_FILES, 2, 1 });
+    d = open_as("records", DATASET_TRAIN, &how, &(struct shard){ SHARD_FILES, 2, 1, SHARD_MODULO });
     assert_int_equal(d->count, COUNT);
     assert_int_equal(dataset_read(d, 0, room, &sample, &used, NULL), OK);
     assert_int_equal(room[0], 50);

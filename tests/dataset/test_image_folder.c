@@ -208,9 +208,11 @@ static void test_batches(void **state)
 
     (void)state;
     for (int step = 0; step < 60; step += 30) {
-        struct batch_source_options o = {
-            .transform = t, .shard = { SHARD_RECORDS, 1, 0 }, .batch_size = 4, .seed = 1, .first_step = step
-        };
+        struct batch_source_options o = { .transform = t,
+                                          .shard = { SHARD_RECORDS, 1, 0, SHARD_MODULO },
+                                          .batch_size = 4,
+                                          .seed = 1,
+                                          .first_step = step };
         struct batch_source *s;
         const struct batch *b;
 

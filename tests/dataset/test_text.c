@@ -88,7 +88,7 @@ static void test_named_files(void **state)
     assert_int_equal(mkdir(from, 0777), 0);
     expect(DATASET_TRAIN, NULL, "a.train.txt, b.train.txt", "a c a . <end> b b a x <end>");
     expect(DATASET_TEST, NULL, "a.test.txt", "a <unk> b c c <end>");
-    expect(DATASET_TRAIN, &(struct shard){ SHARD_RECORDS, 9, 8 }, "a.train.txt, b.train.txt",
+    expect(DATASET_TRAIN, &(struct shard){ SHARD_RECORDS, 9, 8, SHARD_MODULO }, "a.train.txt, b.train.txt",
            "a c a . <end> b b a x <end>");
 }
 
@@ -192,7 +192,9 @@ static void test_sequences(void **state)
 /* Workers with files of their own have one vocabulary. */
 static void test_shards_of_files(void **state)
 {
-    const struct shard shards[] = { { SHARD_FILES, 2, 0 }, { SHARD_FILES, 2, 1 }, { SHARD_FILES, 4, 3 } };
+    const struct shard shards[] = { { SHARD_FILES, 2, 0, SHARD_MODULO },
+                                    { SHARD_FILES, 2, 1, SHARD_MODULO },
+                                    { SHARD_FILES, 4, 3, SHARD_MODULO } };
     struct error e = { 0 };
     struct dataset *d[2], *none;
 

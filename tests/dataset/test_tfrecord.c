@@ -106,11 +106,15 @@ static void test_order(void **state)
     assert_int_equal(dataset_read(d, 0, room, &sample, &used, NULL), OK);
     assert_int_equal(room[0], 77);
     dataset_free(d);
-    d = open_as(DATASET_TRAIN, NULL, &(struct shard){ SHARD_FILES, 2, 1 });
+    d = open_as(DATASET_TRAIN, NULL, &(struct shard){ SHARD_FILES, 2, 1, SHARD_MODULO });
     assert_int_equal(d->count, RECORDS);
     assert_int_equal(dataset_read(d, 1, room, &sample, &used, NULL), OK);
     assert_int_equal(room[0], RECORDS + 1);
     assert_int_equal(field_integer(&d->labels, 1), 1);
+    dataset_free(d);
+    d = open_as(DATASET_TRAIN, NULL, &(struct shard){ SHARD_FILES, 2, 0, SHARD_CONTIGUOUS });
+    assert_int_equal(d->count, 2 * RECORDS);
+    assert_string_equal(d->files, "train-0, train-1");
     dataset_free(d);
 }
 

@@ -10,16 +10,19 @@ static void test_texts(void **state)
     char text[200], small[10];
 
     (void)state;
-    assert_string_equal(share_text(&(struct shard){ SHARD_FILES, 3, 1 }, &d, "rank 1 on host b", text, sizeof text),
-                        "rank 1 on host b reads a.bin, b.bin: 200 images");
-    assert_string_equal(share_text(&(struct shard){ SHARD_RECORDS, 3, 0 }, &d, "rank 0", text, sizeof text),
-                        "each of 3 workers reads a.bin, b.bin: 200 images, of which it takes its part of each epoch");
-    assert_string_equal(share_text(&(struct shard){ SHARD_NONE, 2, 0 }, &d, "rank 0", text, sizeof text),
+    assert_string_equal(
+        share_text(&(struct shard){ SHARD_FILES, 3, 1, SHARD_MODULO }, &d, "rank 1 on host b", text, sizeof text),
+        "rank 1 on host b reads a.bin, b.bin: 200 images");
+    assert_string_equal(
+        share_text(&(struct shard){ SHARD_RECORDS, 3, 0, SHARD_MODULO }, &d, "rank 0", text, sizeof text),
+        "each of 3 workers reads a.bin, b.bin: 200 images, of which it takes its part of each epoch");
+    assert_string_equal(share_text(&(struct shard){ SHARD_NONE, 2, 0, SHARD_MODULO }, &d, "rank 0", text, sizeof text),
                         "each of 2 workers reads a.bin, b.bin: 200 images, all of them in an order of its own");
-    assert_string_equal(share_text(&(struct shard){ SHARD_FILES, 2, 0 }, &words, "rank 0", text, sizeof text),
-                        "rank 0 reads a.txt: 20 words");
-    assert_string_equal(share_text(&(struct shard){ SHARD_NONE, 2, 0 }, &d, "rank 0", small, sizeof small),
-                        "each of 2");
+    assert_string_equal(
+        share_text(&(struct shard){ SHARD_FILES, 2, 0, SHARD_MODULO }, &words, "rank 0", text, sizeof text),
+        "rank 0 reads a.txt: 20 words");
+    assert_string_equal(
+        share_text(&(struct shard){ SHARD_NONE, 2, 0, SHARD_MODULO }, &d, "rank 0", small, sizeof small), "each of 2");
 }
 
 int main(void)
