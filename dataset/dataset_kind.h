@@ -51,6 +51,7 @@ struct dataset_kind {
     ROW(folder, "folder") \
     ROW(tfrecord, "tfrecord") \
     ROW(records, "records") \
+    ROW(idx, "idx") \
     ROW(cifar100, "cifar100") \
     ROW(cifar100_coarse, "cifar100-coarse")
 

@@ -7,7 +7,7 @@
 
 enum { SIDE_MAX = 4096 };
 
-static const char own_files[] = "data sets that are not published under fixed names: tfrecord and records";
+static const char own_files[] = "data sets that are not published under fixed names: tfrecord, records and idx";
 
 /* In the order of the rows. */
 static const char *const names[DATASET_READING_ROWS] = { "--image-size",   "--bad-samples", "--train-files",
@@ -40,8 +40,8 @@ void dataset_reading_rows(struct option *rows, struct dataset_words *values)
                   "(skip): in training the next good one takes its place." },
         { OPTION_TEXT, .value = &values->train_files, .argument = "PATTERN",
           .help = "Train on the files of DIR whose names match PATTERN, such as 'train-*'. Default: those with "
-                  "\"train\" in their names, or all that are not of the test part. For --data tfrecord and "
-                  "records." },
+                  "\"train\" in their names, or all that are not of the test part. For --data tfrecord, "
+                  "records and idx." },
         { OPTION_TEXT, .value = &values->test_files, .argument = "PATTERN",
           .help = "Evaluate on the files of DIR whose names match PATTERN. Default: those with \"test\", \"val\" or "
                   "\"t10k\" in their names." },
