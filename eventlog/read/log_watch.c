@@ -1,12 +1,19 @@
 #include "eventlog/read/log_watch.h"
 
+#include <errno.h>
+#include <linux/magic.h>
 #include <sys/inotify.h>
+#include <sys/vfs.h>
 #include <unistd.h>
+
+#define XFS_MAGIC 0x58465342 /* in no header of the kernel's for programs */
+#define ZFS_MAGIC 0x2fc12fc1
 
 void log_watch_open(struct log_watch *w)
 {
     w->fd = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
     w->last = -1;
+    w->missed = 0;
 }
 
 void log_watch_close(struct log_watch *w)
@@ -16,6 +23,20 @@ void log_watch_close(struct log_watch *w)
     w->fd = -1;
 }
 
+/* 1 for file systems that only this machine writes to. */
+static int is_local(const char *path)
+{
+    static const unsigned long local[] = { EXT4_SUPER_MAGIC,      XFS_MAGIC,   BTRFS_SUPER_MAGIC, F2FS_SUPER_MAGIC,
+                                           OVERLAYFS_SUPER_MAGIC, TMPFS_MAGIC, RAMFS_MAGIC,       ZFS_MAGIC,
+                                           MSDOS_SUPER_MAGIC };
+    struct statfs s;
+
+    for (size_t i = 0; statfs(path, &s) == 0 && i < sizeof local / sizeof *local; i++)
+        if ((unsigned long)s.f_type == local[i])
+            return 1;
+    return 0;
+}
+
 /* Watches get ascending numbers; watching a directory again returns its old number. */
 int log_watch_directory(struct log_watch *w, const char *path)
 {
@@ -23,9 +44,11 @@ int log_watch_directory(struct log_watch *w, const char *path)
                                    IN_CREATE | IN_MODIFY | IN_DELETE | IN_MOVED_FROM | IN_MOVED_TO | IN_ATTRIB |
                                        IN_DELETE_SELF | IN_MOVE_SELF | IN_ONLYDIR);
 
+    w->missed |= number < 0 && errno != ENOENT; /* one that is gone by now is not listed the next time */
     if (number <= w->last)
         return 0;
     w->last = number;
+    w->missed |= !is_local(path);
     return 1;
 }
 

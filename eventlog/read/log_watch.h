@@ -6,13 +6,14 @@
 #define EVENTLOG_READ_LOG_WATCH_H
 
 struct log_watch {
-    int fd;   /* for poll(); -1: none */
-    int last; /* descriptor of the newest watch */
+    int fd;     /* for poll(); -1: none */
+    int last;   /* descriptor of the newest watch */
+    int missed; /* a directory could not be watched, or is where other machines' changes go unnoticed */
 };
 
 #define LOG_WATCH_NONE \
     { \
-        -1, -1 \
+        -1, -1, 0 \
     }
 
 void log_watch_open(struct log_watch *w); /* fd stays -1 if the system has no more inotify instances */

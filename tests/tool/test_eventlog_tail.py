@@ -26,8 +26,8 @@ def tail(*arguments, status=0):
 
 
 class Follow:
-    def __init__(self, *arguments, **more):
-        self.process = subprocess.Popen([TOOL, "tail", "-f", "--interval", "0.01", *arguments],
+    def __init__(self, *arguments, interval="0.01", **more):
+        self.process = subprocess.Popen([TOOL, "tail", "-f", "--interval", interval, *arguments],
                                         stdout=subprocess.PIPE, stderr=subprocess.PIPE, **more)
         self.rest = {self.process.stdout: b"", self.process.stderr: b""}
 
@@ -56,7 +56,7 @@ class Follow:
 
 
 def append(path, data):
-    path.parent.mkdir(exist_ok=True)
+    path.parent.mkdir(parents=True, exist_ok=True)
     with open(path, "ab", buffering=0) as file:
         file.write(data)
 
@@ -84,6 +84,26 @@ def test_last_points(tmp_path):
     assert tail(tmp_path / "none", status=2).count("\n") == 1
     (tmp_path / "empty").mkdir()
     tail(tmp_path / "empty", status=1)
+
+
+def test_changes_are_noticed(tmp_path):
+    """Without looking from time to time: points, files, runs, a run that comes back, a run inside a run."""
+    source, log = tmp_path / "source", tmp_path / "log"
+    subprocess.run([SAMPLE, "many", source], check=True)
+    path = max((p for p in source.rglob("*tfevents*") if p.is_file()), key=lambda p: p.stat().st_size)
+    head, *points = records(path.read_bytes())[:8]
+    append(log / "a.tfevents.1", head + points[0])
+    with Follow("-n", "-1", log, interval="3600") as follow:
+        runs = [follow.lines(1)[0].split("\t")[0]]
+        append(log / "a.tfevents.1", points[1])
+        runs += [follow.lines(1)[0].split("\t")[0]]
+        for at, name in enumerate(("a.tfevents.2", "one/a.tfevents.1", "one/two/a.tfevents.1", "three/a.tfevents.1"), 2):
+            append(log / name, head + points[at])
+            runs += [follow.lines(1)[0].split("\t")[0]]
+        shutil.rmtree(log / "three")
+        append(log / "three/a.tfevents.2", head + points[6])
+        runs += [follow.lines(1)[0].split("\t")[0]]
+    assert runs == [".", ".", ".", "one", "one/two", "three", "three"]
 
 
 def test_follows(tmp_path):
@@ -256,5 +276,5 @@ def test_descriptors_and_memory_do_not_grow_with_the_runs(tmp_path):
             process = pathlib.Path(f"/proc/{follow.process.pid}")
             status = dict(line.split(":", 1) for line in (process / "status").read_text().splitlines())
             memory[name] = int(status["VmData"].split()[0])
-            assert len(list((process / "fd").iterdir())) <= 64 + 4  # and a directory that is being listed
+            assert len(list((process / "fd").iterdir())) <= 64 + 5  # the watch, and a directory that is being listed
     assert memory["many"] - memory["few"] < 1900 * 32  # KiB

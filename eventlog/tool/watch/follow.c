@@ -1,5 +1,14 @@
 #include "eventlog/tool/watch/follow.h"
 
+#include "base/clock.h"
+
+#include <math.h>
+#include <poll.h>
+#include <sys/stat.h>
+#include <time.h>
+
+enum { SHARE = 20, RARELY = 30 };
+
 static int run_wanted(void *context, const char *run)
 {
     return scan_run_wanted(context, run);
@@ -14,12 +23,36 @@ static void tell_missing(struct follow *f, const char *path)
     f->missing = path;
 }
 
+/* A change of what a link leads to is noticed where that is. */
+static int has_link(const struct log_directory *d)
+{
+    struct stat st;
+
+    for (size_t i = 0; i < d->count; i++)
+        for (size_t k = 0; k < d->runs[i].file_count; k++)
+            if (lstat(d->runs[i].files[k], &st) == 0 && S_ISLNK(st.st_mode))
+                return 1;
+    return 0;
+}
+
+static void watch_directories(struct follow *f, const struct log_directory *d)
+{
+    f->unwatched = 0;
+    for (size_t i = 0; i < d->directory_count; i++)
+        f->unwatched |= log_watch_directory(&f->watch, d->directories[i]);
+    f->watched = !f->watch.missed && !d->missing && !has_link(d);
+}
+
 int follow_look(struct follow *f, int first, struct error *e)
 {
     struct log_directory d;
     int rc = first && !f->waits ? log_directory_list(&d, &f->scan->input, f->paths, f->path_count, e)
                                 : log_directory_list_there(&d, &f->scan->input, f->paths, f->path_count, e);
 
+    if (f->watch.fd >= 0)
+        log_watch_drain(&f->watch);
+    f->began = clock_monotonic();
+    f->watched = 0;
     f->scan->paths = f->paths;
     f->scan->path_count = f->path_count;
     if (rc == ERR_IO && !first) { /* what is known stays, and is tried again */
@@ -44,6 +77,8 @@ int follow_look(struct follow *f, int first, struct error *e)
     f->log.whole_runs = f->sink.restart != NULL;
     if (rc == OK)
         rc = log_follow_list(&f->log, &d, e);
+    if (rc == OK && f->watch.fd >= 0)
+        watch_directories(f, &d);
     log_directory_release(&d);
     for (; rc == OK && f->known < f->log.count; f->known++)
         rc = f->sink.run(f->sink.context, f->known, first, e);
@@ -98,6 +133,25 @@ int follow_read(struct follow *f, struct error *e)
     return rc;
 }
 
+static void sleep_for(double seconds)
+{
+    const struct timespec pause = { (time_t)seconds, (long)((seconds - (double)(time_t)seconds) * 1e9) };
+
+    nanosleep(&pause, NULL);
+}
+
+void follow_wait(struct follow *f, double interval, double most)
+{
+    struct pollfd p = { .fd = f->watch.fd, .events = POLLIN };
+    double longest = fmin(f->watched ? RARELY * interval : interval, most);
+    double least = fmin(fmin((SHARE - 1) * (clock_monotonic() - f->began), interval), most);
+
+    if (f->unwatched) /* what came before the watches */
+        return;
+    sleep_for(least);
+    poll(&p, p.fd >= 0, (int)ceil(fmax(longest - least, 0) * 1e3));
+}
+
 int follow_failed(const struct follow *f)
 {
     int failed = 0;
@@ -110,5 +164,6 @@ int follow_failed(const struct follow *f)
 
 void follow_release(struct follow *f)
 {
+    log_watch_close(&f->watch);
     log_follow_release(&f->log);
 }

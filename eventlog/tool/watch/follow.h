@@ -6,6 +6,7 @@
 #define EVENTLOG_TOOL_WATCH_FOLLOW_H
 
 #include "eventlog/read/log_follow.h"
+#include "eventlog/read/log_watch.h"
 #include "eventlog/tool/scan.h"
 
 struct follow_sink { /* what a command does with what is found; runs are numbered from 0; a result other than OK ends
@@ -29,6 +30,10 @@ struct follow {
     struct log_follow log; /* its runs are in the order in which they were found, those of the first look by name */
     /* private */
     size_t known; /* how many of those runs the sink knows */
+    struct log_watch watch;
+    int watched;   /* since the last look nothing goes unnoticed */
+    int unwatched; /* the last look found directories whose changes had gone unnoticed until then */
+    double began;  /* when it began */
     int listing_told;
     const char *missing; /* the path last reported as missing; NULL: none is */
 };
@@ -42,6 +47,11 @@ int follow_read(struct follow *f, struct error *e);
 
 /* 1 if a file could not be read the last time. */
 int follow_failed(const struct follow *f);
+
+/* Sleeps until there may be something new: until a change is noticed, or `interval` seconds have passed; where all
+ * changes are noticed, thirty times as long. Looks and reads since the last wait take at most 1/20 of the time, even if
+ * changes follow one another, but no wait is longer than interval for that. most: at most so many seconds. */
+void follow_wait(struct follow *f, double interval, double most);
 
 void follow_release(struct follow *f);
 

@@ -13,9 +13,9 @@
 #include "eventlog/tool/value_words.h"
 #include "eventlog/tool/watch/follow.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 /* a point whose line is not printed yet; the tag of its series stays valid */
@@ -341,7 +341,6 @@ static int refuse_packed(struct tail *t, struct error *e)
 /* Looks again and again until no point has come for idle seconds; 0: forever. */
 static int follow_on(struct tail *t, double interval, double idle, struct error *e)
 {
-    const struct timespec pause = { (time_t)interval, (long)((interval - (double)(time_t)interval) * 1e9) };
     double since = clock_monotonic();
     uint64_t points = t->points;
     int rc = OK;
@@ -352,7 +351,7 @@ static int follow_on(struct tail *t, double interval, double idle, struct error 
         if (idle > 0 && clock_monotonic() - since >= idle)
             break;
         points = t->points;
-        nanosleep(&pause, NULL);
+        follow_wait(&t->follow, interval, idle > 0 ? fmax(since + idle - clock_monotonic(), 0) : INFINITY);
         if ((rc = follow_look(&t->follow, 0, e)) == OK)
             rc = follow_read(&t->follow, e);
     }
@@ -387,7 +386,9 @@ int command_tail(int argc, char **argv)
         POINT_RANGE_OPTIONS(t.range),
         TIME_OPTION(time, ""),
         { OPTION_DOUBLE, 0, "interval", &interval, "SECONDS",
-          .help = "Look for new points every SECONDS with -f (default 0.5)", .minimum = 0.01, .maximum = 3600 },
+          .help = "With -f, look for new points every SECONDS where changes are not noticed at once: on network file "
+                  "systems, behind links to files, before PATH exists; elsewhere every 30 times SECONDS (default 0.5)",
+          .minimum = 0.01, .maximum = 3600 },
         { OPTION_DOUBLE, 0, "idle-timeout", &idle, "SECONDS",
           .help = "With -f, exit after SECONDS without a new point (default: never)", .minimum = 0, .maximum = 1e9 },
     };
@@ -426,8 +427,11 @@ int command_tail(int argc, char **argv)
                                 .path_count = (size_t)count,
                                 .waits = following,
                                 .natural_order = !t.json,
-                                .sink = { &t, tail_new_run, tail_take, end_of_run } };
+                                .sink = { &t, tail_new_run, tail_take, end_of_run },
+                                .watch = LOG_WATCH_NONE };
     s.input.standard_input = 1;
+    if (following)
+        log_watch_open(&t.follow.watch);
     if (!following || (rc = refuse_packed(&t, &e)) == OK)
         rc = follow_look(&t.follow, 1, &e);
     if (rc == OK && !t.run_count && !s.runs.names && !s.empty)

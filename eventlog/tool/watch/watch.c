@@ -286,7 +286,8 @@ int command_watch(int argc, char **argv)
                                 .paths = argv + 1,
                                 .path_count = (size_t)count,
                                 .waits = 1,
-                                .sink = { &w, watch_new_run, watch_take, NULL, restart } };
+                                .sink = { &w, watch_new_run, watch_take, NULL, restart },
+                                .watch = LOG_WATCH_NONE };
     rc = watch(&w, &e);
     if (rc == OK && !w.model.run_count && !w.scan.runs.names && !w.scan.empty)
         scan_tell_empty(&w.scan, argv[1], "");
