@@ -305,7 +305,7 @@ MODEL_FLAGS ?= -ftree-vectorize $(if $(findstring clang,$(CC)),,-fvect-cost-mode
 $(B)/model/%.o $(B)/double/model/%.o $(B)/tests/model/%.o: EXTRA = -DONEDNN=$(ONEDNN) $(LATE) $(MODEL_FLAGS)
 $(B)/trainer/optimizers/%.o: EXTRA = $(MODEL_FLAGS)
 $(B)/evaluator/%.o: EXTRA =
-$(call objects,$(TOOL_C)): EXTRA = -DSQLITE=$(SQLITE)
+$(call objects,$(TOOL_C)): EXTRA = -DSQLITE=$(SQLITE) -DDEFLATE=$(DEFLATE)
 $(B)/eventlog/tool/watch/watch_screen_ncurses.o: EXTRA = $(shell $(CONFIG) --cflags ncursesw)
 $(call objects,$(EVENTLOG_C)): EXTRA = -DZSTD=$(ZSTD) -DDEFLATE=$(DEFLATE)
 # What libeventlog.so is made of.

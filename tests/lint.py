@@ -92,7 +92,7 @@ LIBRARIES = {
     "jansson.h": ["checkpoint/", "evaluator/", "trainer/compare/", "trainer/plan/measured.c"],
     "protobuf-c": ["proto/"],
     "png.h": ["dataset/stream/"],
-    "libdeflate.h": ["eventlog/write/kinds/"],
+    "libdeflate.h": ["eventlog/write/kinds/", "eventlog/tool/gzip_packing.c"],
     "jpeglib.h": ["dataset/stream/"],
     "jerror.h": ["dataset/stream/"],
     "sqlite3.h": ["eventlog/tool/"],

@@ -8,12 +8,22 @@
 #include "base/error.h"
 
 #include <stddef.h>
+#include <stdint.h>
 
 struct output;
+
+/* Of .gz unless asked otherwise: points as CSV are packed in a third of the time of level 6, and take 16 % more. */
+enum { OUTPUT_GZIP_LEVEL = 1, OUTPUT_GZIP_LEVEL_MAX = 9 };
 
 /* path NULL or "-": standard output. An existing regular file is refused unless force is set. *out is yours:
  * output_close() it. */
 int output_open(struct output **out, const char *path, int force, struct error *e);
+
+/* For FILE.gz: from 1, quick, to 9, small; 0: the usual one. Before anything is written. */
+void output_gzip_level(struct output *o, int64_t level);
+
+/* 1 if a file of this name, which may be NULL, is gzipped. */
+int output_path_is_packed(const char *path);
 
 void output_bytes(struct output *o, const void *bytes, size_t n);
 void output_text(struct output *o, const char *text);

@@ -1,5 +1,6 @@
 """Odd tags through every text format: what Python's csv and json write and read, and Prometheus' labels."""
 import csv
+import gzip
 import io
 import json
 import os
@@ -69,6 +70,21 @@ def test_csv(log):
     csv.writer(out).writerows(rows)
     assert export(log, "--crlf") == out.getvalue()  # byte by byte what Python writes
     assert list(csv.reader(io.StringIO(export(log), newline=""))) == rows
+
+
+def test_gzip(log, tmp_path):
+    """Python unpacks every level; the header has neither a name nor a time, so equal logs give equal files."""
+    packed = {}
+    for level in ("1", "5", "9"):
+        export(log, "-f", "-o", tmp_path / "x.csv.gz", "--gzip-level", level)
+        packed[level] = (tmp_path / "x.csv.gz").read_bytes()
+        assert gzip.decompress(packed[level]).decode() == export(log)
+        assert packed[level][:8] == bytes.fromhex("1f8b080000000000")
+    export(log, "-f", "-o", tmp_path / "x.csv.gz")
+    assert (tmp_path / "x.csv.gz").read_bytes() == packed["1"]
+    for file, level in (("x.csv", "1"), ("y.csv.gz", "0"), ("y.csv.gz", "10")):
+        export(log, "-f", "-o", tmp_path / file, "--gzip-level", level, status=2)
+        assert not (tmp_path / file).exists()
 
 
 def test_tsv(log):

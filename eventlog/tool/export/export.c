@@ -319,6 +319,8 @@ static int write_log(struct scan *s, const struct export_options *a, struct erro
     take_options(&w.x, a);
     if (!w.format->opens_files && (rc = output_open(&w.x.out, a->to.path, a->to.force, e)) != OK)
         return scan_fail(s, e);
+    if (w.x.out)
+        output_gzip_level(w.x.out, a->gzip_level);
     if (w.format->start)
         rc = w.format->start(&w.x, e);
     if (rc == OK)

@@ -88,6 +88,8 @@ static int complete(const struct table *t, struct export_options *a, const char 
     if (output_format_flag(&a->to, a->media != NULL, "media", e) != OK ||
         output_format_settle(&a->to, known, EXPORT_FORMAT_COUNT, "csv", e) != OK)
         return ERR_ARG;
+    if (a->gzip_level && !output_path_is_packed(a->to.path))
+        return error_set(e, ERR_ARG, "--gzip-level applies only to -o FILE.gz");
     a->log = path;
     a->tsv |= output_format_extension_is(a->to.path, "tsv");
     for (size_t i = 0; i < EXPORT_FORMAT_COUNT; i++)
@@ -176,6 +178,9 @@ int export_options_parse(struct export_options *a, struct scan *s, int argc, cha
         { OPTION_CHOICE, 0, "columns", &a->columns,
           .help = ": Order tags by name or by first appearance (default name; reduce: first)",
           .choices = "name|first" },
+        { OPTION_INT, 0, "gzip-level", &a->gzip_level, "N",
+          .help = "Compress FILE.gz quickly, by level 1, to small, by level 9 (default 1)", .minimum = 1,
+          .maximum = OUTPUT_GZIP_LEVEL_MAX },
     };
     struct table t;
     struct options options = {

@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "eventlog/tool/export/export_format.h"
 #include "eventlog/tool/output_format.h"
+#include "eventlog/tool/output.h"
 #include "eventlog/tool/point_range.h"
 #include "eventlog/tool/scan.h"
 
@@ -16,6 +17,7 @@ struct export_options {
     const void *format_own;                     /* of `format` */
     const char *view, *duplicate, *order, *float32, *columns, *nonfinite, *step, *media, *kinds, *time;
     int tsv, crlf;
+    int64_t gzip_level; /* of FILE.gz; 0: the usual one */
     struct point_range range;
 };
 

@@ -413,6 +413,7 @@ static int write_all(struct export *x, struct table *t, struct error *e)
         return write_events(x, t, e);
     if ((rc = output_open(&out, x->options->to.path, x->options->to.force, e)) != OK)
         return rc;
+    output_gzip_level(out, x->options->gzip_level);
     if ((rc = write_table(x, t, out, e)) == OK)
         return output_close(out, 1, e);
     output_close(out, 0, NULL);

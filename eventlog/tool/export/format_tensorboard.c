@@ -155,6 +155,7 @@ static int tensorboard_runs(struct export *x, struct export_run *list, size_t co
         return to_directory(x, list, count, e);
     if ((rc = output_open(&out, x->options->to.path, x->options->to.force, e)) != OK)
         return rc;
+    output_gzip_level(out, x->options->gzip_level);
     rc = own->multirun ? multirun(x, out, list, count, e) : single(x, out, list, count, e);
     if (rc == OK)
         return output_close(out, 1, e);
