@@ -1,15 +1,16 @@
 #include "eventlog/tool/gzip_packing.h"
 
-#include <pthread.h>
+#include "base/ordered_work.h"
+
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/sysinfo.h>
 #include <zlib.h>
 #if DEFLATE
 #include <libdeflate.h>
 #endif
 
-enum { BLOCK = 1 << 20, THREADS_MOST = 8, MORE_SLOTS = 2, SLOTS_MOST = THREADS_MOST + MORE_SLOTS };
+enum { BLOCK = 1 << 20 };
 
 /* ---- a member -------------------------------------------------------------------------------------------------- */
 
@@ -74,133 +75,73 @@ static size_t pack_member(compressor z, const void *bytes, size_t n, void *out, 
 }
 #endif
 
-/* ---- blocks, a ring of them ------------------------------------------------------------------------------------ */
+/* ---- blocks ---------------------------------------------------------------------------------------------------- */
 
-struct slot {
+struct gzip_block {
+    compressor compressor; /* made when it is first packed */
     char *bytes, *packed;
-    size_t n, packed_n;
-    int done; /* packed, or impossible: packed_n is 0 */
+    size_t n, packed_n; /* packed_n 0: impossible */
 };
 
-/*
- * Block number i is in slots[i % slot_count]. The caller fills number `filled` and writes number `written`; threads
- * take number `taken`. written <= taken <= filled < written + slot_count.
- */
 struct gzip_packing {
     void (*write)(void *context, const void *bytes, size_t n);
     void *context;
+    struct ordered_work *work;
     int level, failed, any;
-    compressor own; /* of the caller's thread, for a stream of one block or if no thread could be started */
-    struct slot slots[SLOTS_MOST];
-    size_t slot_count, written, filled;
-    pthread_t threads[THREADS_MOST];
-    size_t thread_count;
-    pthread_mutex_t lock; /* of the members below, and of done, packed and packed_n of blocks that were handed over */
-    pthread_cond_t work, packed;
-    size_t taken, handed; /* handed: as filled, for the threads */
-    int stop;
 };
 
-static void pack_slot(compressor c, struct slot *s)
+static void pack_block(void *context, void *item)
 {
-    if (!s->packed)
-        s->packed = malloc(member_bound(BLOCK));
-    s->packed_n = c && s->packed ? pack_member(c, s->bytes, s->n, s->packed, member_bound(BLOCK)) : 0;
+    const struct gzip_packing *p = context;
+    struct gzip_block *b = item;
+
+    if (!b->compressor)
+        b->compressor = compressor_new(p->level);
+    if (!b->packed)
+        b->packed = malloc(member_bound(BLOCK));
+    b->packed_n = b->compressor && b->packed
+                      ? pack_member(b->compressor, b->bytes, b->n, b->packed, member_bound(BLOCK))
+                      : 0;
 }
 
-static void *pack_blocks(void *argument)
+static void write_block(void *context, void *item)
 {
-    struct gzip_packing *p = argument;
-    compressor c = compressor_new(p->level);
+    struct gzip_packing *p = context;
+    struct gzip_block *b = item;
 
-    pthread_mutex_lock(&p->lock);
-    for (;;) {
-        struct slot *s;
-
-        while (!p->stop && p->taken == p->handed)
-            pthread_cond_wait(&p->work, &p->lock);
-        if (p->stop)
-            break;
-        s = &p->slots[p->taken++ % p->slot_count];
-        pthread_mutex_unlock(&p->lock);
-        pack_slot(c, s);
-        pthread_mutex_lock(&p->lock);
-        s->done = 1;
-        pthread_cond_signal(&p->packed);
-    }
-    pthread_mutex_unlock(&p->lock);
-    compressor_free(c);
-    return NULL;
-}
-
-static void start_threads(struct gzip_packing *p)
-{
-    size_t wanted = (size_t)get_nprocs();
-
-    wanted = wanted < THREADS_MOST ? wanted : THREADS_MOST;
-    while (p->thread_count < wanted && !pthread_create(&p->threads[p->thread_count], NULL, pack_blocks, p))
-        p->thread_count++;
-}
-
-/* Waits for the oldest block that was handed over, and writes it. */
-static void write_oldest(struct gzip_packing *p)
-{
-    struct slot *s = &p->slots[p->written % p->slot_count];
-
-    pthread_mutex_lock(&p->lock);
-    while (!s->done)
-        pthread_cond_wait(&p->packed, &p->lock);
-    s->done = 0;
-    pthread_mutex_unlock(&p->lock);
-    if (s->packed_n)
-        p->write(p->context, s->packed, s->packed_n);
+    if (b->packed_n)
+        p->write(p->context, b->packed, b->packed_n);
     else
         p->failed = 1;
-    s->n = 0;
-    p->written++;
+    b->n = 0;
 }
 
-/* Has the block at hand packed: by a thread, or at once. */
-static void hand_over(struct gzip_packing *p, int last)
+static void release_block(void *context, void *item)
 {
-    struct slot *s = &p->slots[p->filled % p->slot_count];
+    struct gzip_block *b = item;
 
-    if (!p->thread_count && !last)
-        start_threads(p);
-    p->any = 1;
-    if (!p->thread_count) {
-        if (!p->own)
-            p->own = compressor_new(p->level);
-        pack_slot(p->own, s);
-        s->done = 1;
-        p->filled++;
-        write_oldest(p);
-        return;
-    }
-    pthread_mutex_lock(&p->lock);
-    p->handed = ++p->filled;
-    pthread_cond_signal(&p->work);
-    pthread_mutex_unlock(&p->lock);
-    if (p->filled == p->written + p->slot_count)
-        write_oldest(p);
+    (void)context;
+    compressor_free(b->compressor);
+    free(b->bytes);
+    free(b->packed);
 }
 
 int gzip_packing_open(struct gzip_packing **out, int level, void (*write)(void *context, const void *bytes, size_t n),
                       void *context, struct error *e)
 {
     struct gzip_packing *p = calloc(1, sizeof *p);
-    size_t threads = (size_t)get_nprocs();
+    const struct ordered_work_calls calls = { sizeof(struct gzip_block), pack_block, write_block, p };
 
     *out = NULL;
     if (!p)
         return error_memory(e, NULL, "for compression");
+    if (ordered_work_open(&p->work, &calls, e) != OK) {
+        free(p);
+        return ERR_NOMEM;
+    }
     p->write = write;
     p->context = context;
     p->level = level;
-    p->slot_count = (threads < THREADS_MOST ? threads : THREADS_MOST) + MORE_SLOTS;
-    pthread_mutex_init(&p->lock, NULL);
-    pthread_cond_init(&p->work, NULL);
-    pthread_cond_init(&p->packed, NULL);
     *out = p;
     return OK;
 }
@@ -210,33 +151,40 @@ void gzip_packing_level(struct gzip_packing *p, int level)
     p->level = level;
 }
 
+static void give(struct gzip_packing *p)
+{
+    p->any = 1;
+    ordered_work_give(p->work);
+}
+
 void gzip_packing_add(struct gzip_packing *p, const void *bytes, size_t n)
 {
     const char *from = bytes;
 
     while (n) {
-        struct slot *s = &p->slots[p->filled % p->slot_count];
-        size_t piece = BLOCK - s->n < n ? BLOCK - s->n : n;
+        struct gzip_block *b = ordered_work_item(p->work);
+        size_t piece = BLOCK - b->n < n ? BLOCK - b->n : n;
 
-        if (!s->bytes && !(s->bytes = malloc(BLOCK))) {
+        if (!b->bytes && !(b->bytes = malloc(BLOCK))) {
             p->failed = 1;
             return;
         }
-        memcpy(s->bytes + s->n, from, piece);
-        s->n += piece;
+        memcpy(b->bytes + b->n, from, piece);
+        b->n += piece;
         from += piece;
         n -= piece;
-        if (s->n == BLOCK)
-            hand_over(p, 0);
+        if (b->n == BLOCK)
+            give(p);
     }
 }
 
 int gzip_packing_finish(struct gzip_packing *p, struct error *e)
 {
-    if (p->slots[p->filled % p->slot_count].n || !p->any)
-        hand_over(p, 1);
-    while (p->written < p->filled)
-        write_oldest(p);
+    const struct gzip_block *b = ordered_work_item(p->work);
+
+    if (b->n || !p->any)
+        give(p);
+    ordered_work_finish(p->work);
     return p->failed ? error_memory(e, NULL, "for compression") : OK;
 }
 
@@ -244,19 +192,6 @@ void gzip_packing_close(struct gzip_packing *p)
 {
     if (!p)
         return;
-    pthread_mutex_lock(&p->lock);
-    p->stop = 1;
-    pthread_cond_broadcast(&p->work);
-    pthread_mutex_unlock(&p->lock);
-    for (size_t i = 0; i < p->thread_count; i++)
-        pthread_join(p->threads[i], NULL);
-    compressor_free(p->own);
-    for (size_t i = 0; i < SLOTS_MOST; i++) {
-        free(p->slots[i].bytes);
-        free(p->slots[i].packed);
-    }
-    pthread_cond_destroy(&p->packed);
-    pthread_cond_destroy(&p->work);
-    pthread_mutex_destroy(&p->lock);
+    ordered_work_close(p->work, release_block);
     free(p);
 }

@@ -30,6 +30,8 @@ struct output {
     int force, named;       /* named: the file has its temporary name; 0: it has none yet */
     struct unfinished *unfinished;
     struct gzip_packing *gzip;
+    int keeps; /* bytes go to `kept` */
+    struct buffer kept;
     struct error error;
     size_t used;
     char buffer[BUFFER + ROOM];
@@ -67,14 +69,21 @@ static void write_packed(void *context, const void *bytes, size_t n)
     write_all(context, bytes, n);
 }
 
+static void send(struct output *o, const char *bytes, size_t n)
+{
+    if (o->keeps)
+        buffer_append(&o->kept, bytes, n);
+    else if (o->gzip)
+        gzip_packing_add(o->gzip, bytes, n);
+    else if (o->shielded)
+        write_shielded(o, bytes, n);
+    else
+        write_all(o, bytes, n);
+}
+
 static void flush(struct output *o)
 {
-    if (o->gzip)
-        gzip_packing_add(o->gzip, o->buffer, o->used);
-    else if (o->shielded)
-        write_shielded(o, o->buffer, o->used);
-    else
-        write_all(o, o->buffer, o->used);
+    send(o, o->buffer, o->used);
     o->used = 0;
 }
 
@@ -248,6 +257,30 @@ int output_open(struct output **out, const char *path, int force, struct error *
     return OK;
 }
 
+int output_open_memory(struct output **out, struct error *e)
+{
+    if (!(*out = calloc(1, sizeof **out)))
+        return error_memory(e, NULL, "for output");
+    (*out)->keeps = 1;
+    return OK;
+}
+
+void output_move(struct output *to, struct output *from)
+{
+    if (to->used)
+        flush(to);
+    if (!buffer_ok(&from->kept) && !to->failed) {
+        to->failed = 1;
+        error_memory(&to->error, to->path, "for output");
+    }
+    if (from->kept.length)
+        send(to, from->kept.data, from->kept.length);
+    if (from->used)
+        send(to, from->buffer, from->used);
+    buffer_clear(&from->kept);
+    from->used = 0;
+}
+
 /* Gives the nameless file its final name, or the temporary one if the final name may belong to another file. */
 static void name_file(struct output *o)
 {
@@ -286,6 +319,7 @@ int output_close(struct output *o, int commit, struct error *e)
     if (o->named && (!commit || o->failed))
         unlink(o->temporary);
     unfinished_end(o->unfinished);
+    buffer_release(&o->kept);
     rc = commit && o->failed ? o->error.code : OK;
     if (rc != OK && e)
         *e = o->error;

@@ -25,6 +25,11 @@ void output_gzip_level(struct output *o, int64_t level);
 /* 1 if a file of this name, which may be NULL, is gzipped. */
 int output_path_is_packed(const char *path);
 
+/* One that keeps what is written to it, for output_move(). Close it without commit. */
+int output_open_memory(struct output **out, struct error *e);
+/* Writes to `to` what has been written to `from`, which is empty again. */
+void output_move(struct output *to, struct output *from);
+
 void output_bytes(struct output *o, const void *bytes, size_t n);
 void output_text(struct output *o, const char *text);
 

@@ -2,6 +2,7 @@
 #include "eventlog/tool/export/export.h"
 
 #include "base/array.h"
+#include "base/ordered_work.h"
 #include "eventlog/tool/command.h"
 #include "eventlog/tool/gather.h"
 #include "eventlog/tool/scan.h"
@@ -23,6 +24,22 @@ struct work {
     } * made;
     size_t made_count;
     int streaming;
+    struct ordered_work *batches; /* NULL: points are formatted when they come */
+    struct export settings;       /* x as it was when they were opened, for threads */
+    int batch_failed;
+};
+
+/* Points that a thread formats while others are read. */
+enum { BATCH = 2048 };
+struct batch {
+    struct output *out; /* made when it is first used */
+    uint64_t before;    /* points written before */
+    size_t count;
+    struct batch_point {
+        struct buffer prefix; /* borrowed from `made` */
+        struct scalar_point point;
+        unsigned from;
+    } points[BATCH];
 };
 
 /* ---- one series, one point ------------------------------------------------------------------------------------- */
@@ -59,6 +76,83 @@ static void forget_made(struct work *w)
     w->made_count = 0;
 }
 
+static void format_batch(void *context, void *item)
+{
+    const struct work *w = context;
+    struct batch *b = item;
+    struct export x = w->settings;
+
+    if (!b->out && output_open_memory(&b->out, NULL) != OK)
+        return;
+    x.out = b->out;
+    x.points = b->before;
+    for (size_t i = 0; i < b->count; i++, x.points++)
+        w->format->point(&x, &b->points[i].prefix, &b->points[i].point, b->points[i].from);
+}
+
+static void write_batch(void *context, void *item)
+{
+    struct work *w = context;
+    struct batch *b = item;
+
+    if (b->out)
+        output_move(w->x.out, b->out);
+    w->batch_failed |= !b->out;
+    b->count = 0;
+}
+
+static void release_batch(void *context, void *item)
+{
+    struct batch *b = item;
+
+    (void)context;
+    if (b->out)
+        output_close(b->out, 0, NULL);
+}
+
+/* With one core, points are written as they come: that takes less than batches of them. */
+static int open_batches(struct work *w, struct error *e)
+{
+    const struct ordered_work_calls calls = { sizeof(struct batch), format_batch, write_batch, w };
+    int rc = ordered_work_open(&w->batches, &calls, e);
+
+    w->settings = w->x;
+    if (rc == OK && !ordered_work_threads(w->batches)) {
+        ordered_work_close(w->batches, NULL);
+        w->batches = NULL;
+    }
+    return rc;
+}
+
+static void give_batch(struct work *w, struct batch *b)
+{
+    b->before = w->x.points - b->count;
+    ordered_work_give(w->batches);
+}
+
+/* Writes what is at hand, before the names in it are forgotten. */
+static int finish_batches(struct work *w, struct error *e)
+{
+    struct batch *b = w->batches ? ordered_work_item(w->batches) : NULL;
+
+    if (!b)
+        return OK;
+    if (b->count)
+        give_batch(w, b);
+    ordered_work_finish(w->batches);
+    return w->batch_failed ? error_memory(e, w->run.name, "for output") : OK;
+}
+
+static void add_to_batch(struct work *w, const struct made *m, const struct scalar_point *p, unsigned from)
+{
+    struct batch *b = ordered_work_item(w->batches);
+
+    b->points[b->count++] = (struct batch_point){ m->prefix, *p, from };
+    w->x.points++;
+    if (b->count == BATCH)
+        give_batch(w, b);
+}
+
 static int emit(struct work *w, const struct scalar_series *s, const struct scalar_point *p, unsigned from,
                 struct error *e)
 {
@@ -68,6 +162,10 @@ static int emit(struct work *w, const struct scalar_series *s, const struct scal
         return ERR_NOMEM;
     if (!m->wanted || export_dropped(&w->x, p))
         return OK;
+    if (w->batches) {
+        add_to_batch(w, m, p, from);
+        return OK;
+    }
     w->format->point(&w->x, &m->prefix, p, from);
     w->x.points++;
     return OK;
@@ -211,13 +309,23 @@ static int export_points(struct work *w, struct error *e)
     w->streaming = in_order && scalar_view_of(w->x.options->view) == SCALAR_VIEW_ALL;
     if (w->format->begin)
         w->format->begin(&w->x);
+    if ((rc = open_batches(w, e)) != OK)
+        return rc;
     for (const struct log_run *run = NULL; rc == OK && (run = scan_next_run(s, run));) {
         rc = read_run(w, run, in_order && !w->streaming, !w->streaming, e);
         if (rc == OK && !w->streaming)
             rc = in_order ? write_in_order(w, e) : write_sorted(w, e);
+        if (rc == OK)
+            rc = finish_batches(w, e);
+        if (rc != OK) { /* the threads end before the names that they use */
+            ordered_work_close(w->batches, release_batch);
+            w->batches = NULL;
+        }
         forget_made(w);
         scalar_run_release(&w->run.scalars);
     }
+    ordered_work_close(w->batches, release_batch);
+    w->batches = NULL;
     if (rc == OK && w->format->end)
         w->format->end(&w->x);
     return rc;
