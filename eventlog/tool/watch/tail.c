@@ -358,6 +358,19 @@ static int follow_on(struct tail *t, double interval, double idle, struct error 
     return rc;
 }
 
+static void prepare_follow(struct tail *t, char *const *paths, size_t count, int following)
+{
+    t->follow = (struct follow){ .scan = t->scan,
+                                 .paths = paths,
+                                 .path_count = count,
+                                 .waits = following,
+                                 .natural_order = !t->json,
+                                 .sink = { t, tail_new_run, tail_take, end_of_run },
+                                 .watch = LOG_WATCH_NONE };
+    if (following)
+        log_watch_open(&t->follow.watch);
+}
+
 /* ---- the command line ------------------------------------------------------------------------------------------ */
 
 int command_tail(int argc, char **argv)
@@ -422,16 +435,8 @@ int command_tail(int argc, char **argv)
         return scan_leave(&s, rc, &e);
     t.time = time_option_style(time);
     t.terminal = isatty(STDOUT_FILENO);
-    t.follow = (struct follow){ .scan = &s,
-                                .paths = argv + 1,
-                                .path_count = (size_t)count,
-                                .waits = following,
-                                .natural_order = !t.json,
-                                .sink = { &t, tail_new_run, tail_take, end_of_run },
-                                .watch = LOG_WATCH_NONE };
+    prepare_follow(&t, argv + 1, (size_t)count, following);
     s.input.standard_input = 1;
-    if (following)
-        log_watch_open(&t.follow.watch);
     if (!following || (rc = refuse_packed(&t, &e)) == OK)
         rc = follow_look(&t.follow, 1, &e);
     if (rc == OK && !t.run_count && !s.runs.names && !s.empty)
