@@ -16,6 +16,7 @@ import growth
 import log_reading_speed
 import plan_cells
 import programs
+import python_speed
 import resnet32_accuracy
 import resnet32_speed
 import saving_speed
@@ -56,6 +57,8 @@ BENCHMARKS = {
     "export_speed": (log_reading_speed.export_speed, "10^7 scalars to CSV, beside tbparse"),
     "verify_speed": (log_reading_speed.verify_speed,
                      "GB/s of verify for logs of several kinds, beside TensorBoard's own file loader"),
+    "python_speed": (python_speed.run, "the Python package: points, histograms, pictures written, points read, beside PyTorch, "
+                     "tensorboardX, EventAccumulator and tbparse"),
     "growth": (growth.run, "how time and memory of each command of eventlog grow with points, tags and runs"),
     "inspect_speed": (log_reading_speed.inspect_speed, "5,000 runs, and 10^7 points of one file, beside EventAccumulator "
                       "and tensorboard --inspect"),

@@ -172,8 +172,8 @@ class Log(Mapping):
                                   "wall_time": points["wall_time"], "value": points["value"]})
         if not wide:
             return frame
-        return frame.pivot_table(index=["run", "step"], columns="tag", values="value", aggfunc="last", observed=True,
-                                 dropna=False)
+        last = frame.drop_duplicates(["run", "tag", "step"], keep="last")
+        return last.set_index(["run", "step", "tag"])["value"].unstack("tag").sort_index()
 
     def reduce(self, *operations: str, runs=None):
         """The series of several runs as one; see evalboard.reduce()."""

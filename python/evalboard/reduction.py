@@ -9,7 +9,12 @@ from evalboard.reader import POINT, Log, Series
 
 __all__ = ["OPERATIONS", "reduce", "write_reduced"]
 
-OPERATIONS = {"mean": np.nanmean, "std": np.nanstd, "min": np.nanmin, "max": np.nanmax, "median": np.nanmedian,
+def _deviation(values, axis):
+    """Of the sample, as tensorboard-reducer and `eventlog export --format reduce` have it; NaN for a single run."""
+    return np.nanstd(values, axis=axis, ddof=1) if values.shape[axis] > 1 else np.full(values.shape[0], np.nan)
+
+
+OPERATIONS = {"mean": np.nanmean, "std": _deviation, "min": np.nanmin, "max": np.nanmax, "median": np.nanmedian,
               "sum": np.nansum}
 
 
@@ -42,8 +47,8 @@ def _table(series: list[Series], lax_steps: bool, duplicates: str | None):
 def reduce(log: Log, *operations, runs=None, lax_steps: bool = False, duplicates: str | None = None) -> dict[str, Log]:
     """{operation: Log} of curves reduced over runs, one for each tag, in a run named by the operation.
 
-    operations: of OPERATIONS ("mean", "std", "min", "max", "median", "sum"; by default "mean" and "std", over all runs and not
-    as of a sample), or functions with an axis, such as numpy.ptp. runs: patterns, of which a run must match one. lax_steps:
+    operations: of OPERATIONS ("mean", "std", "min", "max", "median", "sum"; by default "mean" and "std", the latter as of a
+    sample), or functions with an axis, such as numpy.ptp. runs: patterns, of which a run must match one. lax_steps:
     take the steps that all runs have; otherwise runs of different steps are a ValueError. duplicates: what counts if a run
     has a step twice: "keep-first", "keep-last", "mean". Wall times are the means of those of the runs' first points.
     """

@@ -76,5 +76,10 @@ def test_strategies(tmp_path):
     run("strategies.md", tmp_path)
 
 
+def test_python(checkout):
+    """With a make that installs the wheel of this checkout, as the page's first commands do."""
+    run("python.md", checkout)
+
+
 def test_comparison(tmp_path):
     run("comparison.md", tmp_path, LOGS)

@@ -1,0 +1,18 @@
+"""Callbacks that write what Keras, Lightning and Hugging Face's Trainer log. Each imports its library when it is used:
+
+    model.fit(..., callbacks=[evalboard.callbacks.KerasCallback("runs/mine")])
+    lightning.Trainer(logger=evalboard.callbacks.LightningLogger("runs"))
+    transformers.Trainer(..., callbacks=[evalboard.callbacks.HuggingFaceCallback("runs/mine")])
+"""
+from __future__ import annotations
+
+import importlib
+
+_MODULES = {"KerasCallback": "keras", "LightningLogger": "lightning", "HuggingFaceCallback": "huggingface"}
+__all__ = sorted(_MODULES)
+
+
+def __getattr__(name: str):
+    if name not in _MODULES:
+        raise AttributeError(f"module 'evalboard.callbacks' has no attribute {name!r}")
+    return getattr(importlib.import_module(f"evalboard.callbacks.{_MODULES[name]}"), name)
