@@ -1,4 +1,4 @@
-# evalboard: trainer, evaluator, eventlog, checkpoint. `make` builds, `make test` tests, `make demo` shows.
+# evalboard: trainer, evaluator, eventlog, checkpoint, dataset. `make` builds, `make test` tests, `make demo` shows.
 # V=1 shows commands; SAN=address,undefined or SAN=thread builds apart with sanitizers; MPI=0, SQLITE=0, ... leave out a part;
 # PEERS=all: tests and benchmarks with TensorFlow, PyTorch and safetensors. CC, CFLAGS, LDFLAGS, PREFIX, LIBDIR, DESTDIR are yours.
 
@@ -39,11 +39,11 @@ PYTHON   := $(call command,python3)
 PARTS    := MPI OPENBLAS JPEG PROTOBUF SNAPPY JANSSON INOTIFY ONEDNN SQLITE ZSTD DEFLATE NCURSES PYTHON
 LEFT_OUT := $(strip $(foreach p,$(PARTS),$(if $(filter 0,$($p)),$p)))
 WITHOUT_MPI      = Open MPI (libopenmpi-dev, openmpi-bin): no trainer, no libeventlog_mpi
-WITHOUT_OPENBLAS = OpenBLAS (libopenblas-dev): no trainer, no evaluator
-WITHOUT_JPEG     = libjpeg-turbo (libjpeg62-turbo-dev): no trainer, no evaluator
-WITHOUT_PROTOBUF = protobuf-c (libprotobuf-c-dev, protobuf-c-compiler): no trainer, no evaluator, no checkpoint
-WITHOUT_SNAPPY   = snappy (libsnappy-dev): no trainer, no evaluator, no checkpoint
-WITHOUT_JANSSON  = jansson (libjansson-dev): no trainer, no evaluator, no checkpoint
+WITHOUT_OPENBLAS = OpenBLAS (libopenblas-dev): no trainer, no evaluator, no dataset
+WITHOUT_JPEG     = libjpeg-turbo (libjpeg62-turbo-dev): no trainer, no evaluator, no dataset
+WITHOUT_PROTOBUF = protobuf-c (libprotobuf-c-dev, protobuf-c-compiler): no trainer, no evaluator, no dataset, no checkpoint
+WITHOUT_SNAPPY   = snappy (libsnappy-dev): no trainer, no evaluator, no dataset, no checkpoint
+WITHOUT_JANSSON  = jansson (libjansson-dev): no trainer, no evaluator, no dataset, no checkpoint
 WITHOUT_INOTIFY  = libinotifytools (libinotifytools0-dev): evaluator looks for checkpoints every second, by --poll-interval
 WITHOUT_ONEDNN   = oneDNN (libdnnl-dev): convolutions by OpenBLAS, which is slower
 WITHOUT_SQLITE   = SQLite (libsqlite3-dev): no eventlog export --format=sqlite
@@ -93,7 +93,8 @@ TOOL_C    := $(filter-out %_screen_$(if $(call with,NCURSES),without_,)ncurses.c
 EVENTLOG_MPI_C := $(call folder,eventlog_mpi)
 CHECKPOINT_C := $(call folder,checkpoint checkpoint/directory)
 CHECKPOINT_TOOL_C := $(call folder,checkpoint/tool checkpoint/tool/convert)
-DATASET_C := $(call folder,dataset dataset/stream)
+DATASET_C := $(call folder,dataset dataset/captions dataset/stream)
+DATASET_TOOL_C := $(call folder,dataset/tool)
 MODEL_C   := $(filter-out $(if $(filter 1,$(ONEDNN)),,%_onednn.c),$(call folder,model $(addprefix model/,file kernels layers models)))
 TRAINER_C := $(filter-out trainer/main.c,$(call folder,trainer $(addprefix trainer/,advice collective collective/transports compare launch optimizers \
                plan recipes server server/decisions server/groups server/tables strategies timing update)))
@@ -109,7 +110,7 @@ VERSION   := $(shell sed -n 's/^.define EVALBOARD_VERSION "\(.*\)"$$/\1/p' base/
 # What is installed for others: build/lib/ holds what our own programs link, which shows all its names.
 LIBRARIES := libeventlog $(if $(call with,MPI),libeventlog_mpi)
 PRODUCT   := $(foreach l,$(LIBRARIES),$(addprefix $(B)/product/$l,.a .so.$(VERSION) .so.0 .so)) $(B)/product/eventlog.h
-PROGRAMS  := $(addprefix $(B)/bin/,$(if $(TRAINER),trainer) $(if $(EVALUATOR),evaluator) eventlog $(if $(CHECKPOINTS),checkpoint))
+PROGRAMS  := $(addprefix $(B)/bin/,$(if $(TRAINER),trainer) $(if $(EVALUATOR),evaluator dataset) eventlog $(if $(CHECKPOINTS),checkpoint))
 
 all: $(PROGRAMS) $(if $(SAN),,$(PRODUCT))
 	@$(if $(LEFT_OUT),printf '%s\n' "Not found on this machine (in brackets: Debian's packages, which 'make deps' installs):" \
@@ -138,10 +139,11 @@ NEEDS_base       = $(call lib,base)
 NEEDS_eventlog   = $(call lib,eventlog) $(NEEDS_base)
 NEEDS_eventlog/tool = $(call lib,eventlog-tool) $(NEEDS_eventlog)
 NEEDS_checkpoint = $(call lib,checkpoint) $(call lib,proto) $(NEEDS_base)
-NEEDS_dataset    = $(call lib,dataset) $(NEEDS_base)
+NEEDS_dataset    = $(call lib,dataset) $(NEEDS_checkpoint)
+NEEDS_dataset/tool = $(call lib,dataset) $(call lib,checkpoint) $(call lib,proto) $(NEEDS_model)
 NEEDS_model      = $(call lib,model) $(NEEDS_base)
-NEEDS_trainer    = $(call lib,trainer) $(call lib,eventlog) $(call lib,checkpoint) $(call lib,proto) $(call lib,dataset) $(NEEDS_model)
-NEEDS_evaluator  = $(call lib,evaluator) $(call lib,eventlog) $(call lib,checkpoint) $(call lib,proto) $(call lib,dataset) $(NEEDS_model)
+NEEDS_trainer    = $(call lib,trainer) $(call lib,eventlog) $(call lib,dataset) $(call lib,checkpoint) $(call lib,proto) $(NEEDS_model)
+NEEDS_evaluator  = $(call lib,evaluator) $(call lib,eventlog) $(call lib,dataset) $(call lib,checkpoint) $(call lib,proto) $(NEEDS_model)
 SYSTEM_base       = -lm
 ZSTD_MODULE       = $(if $(filter 1,$(ZSTD)),libzstd)
 DEFLATE_MODULE    = $(if $(filter 1,$(DEFLATE)),libdeflate)
@@ -151,7 +153,7 @@ STATIC_eventlog   = $(shell $(CONFIG) --static --libs zlib $(ZSTD_MODULE) $(DEFL
 SQLITE_LIBS       = $(if $(filter 1,$(SQLITE)),$(shell $(CONFIG) --libs sqlite3))
 NCURSES_LIBS      = $(if $(call with,NCURSES),$(shell $(CONFIG) --libs ncursesw))
 SYSTEM_checkpoint = $(shell $(CONFIG) --libs libprotobuf-c jansson) -lsnappy -lm
-SYSTEM_dataset    = $(shell $(CONFIG) --libs zlib libpng libjpeg) -lm
+SYSTEM_dataset    = $(shell $(CONFIG) --libs zlib libpng libjpeg jansson libprotobuf-c) -lsnappy -lm
 SYSTEM_model      = $(MATH_LIBS)
 SYSTEM_trainer    = $(shell $(CONFIG) --libs zlib $(ZSTD_MODULE) $(DEFLATE_MODULE)) $(SYSTEM_checkpoint) $(SYSTEM_dataset) $(MATH_LIBS) $(MPI_LIBS)
 INOTIFY_LIBS      = $(if $(call with,INOTIFY),-linotifytools)
@@ -163,6 +165,9 @@ $(B)/bin/trainer:   $(B)/trainer/main.o $(call objects,$(TRAINER_TOOL_C)) $(NEED
 $(B)/bin/evaluator: $(B)/evaluator/main.o $(call objects,$(EVALUATOR_TOOL_C)) $(NEEDS_evaluator)
 	$(call say,LINK)
 	$(Q)$(LINK) -o $@ $^ $(SYSTEM_evaluator)
+$(B)/bin/dataset:   $(call objects,$(DATASET_TOOL_C)) $(NEEDS_dataset/tool)
+	$(call say,LINK)
+	$(Q)$(LINK) -o $@ $^ $(SYSTEM_dataset)
 $(B)/bin/eventlog:  $(call objects,$(TOOL_C)) $(NEEDS_eventlog)
 	$(call say,LINK)
 	$(Q)$(LINK) -o $@ $^ $(SYSTEM_eventlog/tool)
@@ -374,7 +379,7 @@ format:
 # Every parser under libFuzzer (clang), SECONDS each, with objects of its own. A crash leaves its input in build/.
 $(call lib,eventlog-tool): $(filter-out %/main.o,$(call objects,$(TOOL_C)))
 HARNESS_NEEDS  = $(call lib,made) $(call lib,trainer) $(call lib,model) $(call lib,evaluator) $(call lib,eventlog-tool) \
-                 $(call lib,eventlog) $(call lib,checkpoint) $(call lib,dataset) $(call lib,proto) $(NEEDS_base)
+                 $(call lib,eventlog) $(call lib,dataset) $(call lib,checkpoint) $(call lib,proto) $(NEEDS_base)
 HARNESS_SYSTEM = $(SYSTEM_eventlog/tool) $(SYSTEM_checkpoint) $(SYSTEM_dataset)
 $(FUZZ): $(B)/fuzz/%: $(B)/tests/fuzz/fuzz_%.o $(HARNESS_NEEDS)
 	$(call say,LINK)

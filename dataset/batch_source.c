@@ -18,6 +18,7 @@ struct slot {
     struct batch batch; /* points into the three arrays */
     void *input;        /* floats or int32 */
     int32_t *labels;
+    float *weights, *features; /* of captions; else NULL */
     int64_t *samples;
     int ready;          /* under lock: the batch that was claimed last is prepared */
     struct error error; /* or could not be */
@@ -56,6 +57,7 @@ struct batch_source {
     struct slot *slots;
     char *input;
     int32_t *labels;
+    float *weights, *features;
     int64_t *samples;
 
     struct producer *producers;
@@ -82,6 +84,21 @@ static size_t record_at(struct producer *p, int64_t place)
     return p->order[place % count];
 }
 
+/* Labels, their weights and the features of a sample. */
+static int take_labels(const struct batch_source *s, struct slot *slot, size_t k, size_t record, struct error *e)
+{
+    const size_t labels = dataset_labels(s->data), features = (size_t)s->data->features;
+
+    for (size_t l = k * labels; l < (k + 1) * labels; l++) {
+        const int64_t label = field_integer(&s->data->labels, record * labels + l - k * labels);
+
+        slot->labels[l] = label < 0 ? 0 : (int32_t)label;
+        if (slot->weights)
+            slot->weights[l] = label < 0 ? 0 : 1;
+    }
+    return features ? dataset_features(s->data, record, slot->features + k * features, e) : OK;
+}
+
 /* Sample indices of step t: worker i of n takes every n-th of [t n B, (t + 1) n B), from i on, or B that follow each
  * other of [t G, (t + 1) G); they are unique over workers and steps. With shared records they are places of the endless
  * order; with files of its own, or with all records for itself, it takes places [t B, (t + 1) B) of its own order. */
@@ -89,7 +106,6 @@ static int prepare(struct producer *p, struct slot *slot, int64_t step, struct e
 {
     struct batch_source *s = p->source;
     const int64_t n = s->shard.count, size = s->batch_size, count = slot->batch.count;
-    const size_t labels = dataset_labels(s->data);
 
     slot->batch.step = step;
     for (int64_t k = 0; k < count && !atomic_load_explicit(&s->stop, memory_order_relaxed); k++) {
@@ -100,11 +116,9 @@ static int prepare(struct producer *p, struct slot *slot, int64_t step, struct e
         size_t record;
         int rc = dataset_read(s->data, wanted, p->room, &input, &record, e);
 
-        if (rc < 0)
+        if (rc < 0 || (rc = take_labels(s, slot, (size_t)k, record, e)) < 0)
             return rc;
         slot->samples[k] = sample;
-        for (size_t l = 0; l < labels; l++)
-            slot->labels[(size_t)k * labels + l] = (int32_t)field_integer(&s->data->labels, record * labels + l);
         if (s->transform.apply)
             s->transform.apply(s->data, input, s->seed, step, sample, (float *)slot->input + (size_t)k * s->width);
         else
@@ -217,25 +231,43 @@ static int allocate_producers(struct batch_source *s)
     return 1;
 }
 
+/* Beside input and labels: what captions have. */
+static void add_fields(struct slot *slot, int samples, size_t labels, size_t features)
+{
+    slot->batch.fields[FIELD_WEIGHTS] = (struct field){
+        slot->weights, ELEMENT_FLOAT32, 2, { samples, (int32_t)labels }
+    };
+    slot->batch.fields[FIELD_FEATURES] = (struct field){
+        slot->features, ELEMENT_FLOAT32, 2, { samples, (int32_t)features }
+    };
+    slot->batch.field_count = features ? FIELD_FEATURES + 1 : FIELD_WEIGHTS + 1;
+}
+
 /* The arrays of all slots: one allocation per kind. 0: out of memory, or too large for size_t. */
 static int allocate_slots(struct batch_source *s)
 {
     const int samples = s->batch_size * s->workers;
-    size_t batch = (size_t)samples, count = (size_t)s->slot_count, labels = dataset_labels(s->data);
+    const size_t batch = (size_t)samples, count = (size_t)s->slot_count, labels = dataset_labels(s->data);
+    const size_t features = (size_t)s->data->features;
 
-    if (s->width == 0 || batch > SIZE_MAX / ELEMENT_BYTES / s->width / count || batch > SIZE_MAX / 8 / count / labels)
+    if (s->width == 0 || batch > SIZE_MAX / ELEMENT_BYTES / s->width / count || batch > SIZE_MAX / 8 / count / labels ||
+        batch > SIZE_MAX / 8 / count / (features + 1))
         return 0;
     s->input = malloc(count * batch * s->width * ELEMENT_BYTES);
     s->labels = malloc(count * batch * labels * sizeof *s->labels);
+    s->weights = malloc((s->data->padded ? count * batch * labels : 1) * sizeof *s->weights);
+    s->features = malloc((count * batch * features + 1) * sizeof *s->features);
     s->samples = malloc(count * batch * sizeof *s->samples);
     s->slots = calloc(count, sizeof *s->slots);
-    if (!s->input || !s->labels || !s->samples || !s->slots || !allocate_producers(s))
+    if (!s->input || !s->labels || !s->weights || !s->features || !s->samples || !s->slots || !allocate_producers(s))
         return 0;
     for (size_t i = 0; i < count; i++) {
         struct slot *slot = &s->slots[i];
 
         slot->input = s->input + i * batch * s->width * ELEMENT_BYTES;
         slot->labels = s->labels + i * batch * labels;
+        slot->weights = s->data->padded ? s->weights + i * batch * labels : NULL;
+        slot->features = s->features + i * batch * features;
         slot->samples = s->samples + i * batch;
         slot->batch = (struct batch){ .count = samples, .field_count = 2, .samples = slot->samples };
         slot->batch.fields[FIELD_INPUT] = s->field;
@@ -243,6 +275,8 @@ static int allocate_slots(struct batch_source *s)
         slot->batch.fields[FIELD_LABELS] = (struct field){
             slot->labels, ELEMENT_INT32, s->data->labels.rank, { samples, (int32_t)labels }
         };
+        if (s->data->padded)
+            add_fields(slot, samples, labels, features);
     }
     return 1;
 }
@@ -367,6 +401,8 @@ void batch_source_free(struct batch_source *s)
     free(s->slots);
     free(s->samples);
     free(s->labels);
+    free(s->weights);
+    free(s->features);
     free(s->input);
     free(s);
 }

@@ -11,8 +11,9 @@
 #include "dataset/dataset.h"
 #include "dataset/transform.h"
 
-/* A batch has FIELD_INPUT, the transformed images in float32 or a text's words in int32, and FIELD_LABELS in int32,
- * with the rank of the data set's. Its count is always batch_size, of each of the workers in turn. */
+/* A batch has FIELD_INPUT, the transformed images in float32 or words in int32, and FIELD_LABELS in int32, with the
+ * rank of the data set's; of captions also FIELD_WEIGHTS and, if the model reads them, FIELD_FEATURES. Its count is
+ * always batch_size, of each of the workers in turn. */
 
 struct batch_source_options {
     const struct transform *transform; /* NULL: the samples are words (int32), which are copied */

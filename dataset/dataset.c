@@ -112,38 +112,84 @@ int dataset_open_as(struct dataset **out, const char *name, const char *director
     }
     o->d.input = o->input;
     o->d.stride = o->d.stride ? o->d.stride : dataset_width(&o->d);
-    o->d.labels.rank = 1;
+    o->d.labels.rank = o->d.padded ? 2 : 1;
+    o->d.labels.shape[1] = o->d.height; /* of captions; others have one each */
     set_labels(&o->d, o->labels ? o->labels : o->d.labels.data);
     *out = &o->d;
     return OK;
 }
 
+static int lay_out(struct dataset_owned *o, int length, struct error *e)
+{
+    const int rc = o->lay_out(o, length, e);
+
+    if (rc == OK)
+        set_labels(&o->d, o->labels);
+    return rc;
+}
+
 int dataset_sequences(struct dataset *d, int length, struct error *e)
 {
+    struct dataset_owned *o = (struct dataset_owned *)(void *)d; /* d is its first member */
     const size_t words = d->count + dataset_width(d);
 
-    if (d->element != ELEMENT_INT32 || d->stride != 1)
+    if (!o->lay_out && (d->element != ELEMENT_INT32 || d->stride != 1))
         return error_set(e, ERR_ARG, "%s has no text, of which the model reads %d words in a row", d->name, length);
-    if (words <= (size_t)length)
+    if (!o->lay_out && words <= (size_t)length)
         return error_set(e, ERR_ARG, "%s has only %zu words; a sample takes %d and the next one", d->name, words,
                          length);
-    d->count = (words - 1) / (size_t)length;
+    if (!o->lay_out)
+        d->count = (words - 1) / (size_t)length;
     d->stride = (size_t)length;
     d->height = length;
     d->width = d->channels = 1;
     d->labels.rank = 2;
     d->labels.shape[1] = length;
+    if (o->lay_out)
+        return lay_out(o, length, e);
     set_labels(d, (const int32_t *)d->input + 1);
     return OK;
+}
+
+/* The names of all classes, of which the last ones occur nowhere. */
+static int add_classes(struct dataset *d, int classes, struct error *e)
+{
+    struct dataset_owned *o = (struct dataset_owned *)(void *)d;
+    const char **all = realloc(o->names, (size_t)classes * sizeof *all);
+
+    if (!all)
+        return error_memory(e, d->name, "for the names of %d classes", classes);
+    for (int k = 0; k < classes; k++)
+        all[k] = k < d->classes ? d->class_names[k] : "";
+    o->names = all;
+    d->class_names = all;
+    d->classes = classes;
+    return OK;
+}
+
+int dataset_fit(struct dataset *d, int features, int classes, struct error *e)
+{
+    if (features && !d->read_features)
+        return error_set(e, ERR_ARG, "%s has no features of images, of which the model reads %d; use --data captions",
+                         d->name, features);
+    if (features && !d->features)
+        return error_set(e, ERR_ARG,
+                         "%s has no features of its images yet, of which the model reads %d; 'dataset encode' "
+                         "makes them",
+                         d->name, features);
+    if (features && d->features > features)
+        return error_set(e, ERR_ARG, "%s has %d features of an image, and the model reads only %d", d->name,
+                         d->features, features);
+    d->features = features;
+    return d->padded && d->classes < classes ? add_classes(d, classes, e) : OK;
 }
 
 int dataset_hold_out(struct dataset *d, size_t n, struct error *e)
 {
     if (n >= d->count)
         return error_set(e, ERR_ARG, "the training data of %s have only %zu %s", d->name, d->count, dataset_unit(d));
-    if (d->stream)
-        d->first += n;
-    else
+    d->first += n;
+    if (!d->stream)
         d->input = dataset_sample(d, n);
     d->count -= n;
     set_labels(d, field_at(&d->labels, n));
@@ -172,6 +218,8 @@ void dataset_free(struct dataset *d)
 
     if (!o)
         return;
+    if (o->release)
+        o->release(o);
     free(o->input);
     free(o->labels);
     free(o->names);

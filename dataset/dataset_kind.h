@@ -13,9 +13,12 @@
 
 /* A data set with the memory it owns. */
 struct dataset_owned {
-    struct dataset d;     /* first: the part that the caller sees */
-    void *input, *labels; /* d's, by malloc(); labels NULL: d.labels.data is in the input */
-    void *names;          /* d.class_names and their texts if they are from a file; by malloc() */
+    struct dataset d;                         /* first: the part that the caller sees */
+    void *input, *labels;                     /* d's, by malloc(); labels NULL: d.labels.data is in the input */
+    void *names;                              /* d.class_names and their texts if they are from a file; by malloc() */
+    void (*release)(struct dataset_owned *o); /* of what else the kind has; NULL: nothing */
+    /* dataset_sequences() of the kind: replaces input and labels. NULL: windows of a text. */
+    int (*lay_out)(struct dataset_owned *o, int length, struct error *e);
 };
 
 /* Adds the file of this path to o->d.files. */
@@ -53,7 +56,8 @@ struct dataset_kind {
     ROW(records, "records") \
     ROW(idx, "idx") \
     ROW(cifar100, "cifar100") \
-    ROW(cifar100_coarse, "cifar100-coarse")
+    ROW(cifar100_coarse, "cifar100-coarse") \
+    ROW(captions, "captions")
 
 #define DATASET_KIND_DECLARATION(kind, name) extern const struct dataset_kind dataset_kind_##kind;
 DATASET_KINDS(DATASET_KIND_DECLARATION)

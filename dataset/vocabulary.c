@@ -163,6 +163,11 @@ struct word vocabulary_word(const struct vocabulary *v, int32_t number)
     return number < VOCABULARY_FIRST ? first[number] : v->entries[number - VOCABULARY_FIRST].word;
 }
 
+uint64_t vocabulary_frequency(const struct vocabulary *v, int32_t number)
+{
+    return v->entries[number - VOCABULARY_FIRST].count;
+}
+
 uint64_t vocabulary_hash(const struct vocabulary *v)
 {
     uint64_t h = hash_of((struct word){ "", 0 });

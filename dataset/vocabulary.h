@@ -32,6 +32,9 @@ int32_t vocabulary_find(const struct vocabulary *v, struct word w);
 /* The word of a number in use: "<unk>", "<end>", and so on. */
 struct word vocabulary_word(const struct vocabulary *v, int32_t number);
 
+/* How often it was counted; a number from VOCABULARY_FIRST on. */
+uint64_t vocabulary_frequency(const struct vocabulary *v, int32_t number);
+
 /* Of all words in the order of their numbers: another vocabulary has another one. Not 0. */
 uint64_t vocabulary_hash(const struct vocabulary *v);
 

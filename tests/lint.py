@@ -18,7 +18,7 @@ import sys
 
 BASE = {"base", "base/program"}
 LIBEVENTLOG = BASE | {"eventlog", "eventlog/format", "eventlog/write", "eventlog/read", "eventlog/check", "eventlog/rewrite"}
-PARTS = BASE | {"dataset", "model", "checkpoint", "checkpoint/directory"}
+PARTS = BASE | {"dataset", "dataset/captions", "model", "checkpoint", "checkpoint/directory"}
 # Which of our folders each folder may include, itself always; docs/architecture.md shows the same table. A folder without
 # a row of its own belongs to the one above it.
 OURS = {
@@ -44,6 +44,8 @@ OURS = {
     "checkpoint/tool": BASE | {"checkpoint", "checkpoint/directory"},
     "checkpoint/tool/convert": BASE | {"checkpoint", "checkpoint/directory", "checkpoint/tool"},
     "dataset": BASE,
+    "dataset/captions": BASE | {"dataset", "checkpoint"},
+    "dataset/tool": BASE | {"dataset", "dataset/captions", "model", "checkpoint"},
     "model": {"base"},
     "trainer": PARTS | {"trainer/advice", "trainer/collective", "trainer/compare", "trainer/launch", "trainer/optimizers",
                         "trainer/plan", "trainer/recipes",
@@ -89,9 +91,9 @@ LIBRARIES = {
     "zlib.h": ["dataset/", "eventlog/"],
     "zstd": ["eventlog/"],
     "snappy-c.h": ["checkpoint/"],
-    "jansson.h": ["checkpoint/", "evaluator/", "trainer/compare/", "trainer/plan/measured.c"],
+    "jansson.h": ["checkpoint/", "dataset/captions/", "evaluator/", "trainer/compare/", "trainer/plan/measured.c"],
     "protobuf-c": ["proto/"],
-    "png.h": ["dataset/stream/"],
+    "png.h": ["dataset/stream/", "dataset/tool/"],
     "libdeflate.h": ["eventlog/write/kinds/", "eventlog/tool/gzip_packing.c"],
     "jpeglib.h": ["dataset/stream/"],
     "jerror.h": ["dataset/stream/"],

@@ -104,6 +104,8 @@ static int open_data(struct run *r, struct error *e)
                          m->integers ? "next_word" : "classification", o->data, dataset_unit(r->dataset));
     if (m->labels && (rc = dataset_sequences(r->dataset, m->labels, e)) < 0)
         return error_prefix(e, "%s", m->name);
+    if ((rc = dataset_fit(r->dataset, m->features, m->classes, e)) < 0)
+        return error_prefix(e, "%s", m->name);
     if ((rc = dataset_hold_out(r->dataset, (size_t)o->hold_out, e)) < 0)
         return error_prefix(e, "--hold-out %" PRId64, o->hold_out);
     r->position.vocabulary = r->dataset->vocabulary;

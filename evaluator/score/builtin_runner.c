@@ -97,6 +97,19 @@ static const void *input_of(const void *context, size_t first, size_t count, voi
     return room;
 }
 
+static void features_of(const void *context, size_t first, size_t count, float *out)
+{
+    const struct builtin_runner *r = context;
+    const size_t width = (size_t)r->model->features;
+    struct error e = { 0 };
+
+    for (size_t i = 0; i < count; i++)
+        if (dataset_features(r->data, (first + i) % r->images_taken, out + i * width, &e) < 0) {
+            memset(out + i * width, 0, width * sizeof *out);
+            note_trouble(r, &e);
+        }
+}
+
 static int unknown(const char *what, const char *name, const char *const *names, struct error *e)
 {
     struct buffer list = BUFFER_EMPTY;
@@ -135,6 +148,8 @@ static int open_data(struct builtin_runner *r, const struct builtin_runner_optio
         return error_set(e, ERR_ARG, "%s: its task is %s, but data set %s has %s", r->file->path,
                          m->integers ? "next_word" : "classification", d->name, dataset_unit(d));
     if (m->labels && (rc = dataset_sequences(d, m->labels, e)) != OK)
+        return error_prefix(e, "model %s", m->name);
+    if ((rc = dataset_fit(d, m->features, m->classes, e)) != OK)
         return error_prefix(e, "model %s", m->name);
     if (!(r->transform = transform_find(m->transform)) && m->transform)
         return error_set(e, ERR_ARG, "model %s: unknown transform '%s'", m->name, m->transform);
@@ -403,7 +418,8 @@ static int open_scoring(struct builtin_runner *r, struct error *e)
     const struct scoring_options options = {
         .model = r->model, .threads = r->threads, .batch_size = r->batch_size, .metrics = r->metrics
     };
-    const struct scoring_source source = { input_of, r, r->labels, r->examples };
+    const struct scoring_source source = { input_of, r, r->labels, r->examples,
+                                           r->model->features ? features_of : NULL };
     int rc;
 
     if (options.threads < 1 || options.threads > BUILTIN_RUNNER_THREADS_MAX)

@@ -9,8 +9,9 @@ struct worker {
     struct scoring *scoring;
     struct network *network;
     struct classification counts;
-    void *room;    /* (batch, width) floats or int32_t */
-    float *logits; /* (batch, labels of a sample, classes) */
+    void *room;      /* (batch, width) floats or int32_t */
+    float *features; /* (batch, features); NULL: none */
+    float *logits;   /* (batch, labels of a sample, classes) */
     pthread_t thread;
     int started;
 };
@@ -36,11 +37,20 @@ static void score(struct worker *w, size_t batch)
     const size_t left = s->source.examples - first, count = left < size ? left : size;
     const struct model *m = s->options.model;
     const size_t classes = (size_t)m->classes, each = (size_t)model_labels(m);
-    const struct field input = model_input(m, s->source.input(s->source.context, first, count, w->room), (int)count);
+    struct batch b = { .count = (int)count, .field_count = FIELD_INPUT + 1 };
 
-    network_infer(w->network, &input, w->logits);
-    for (size_t i = 0, k = first * each; i < count * each; i++, k++)
-        s->losses[k] = classification_add(&w->counts, w->logits + i * classes, s->source.labels[k]);
+    b.fields[FIELD_INPUT] = model_input(m, s->source.input(s->source.context, first, count, w->room), (int)count);
+    if (w->features) {
+        s->source.features(s->source.context, first, count, w->features);
+        b.fields[FIELD_FEATURES] = (struct field){ w->features, ELEMENT_FLOAT32, 2, { (int)count, m->features } };
+        b.field_count = FIELD_FEATURES + 1;
+    }
+    network_infer_batch(w->network, &b, w->logits);
+    for (size_t i = 0, k = first * each; i < count * each; i++, k++) {
+        const int32_t label = s->source.labels[k];
+
+        s->losses[k] = label < 0 ? 0 : classification_add(&w->counts, w->logits + i * classes, label);
+    }
 }
 
 /* Does one batch; 0 if there was none left. */
@@ -107,7 +117,11 @@ static int make_worker(struct scoring *s, struct worker *w, struct error *e)
         return error_set(e, ERR_ARG, "model %s: batches of %zu images are too large", m->name, batch);
     w->room = aligned_alloc(64, (batch * width * sizeof(float) + 63) / 64 * 64);
     w->logits = calloc(batch * (size_t)model_labels(m), (size_t)m->classes * sizeof *w->logits);
-    return w->room && w->logits ? OK : error_memory(e, NULL, "for batches of %zu examples", batch);
+    if (m->features)
+        w->features = calloc(batch, (size_t)m->features * sizeof *w->features);
+    return w->room && w->logits && (w->features || !m->features)
+               ? OK
+               : error_memory(e, NULL, "for batches of %zu examples", batch);
 }
 
 int scoring_new(struct scoring **out, const struct scoring_options *options, const struct scoring_source *source,
@@ -167,6 +181,7 @@ void scoring_free(struct scoring *s)
         network_free(w->network);
         classification_release(&w->counts);
         free(w->room);
+        free(w->features);
         free(w->logits);
     }
     if (s->has_lock) {

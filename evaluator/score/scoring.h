@@ -23,8 +23,10 @@ struct scoring_source {
      * count): written to `room`, which is returned; or a pointer to existing ones. */
     const void *(*input)(const void *context, size_t first, size_t count, void *room);
     const void *context;
-    const int32_t *labels; /* (examples, labels of a sample); borrowed */
+    const int32_t *labels; /* (examples, labels of a sample); -1: padding, which is not scored; borrowed */
     size_t examples;       /* > 0 */
+    /* Of a model that reads features: writes those of the examples, (count, features). NULL: the model reads none. */
+    void (*features)(const void *context, size_t first, size_t count, float *out);
 };
 
 struct scoring_options {

@@ -69,7 +69,7 @@ static struct outcome run(struct scoring *s)
 static struct scoring *make_scoring(const struct model *m, const struct images *i, int threads, uint64_t seed)
 {
     const struct scoring_options options = { m, threads, 8, METRIC_ALL };
-    const struct scoring_source source = { images_of, i, labels, EXAMPLES };
+    const struct scoring_source source = { .input = images_of, .context = i, .labels = labels, .examples = EXAMPLES };
     struct scoring *s;
 
     assert_int_equal(scoring_new(&s, &options, &source, NULL), OK);

@@ -84,7 +84,7 @@ def test_without_libraries(tmp_path):
 
     said = make(*fixed, "SQLITE=1", "ZSTD=1", "NCURSES=1")  # a part that came is compiled in; the last of two words counts
     assert "jansson" not in said and "SQLite" not in said and "no trainer, no libeventlog_mpi" in said
-    assert programs(build) == {"eventlog", "checkpoint", "evaluator"}
+    assert programs(build) == {"eventlog", "checkpoint", "dataset", "evaluator"}
     subprocess.run(sqlite, check=True)
     watch = subprocess.run([build / "bin/eventlog", "watch", log], capture_output=True, text=True)
     assert watch.returncode == 2 and "is not a terminal" in watch.stderr

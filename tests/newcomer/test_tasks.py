@@ -203,5 +203,5 @@ def test_every_task_is_here():
 @pytest.mark.parametrize("number", range(len(CHECKS)), ids=[c.__name__ for c in CHECKS])
 def test_task(place, number):
     task, command = tasks()[number]
-    assert shlex.split(command)[0] in ("eventlog", "evaluator", "trainer", "checkpoint", "ssh", "python3"), task
+    assert shlex.split(command)[0] in ("eventlog", "evaluator", "trainer", "checkpoint", "dataset", "ssh", "python3"), task
     CHECKS[number](place, command)

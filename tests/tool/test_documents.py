@@ -12,7 +12,7 @@ from shell_completion import Bash
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 BUILD = pathlib.Path(os.environ.get("EVALBOARD_BUILD", "build")).resolve()
-PROGRAMS = ("trainer", "evaluator", "eventlog", "checkpoint")
+PROGRAMS = ("trainer", "evaluator", "eventlog", "checkpoint", "dataset")
 HEADERS = (BUILD / "product/eventlog.h", ROOT / "eventlog_mpi/eventlog_mpi.h")
 
 
@@ -237,7 +237,7 @@ def test_bash(described, tmp_path, tmp_path_factory):
         "trainer --max-steps ": set(), "trainer l": set(), "evaluator --checkpoint-dir=l": {"logs", "lo g"},
         "trainer --model r": {"resnet32", "resnet50", "resnet50b", "resnet50_torchvision"}, "trainer --data=f": {"fashion-mnist", "folder"},
         "evaluator --model ": {"lenet", "cifar10_cnn", "resnet32", "next_word", "mnist_cnn", "mnist_lstm", "mnist_lstm_128", "language_model",
-        "resnet50", "resnet50b", "resnet50_torchvision"}, "evaluator --data f": {"fashion-mnist", "folder"},
+        "resnet50", "resnet50b", "resnet50_torchvision", "show_and_tell"}, "evaluator --data f": {"fashion-mnist", "folder"},
         "evaluator --metrics c": {"classes", "confusion", "curves"},
     }
     for name, o in described.items():

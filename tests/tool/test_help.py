@@ -8,7 +8,8 @@ import pytest
 
 BUILD = pathlib.Path(os.environ.get("EVALBOARD_BUILD", "build")).resolve()
 COMMANDS = (("evaluator",), ("evaluator", "status"), ("evaluator", "replay"), ("trainer",), ("trainer", "status"),
-            ("trainer", "compare"), ("trainer", "plan"), ("trainer", "models"), ("trainer", "describe"))
+            ("trainer", "compare"), ("trainer", "plan"), ("trainer", "models"), ("trainer", "describe"),
+            ("dataset",), ("dataset", "make-captions"), ("dataset", "vocabulary"), ("dataset", "encode"))
 # How a help begins that describes a thing instead of saying what the option does.
 NO_VERBS = {"A", "All", "Also", "At", "Images", "More", "No", "None", "Of", "One", "Or", "Our", "Random", "Steps", "The",
             "This", "What", "When", "Where", "Whether", "Which", "Whatever"}
@@ -31,7 +32,7 @@ def test_help_fits(command, columns):
     assert len(lines) > 10 and max(map(len, lines)) <= columns
 
 
-@pytest.mark.parametrize("program", ["checkpoint", "evaluator", "eventlog", "trainer"])
+@pytest.mark.parametrize("program", ["checkpoint", "dataset", "evaluator", "eventlog", "trainer"])
 def test_help_as_a_command(program):
     assert output(program, "help") == output(program, "--help")
 
@@ -68,4 +69,4 @@ def test_one_directory_or_several_a_model_or_a_command(tmp_path):
         subprocess.run([BUILD / "bin/evaluator", *way, "--exec", "true", "--once"], check=True, capture_output=True)
         run = subprocess.run([BUILD / "bin/evaluator", *way, "--once"], capture_output=True, text=True)
         assert run.returncode == 2 and run.stderr == ("evaluator: --model is missing; use one of "
-                                                      "lenet|cifar10_cnn|resnet32|next_word|mnist_cnn|mnist_lstm|mnist_lstm_128|language_model|resnet50|resnet50b|resnet50_torchvision, or a model file, or --exec\n")
+                                                      "lenet|cifar10_cnn|resnet32|next_word|mnist_cnn|mnist_lstm|mnist_lstm_128|language_model|resnet50|resnet50b|resnet50_torchvision|show_and_tell, or a model file, or --exec\n")
