@@ -49,8 +49,8 @@ int record_piece_open(struct record_piece *p, const char *path, uint64_t start, 
                       uint64_t limit, struct error *e);
 void record_piece_close(struct record_piece *p);
 
-/* RECORD_DATA or RECORD_DAMAGE with *r, borrowed until the next call, for what begins before the end; RECORD_MORE at the
- * end, with p->met; ERR_IO, ERR_NOMEM. Bytes lost to damage: p->file.parser.lost, once the end was reached. */
+/* RECORD_DATA or RECORD_DAMAGE with *r, borrowed until the next call, for what begins before the end; RECORD_MORE at
+ * the end, with p->met; ERR_IO, ERR_NOMEM. Bytes lost to damage: p->file.parser.lost, once the end was reached. */
 int record_piece_next(struct record_piece *p, struct record *r, struct error *e);
 
 #endif

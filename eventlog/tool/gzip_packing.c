@@ -1,6 +1,6 @@
 #include "eventlog/tool/gzip_packing.h"
 
-#include "base/ordered_work.h"
+#include "base/program/ordered_work.h"
 
 #include <stdint.h>
 #include <stdlib.h>

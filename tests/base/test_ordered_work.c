@@ -1,5 +1,5 @@
 /* ordered_work.h: results come in the order of the items, whoever runs them and however long that takes. */
-#include "base/ordered_work.h"
+#include "base/program/ordered_work.h"
 
 #include "tests/check.h"
 

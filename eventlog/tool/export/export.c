@@ -2,7 +2,7 @@
 #include "eventlog/tool/export/export.h"
 
 #include "base/array.h"
-#include "base/ordered_work.h"
+#include "base/program/ordered_work.h"
 #include "eventlog/tool/command.h"
 #include "eventlog/tool/gather.h"
 #include "eventlog/tool/scan.h"

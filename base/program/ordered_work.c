@@ -1,4 +1,4 @@
-#include "base/ordered_work.h"
+#include "base/program/ordered_work.h"
 
 #include <pthread.h>
 #include <sched.h>

@@ -1,13 +1,13 @@
 /*
- * ordered_work.h - work on items by several threads whose results are taken in the order of the items. The caller fills
- * an item, gives it, and goes on with the next; a thread runs it; the caller takes its result, once it is the oldest and
- * its place is needed, or at the end. So results do not depend on how many threads there are.
+ * ordered_work.h - work on items by several threads whose results are taken in the order of the items. The caller
+ * fills an item, gives it, and goes on with the next; a thread runs it; the caller takes its result, once it is the
+ * oldest and its place is needed, or at the end. So results do not depend on how many threads there are.
  *
  * There are as many threads as the process may use cores, at most ORDERED_WORK_THREADS. None is started for one item
  * alone, or if there is one core: then items are run when they are given, by the caller. For one caller at a time.
  */
-#ifndef BASE_ORDERED_WORK_H
-#define BASE_ORDERED_WORK_H
+#ifndef BASE_PROGRAM_ORDERED_WORK_H
+#define BASE_PROGRAM_ORDERED_WORK_H
 
 #include "base/error.h"
 
