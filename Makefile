@@ -206,33 +206,28 @@ $(B)/product/libeventlog_mpi.a: $(call objects,$(EVENTLOG_MPI_C))
 	$(Q)rm -f $@; $(AR) rcs $@ $^
 
 # ---- the Python package --------------------------------------------------------------------------------------------
-# A wheel runs on other systems, so libeventlog.so and the programs in it contain the libraries that they need. Debian's
-# static libpng is not made for a shared library in one place, where its own error handler names stderr, which we never
-# let it use: a variable of our own takes that name.
+# A wheel runs on other systems, so libeventlog.so and the programs in it contain the libraries that they need.
 STATIC_LIBS  = $(addprefix -l:,$(addsuffix .a,$1))
 WHEEL        = $(B)/wheel
 ANYWHERE     = -Wl,--gc-sections -Wl,--build-id=none
 WHEEL_PROGRAMS := $(WHEEL)/bin/eventlog $(if $(CHECKPOINTS),$(WHEEL)/bin/checkpoint)
-WHEEL_PACKAGES = libpng16-16 zlib1g $(if $(call with,ZSTD),libzstd1) $(if $(call with,NCURSES),libncursesw6) \
+WHEEL_PACKAGES = zlib1g $(if $(call with,ZSTD),libzstd1) $(if $(call with,DEFLATE),libdeflate0) $(if $(call with,NCURSES),libncursesw6) \
                  $(if $(CHECKPOINTS),libprotobuf-c1 libsnappy1v5 libjansson4 libstdc++6)
-$(WHEEL)/libeventlog.so.0: $(WHEEL)/stderr.o $(NEEDS_eventlog) eventlog/libeventlog.map
+$(WHEEL)/libeventlog.so.0: $(NEEDS_eventlog) eventlog/libeventlog.map
 	$(call say,LINK)
 	$(Q)$(LINK) -shared -Wl,-soname,$(@F) -Wl,--version-script=eventlog/libeventlog.map -Wl,-z$(comma)defs $(ANYWHERE) \
-	    -Wl,--wrap=stderr -o $@ $< $(ARCHIVES) $(call STATIC_LIBS,libpng16 libz $(ZSTD_MODULE)) -lm
+	    -o $@ $(ARCHIVES) $(call STATIC_LIBS,libz $(ZSTD_MODULE) $(DEFLATE_MODULE)) -lm
 # Without SQLite, a third of the wheel: Python has one, and pandas writes to it.
 $(WHEEL)/format_sqlite.o: eventlog/tool/export/format_sqlite.c Makefile
 	$(call say,CC  )
 	$(Q)$(CC) $(OURS) -DSQLITE=0 $(CPPFLAGS) $(CFLAGS) -c -o $@ $<
 $(WHEEL)/bin/eventlog: $(filter-out %/format_sqlite.o,$(call objects,$(TOOL_C))) $(WHEEL)/format_sqlite.o $(NEEDS_eventlog)
 	$(call say,LINK)
-	$(Q)$(LINK) $(ANYWHERE) -o $@ $^ $(call STATIC_LIBS,libpng16 libz $(ZSTD_MODULE) \
+	$(Q)$(LINK) $(ANYWHERE) -o $@ $^ $(call STATIC_LIBS,libz $(ZSTD_MODULE) $(DEFLATE_MODULE) \
 	    $(if $(call with,NCURSES),libncursesw libtinfo)) -lm
 $(WHEEL)/bin/checkpoint: $(call objects,$(CHECKPOINT_TOOL_C)) $(NEEDS_checkpoint)
 	$(call say,LINK)
 	$(Q)$(LINK) $(ANYWHERE) -o $@ $^ $(call STATIC_LIBS,libprotobuf-c libsnappy libjansson libstdc++) -lm
-$(WHEEL)/stderr.o: packaging/wheel_stderr.c Makefile
-	$(call say,CC  )
-	$(Q)$(CC) $(OURS) $(PIC) $(CPPFLAGS) $(CFLAGS) -c -o $@ $<
 wheel: $(WHEEL)/libeventlog.so.0 $(WHEEL_PROGRAMS)
 	$(Q)python3 -B packaging/make_wheel.py --version $(VERSION) --out $(B) --library $< --programs $(WHEEL_PROGRAMS) \
 	    --licenses $(wildcard $(foreach p,$(WHEEL_PACKAGES),/usr/share/doc/$p/copyright))

@@ -12,7 +12,7 @@ def main(directory, epochs=3):
     images = random.random((512, 8)).astype("float32")
     labels = (images.sum(axis=1) > 4).astype("int32")
     model = keras.Sequential([keras.layers.Input((8,)), keras.layers.Dense(16, "relu"), keras.layers.Dense(2)])
-    model.compile("adam", keras.losses.SparseCategoricalCrossentropy(from_logits=True), ["accuracy"])
+    model.compile("adam", keras.losses.SparseCategoricalCrossentropy(from_logits=True), metrics=["accuracy"])
     callback = evalboard.callbacks.KerasCallback(directory, update_freq=4, histogram_freq=1)
     model.fit(images, labels, validation_split=0.25, epochs=epochs, verbose=0, callbacks=[callback])
 
