@@ -66,7 +66,7 @@ def bucket_counts(values: np.ndarray, edges: np.ndarray) -> np.ndarray:
 
 def histogram(values, bins="tensorflow", max_bins=None):
     """(min, max, number, sum, sum of squares, right limits, counts) of a HistogramProto, as PyTorch computes them."""
-    values = as_array(values).astype(float).reshape(-1)
+    values = as_array(values).astype(float, copy=False).reshape(-1)
     if values.size == 0:
         raise ValueError("The input has no element.")
     if isinstance(bins, str) and bins == "tensorflow":

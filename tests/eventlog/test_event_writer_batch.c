@@ -150,11 +150,12 @@ static void test_event(void **state)
 /* With few values and with many, for which a table is made: the same as by comparing one by one. */
 static void test_bucket_counts(void **state)
 {
-    static const double edges[] = { -1e300, -2, -1, -1, -0.0, 1e-12, 1.1e-12, 1, 1.0000001, 1.0000002, 3, 3 };
-    enum { EDGES = sizeof edges / sizeof *edges, MANY = 20000 };
+    static const double close[] = { -1e300, -2, -1, -1, -0.0, 1e-12, 1.1e-12, 1, 1.0000001, 1.0000002, 3, 3 },
+                        apart[] = { -1e300, -2, -1, -1e-12, -0.0, 1e-12, 1.1e-12, 1, 1.1, 1.2, 3, 1e300 };
+    enum { EDGES = sizeof close / sizeof *close, MANY = 20000 };
     static double values[MANY];
+    const double *edges = *state ? apart : close;
 
-    (void)state;
     for (size_t i = 0; i < MANY; i++)
         values[i] = i % 3 == 0   ? edges[i / 3 % EDGES]
                     : i % 3 == 1 ? nextafter(edges[i / 3 % EDGES], i % 2 ? 9 : -9)
@@ -202,13 +203,15 @@ static void test_png(void **state)
 
 int main(void)
 {
+    static int apart = 1;
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_version),
         cmocka_unit_test_setup_teardown(test_same_bytes, setup, teardown),
         cmocka_unit_test_setup_teardown(test_refused_point, setup, teardown),
         cmocka_unit_test_setup_teardown(test_failing_disk, setup, teardown),
         cmocka_unit_test_setup_teardown(test_event, setup, teardown),
-        cmocka_unit_test(test_bucket_counts),
+        cmocka_unit_test_prestate(test_bucket_counts, NULL), /* edges close to each other, and apart */
+        cmocka_unit_test_prestate(test_bucket_counts, &apart),
         cmocka_unit_test(test_png),
     };
 
