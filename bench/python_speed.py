@@ -83,11 +83,11 @@ def writing(options):
 
 
 def reading(options):
-    python, rows, speeds = programs.peer_python("tbparse"), [], {}
+    python, rows, speeds, files = programs.peer_python("tbparse"), [], {}, {}
     with log_reading_speed.Logs(options.build) as logs:
         for name, code in READERS.items():
             for count in (options.points // 10, options.points) if name == "evalboard" else (options.points // 100,):
-                file = logs.make("scalars", count)
+                file = files[count] = files.get(count) or logs.make("scalars", count)
                 module = {"EventAccumulator": "tensorboard.backend.event_processing.event_accumulator"}.get(name, name)
                 seconds, grown, n = answer(python, READ.format(code=code, module=module), options.build, file.parent)
                 speeds[name] = seconds / n
