@@ -12,8 +12,8 @@
  *
  * Every item is taken by exactly one worker, whatever the rule is, and sizes differ by one at most. Applied to a list
  * of file names it gives each worker files of its own; applied to the places of a shuffled order it gives each records
- * of its own: shuffle with a seed that all workers have, or shards overlap. (The shard API of Parallax: shard.shard() is
- * the modulo rule, its examples cut file lists by the contiguous one.)
+ * of its own: shuffle with a seed that all workers have, or shards overlap. (The shard API of Parallax: shard.shard()
+ * is the modulo rule, its examples cut file lists by the contiguous one.)
  */
 #ifndef DATASET_SHARD_H
 #define DATASET_SHARD_H
