@@ -10,9 +10,9 @@ enum { SIDE_MAX = 4096 };
 static const char own_files[] = "data sets that are not published under fixed names: tfrecord, records and idx";
 
 /* In the order of the rows. */
-static const char *const names[DATASET_READING_ROWS] = { "--image-size",   "--bad-samples", "--train-files",
-                                                         "--test-files",   "--classes",     "--first-label",
-                                                         "--example-keys", "--record" };
+static const char *const names[DATASET_READING_ROWS] = { "--image-size",   "--bad-samples",  "--train-files",
+                                                         "--test-files",   "--classes",      "--first-label",
+                                                         "--example-keys", "--record-fields" };
 static const struct {
     unsigned takes; /* 0: all data sets do */
     const char *whom;

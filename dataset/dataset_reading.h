@@ -18,7 +18,7 @@ enum dataset_takes {
     DATASET_TAKES_FILES = 1,  /* --train-files, --test-files */
     DATASET_TAKES_LABELS = 2, /* --classes, --first-label */
     DATASET_TAKES_KEYS = 4,   /* --example-keys */
-    DATASET_TAKES_RECORD = 8, /* --record */
+    DATASET_TAKES_RECORD = 8, /* --record-fields */
 };
 
 /* As on the command line; NULL: not given. */

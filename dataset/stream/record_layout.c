@@ -9,7 +9,7 @@ static int wrong(const char *text, const char *field, size_t n, const char *why,
 {
     return error_set(
         e, ERR_ARG,
-        "--record %.200s: %.*s %s; the fields are label=BYTES, image=HxWxC, planes=CxHxW, floats=HxWxC and "
+        "--record-fields %.200s: %.*s %s; the fields are label=BYTES, image=HxWxC, planes=CxHxW, floats=HxWxC and "
         "skip=BYTES",
         text, n > 60 ? 60 : (int)n, field, why);
 }
@@ -68,7 +68,7 @@ int record_layout_parse(struct fixed_layout *out, const char *text, struct error
     *out = (struct fixed_layout){ 0 };
     if (!text || !*text)
         return error_set(e, ERR_ARG,
-                         "--data records needs --record, which says what a record consists of, such as "
+                         "--data records needs --record-fields, which says what a record consists of, such as "
                          "label=1,image=32x32x3");
     while (*at) {
         const size_t item = strcspn(at, ",");

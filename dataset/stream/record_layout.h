@@ -1,4 +1,4 @@
-/* record_layout.h - the option --record, which says what the records of --data records consist of. Pure. */
+/* record_layout.h - the option --record-fields, which says what the records of --data records consist of. Pure. */
 #ifndef DATASET_STREAM_RECORD_LAYOUT_H
 #define DATASET_STREAM_RECORD_LAYOUT_H
 

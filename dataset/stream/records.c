@@ -1,5 +1,5 @@
 /*
- * records.c - files without a header, whose records have a label and an image of fixed sizes (--record,
+ * records.c - files without a header, whose records have a label and an image of fixed sizes (--record-fields,
  * record_layout.h): how many images were published before there were formats for them. Files are those of data_files.h.
  */
 #include "dataset/stream/fixed_dataset.h"
@@ -41,7 +41,7 @@ static int read_records(struct dataset_owned *o, const struct dataset_kind *kind
 }
 
 const struct dataset_kind dataset_kind_records = {
-    .how_to_get = "it needs files of records that --record describes",
+    .how_to_get = "it needs files of records that --record-fields describes",
     .takes = DATASET_TAKES_FILES | DATASET_TAKES_LABELS | DATASET_TAKES_RECORD,
     .read = read_records,
 };

@@ -1,4 +1,5 @@
-/* Files of equally long records: what --record can say, --data records and CIFAR-100; broken records; want of memory. */
+/* Files of equally long records: what --record-fields can say, --data records and CIFAR-100; broken records; want of
+ * memory. */
 #include "dataset/dataset.h"
 #include "dataset/stream/record_layout.h"
 
@@ -98,7 +99,7 @@ static void test_layouts(void **state)
     }
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         assert_int_equal(record_layout_parse(&l, wrong[i], &e), ERR_ARG);
-        assert_non_null(strstr(e.message, "--record"));
+        assert_non_null(strstr(e.message, "--record-fields"));
     }
 }
 
@@ -199,7 +200,7 @@ static void test_broken(void **state)
     assert_int_equal(d->count, COUNT - 2);
     dataset_free(d);
     assert_int_equal(dataset_open_as(&d, "records", place, DATASET_TRAIN, NULL, NULL, &e), ERR_ARG);
-    assert_non_null(strstr(e.message, "needs --record"));
+    assert_non_null(strstr(e.message, "needs --record-fields"));
 }
 
 static void test_floats(void **state)

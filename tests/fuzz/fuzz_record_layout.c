@@ -1,4 +1,4 @@
-/* Any text as the option --record: refused with a sentence, or a layout whose parts are within the record. */
+/* Any text as the option --record-fields: refused with a sentence, or a layout whose parts are within the record. */
 #include "dataset/stream/record_layout.h"
 
 #include <stdlib.h>
