@@ -44,6 +44,16 @@ def test_bits(data, tmp_path):
     assert wanted["weights"] == alone["weights"] == several["weights"] == resumed["weights"]
 
 
+def test_a_built_in_model_as_a_file(data, tmp_path):
+    """ResNet-32 as its own description, on PNG files: the bits of the built-in one on CIFAR-10's binary files."""
+    with open(tmp_path / "resnet32.model", "w") as file:
+        subprocess.run([ranks.TRAINER, "describe", "resnet32", "--format=model"], stdout=file, check=True)
+    how = ["--reproducible", "--micro-shards", 2, "--global-batch", 4, "--max-steps", 2, "--json"]
+    wanted, _ = ranks.train(0, "--model", "resnet32", "--data", "cifar10", "--data-dir", data / "cifar", *how)
+    have, _ = ranks.train(0, "--model", tmp_path / "resnet32.model", *folder(data / "tree"), *how)
+    assert wanted["weights"] == have["weights"]
+
+
 def test_broken_files(data, tmp_path):
     tree = tmp_path / "tree"
     subprocess.run(["cp", "-r", data / "tree", tree], check=True)
