@@ -65,7 +65,7 @@ static int has_bad_field(const ProtobufCMessage *m)
 
 /* ---- header --------------------------------------------------------------------------------------------------- */
 
-static int check_version(const char *file, const TensorBundle__VersionDef *version, struct error *e)
+int bundle_version_check(const char *file, const struct TensorBundle__VersionDef *version, struct error *e)
 {
     if (version->producer < 0)
         return error_set(e, ERR_CORRUPT, "%s: the header names version %d", file, version->producer);
@@ -94,7 +94,7 @@ int bundle_header_decode(const char *file, const void *bytes, size_t n, int32_t 
     else if (header->num_shards < 1)
         rc = error_set(e, ERR_CORRUPT, "%s: the header names %d shards", file, header->num_shards);
     else if (header->version)
-        rc = check_version(file, header->version, e);
+        rc = bundle_version_check(file, header->version, e);
     *shards = header->num_shards;
     tensor_bundle__bundle_header_proto__free_unpacked(header, NULL);
     return rc;

@@ -1,8 +1,9 @@
 /*
  * tensor_bundle.h - TensorFlow V2 checkpoints: PREFIX.index (a table: name -> dtype, shape, shard, offset, size, CRC)
- * and PREFIX.data-SSSSS-of-NNNNN (the tensors' bytes). PREFIX is a path such as "ckpt/model.ckpt-700".
- * tensor_bundle_reader.c describes the format. Reading does not change an open bundle, so several threads may read at
- * once (tensor_batch.h); otherwise one object is for one thread at a time.
+ * and PREFIX.data-SSSSS-of-NNNNN (the tensors' bytes). PREFIX is a path such as "ckpt/model.ckpt-700". V1 checkpoints
+ * are read, too: PREFIX itself, or any of PREFIX-SSSSS-of-NNNNN, if there is no index. tensor_bundle_reader.c describes
+ * the format. Reading does not change an open bundle, so several threads may read at once (tensor_batch.h); otherwise
+ * one object is for one thread at a time.
  */
 #ifndef CHECKPOINT_TENSOR_BUNDLE_H
 #define CHECKPOINT_TENSOR_BUNDLE_H

@@ -8,6 +8,9 @@
  * each is found under its own key (slice_key.h) and may lie in any shard. All checks that need no tensor bytes are made
  * when the bundle is opened; the CRC of a tensor is checked when it is read, as a whole (tensor_bundle_values.c) or in
  * pieces.
+ *
+ * A V1 checkpoint (saved_slices.h) is decoded as a whole when it is opened. Its values are then in a file of their own
+ * in memory, as if that were shard 0 of 1, and all else is as above.
  */
 #include "checkpoint/tensor_bundle.h"
 
@@ -18,15 +21,18 @@
 #include "base/file.h"
 #include "base/file_kind.h"
 #include "checkpoint/bundle_entry.h"
+#include "checkpoint/saved_slices.h"
 #include "checkpoint/slice_key.h"
 #include "checkpoint/table.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <ctype.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -56,7 +62,8 @@ struct tensor_bundle {
     struct shard *shard; /* those that entries refer to, ascending by number */
     size_t shard_count;
     uint64_t digest, names, names_limit;
-    int index_only;                 /* shards were not opened */
+    int index_only; /* shards were not opened */
+    int version_1;
     tensor_bundle_problem *problem; /* receives errors outside the index; NULL: they end the opening */
     void *problem_context;
 };
@@ -76,6 +83,13 @@ static void entries_release(struct entries *list)
     for (size_t i = 0; i < list->count; i++)
         free(list->items[i]);
     free(list->items);
+}
+
+static int compare_entries(const void *a, const void *b)
+{
+    const struct tensor_entry *x = *(const struct tensor_entry *const *)a, *y = *(const struct tensor_entry *const *)b;
+
+    return bytes_compare(x->name, x->name_length, y->name, y->name_length);
 }
 
 static int take_entry(void *context, const void *key, size_t key_length, const void *value, size_t value_length,
@@ -146,68 +160,183 @@ int tensor_bundle_ends_as_index(int directory_fd, const char *path)
     return yes;
 }
 
-/* 1 if the prefix is a V1 checkpoint: the file itself, or the first of its shards, which are named P-00000-of-NNNNN,
- * and in state files P-, five question marks, -of-NNNNN. */
-static int is_version_1(const char *prefix)
+/* Reads a file that must be a table into bytes, which are released after an error. */
+static int read_table_file(const char *path, struct buffer *bytes, struct error *e)
 {
-    const char *wild = strstr(prefix, "-\?\?\?\?\?-of-");
-    char path[PATH_MAX];
+    uint8_t footer[TABLE_FOOTER];
+    enum file_kind kind;
+    uint64_t size;
+    ssize_t got;
+    int fd, rc = open_file(AT_FDCWD, path, &fd, &size, e);
 
-    if (!wild)
-        return tensor_bundle_ends_as_index(AT_FDCWD, prefix);
-    if (strlen(prefix) >= sizeof path)
-        return 0;
-    strcpy(path, prefix);
-    memcpy(path + (wild - prefix) + 1, "00000", 5);
-    return tensor_bundle_ends_as_index(AT_FDCWD, path);
+    if (rc != OK)
+        return rc;
+    /* Reads the end first: nothing is allocated for a huge file that is not an index. */
+    if (size > INDEX_MAX) {
+        rc = error_set(e, ERR_NOMEM, "%s: %llu bytes, too large for an index", path, (unsigned long long)size);
+        goto out;
+    }
+    if (size >= TABLE_FOOTER && file_read_at(fd, footer, sizeof footer, size - TABLE_FOOTER) == TABLE_FOOTER &&
+        !table_footer_valid(footer)) {
+        kind = file_kind_of(path);
+        rc = kind == FILE_KIND_UNKNOWN
+                 ? error_set(e, ERR_CORRUPT, "%s: bad magic number at byte %llu: not a checkpoint index, or incomplete",
+                             path, (unsigned long long)(size - 8))
+                 : error_set(e, ERR_CORRUPT, "%s: not a checkpoint index, but %s", path, file_kind_text(kind));
+        goto out;
+    }
+    if (!buffer_reserve(bytes, (size_t)size)) {
+        rc = error_memory(e, path, "for %llu bytes", (unsigned long long)size);
+        goto out;
+    }
+    if ((got = file_read_at(fd, bytes->data, (size_t)size, 0)) < 0)
+        rc = error_system(e, "%s: cannot read", path);
+    else
+        bytes->length = (size_t)got;
+out:
+    if (rc != OK)
+        buffer_release(bytes);
+    close(fd);
+    return rc;
 }
 
 static int reader_read_index(struct tensor_bundle *b, struct error *e)
 {
     struct buffer bytes = BUFFER_EMPTY;
-    uint8_t footer[TABLE_FOOTER];
-    enum file_kind kind;
-    uint64_t size;
-    ssize_t got;
-    int fd, rc = open_file(AT_FDCWD, b->index_path, &fd, &size, e);
+    int rc = read_table_file(b->index_path, &bytes, e);
 
-    if (rc == ERR_IO && access(b->index_path, F_OK) < 0 && errno == ENOENT && is_version_1(b->prefix))
-        return error_set(e, ERR_ARG,
-                         "%s: a V1 checkpoint (of TensorFlow before 0.12, or a Saver with write_version V1) is not "
-                         "supported; save it again as V2",
-                         b->prefix);
     if (rc != OK)
         return rc;
-    /* Reads the end first: nothing is allocated for a huge file that is not an index. */
-    if (size > INDEX_MAX) {
-        rc = error_set(e, ERR_NOMEM, "%s: %llu bytes, too large for an index", b->index_path, (unsigned long long)size);
-        goto out;
-    }
-    if (size >= TABLE_FOOTER && file_read_at(fd, footer, sizeof footer, size - TABLE_FOOTER) == TABLE_FOOTER &&
-        !table_footer_valid(footer)) {
-        kind = file_kind_of(b->index_path);
-        rc = kind == FILE_KIND_UNKNOWN
-                 ? error_set(e, ERR_CORRUPT, "%s: bad magic number at byte %llu: not a checkpoint index, or incomplete",
-                             b->index_path, (unsigned long long)(size - 8))
-                 : error_set(e, ERR_CORRUPT, "%s: not a checkpoint index, but %s", b->index_path, file_kind_text(kind));
-        goto out;
-    }
-    if (!buffer_reserve(&bytes, (size_t)size)) {
-        rc = error_memory(e, b->index_path, "for %llu bytes", (unsigned long long)size);
-        goto out;
-    }
-    if ((got = file_read_at(fd, bytes.data, (size_t)size, 0)) < 0) {
-        rc = error_system(e, "%s: cannot read", b->index_path);
-        goto out;
-    }
-    b->digest = digest_bytes(bytes.data, (size_t)got);
-    b->names_limit = NAMES_FREE + NAMES_PER_BYTE * (uint64_t)got;
-    rc = table_read(b->index_path, bytes.data, (size_t)got, take_entry, b, e);
+    b->digest = digest_bytes(bytes.data, bytes.length);
+    b->names_limit = NAMES_FREE + NAMES_PER_BYTE * (uint64_t)bytes.length;
+    rc = table_read(b->index_path, bytes.data, bytes.length, take_entry, b, e);
     if (rc == OK && !b->have_header)
         rc = error_set(e, ERR_CORRUPT, "%s: no header: the table is empty", b->index_path);
-out:
     buffer_release(&bytes);
-    close(fd);
+    return rc;
+}
+
+/* ---- V1 -------------------------------------------------------------------------------------------------------- */
+
+/* The number of shards of a V1 checkpoint, which are named P-00000-of-NNNNN, and in state files P-, five question
+ * marks, -of-NNNNN; *place is where the number of a shard is. 0: the name is that of the only file. */
+static int version_1_shards(const char *prefix, size_t *place)
+{
+    const size_t n = strlen(prefix), tail = sizeof "-00000-of-00000" - 1;
+    const char *at = n > tail ? prefix + n - tail : "";
+    int shards = 0;
+
+    if (at[0] != '-' || strncmp(at + 6, "-of-", 4) != 0)
+        return 0;
+    for (int i = 1; i <= 5; i++)
+        if (at[i] != '?' && !isdigit((unsigned char)at[i]))
+            return 0;
+    for (int i = 10; i < 15; i++) {
+        if (!isdigit((unsigned char)at[i]))
+            return 0;
+        shards = shards * 10 + (at[i] - '0');
+    }
+    *place = (size_t)(at - prefix) + 1;
+    return shards;
+}
+
+/* The file of a shard; number 0 is also that of a checkpoint in one file. */
+static int version_1_path(const char *prefix, int number, char *out, size_t size, struct error *e)
+{
+    char digits[16];
+    size_t place;
+
+    if (strlen(prefix) >= size)
+        return error_set(e, ERR_ARG, "%s: path too long", prefix);
+    strcpy(out, prefix);
+    if (version_1_shards(prefix, &place)) {
+        snprintf(digits, sizeof digits, "%05d", number);
+        memcpy(out + place, digits, 5);
+    }
+    return OK;
+}
+
+static int is_version_1(const struct tensor_bundle *b)
+{
+    char path[PATH_MAX];
+
+    return access(b->index_path, F_OK) < 0 && errno == ENOENT &&
+           version_1_path(b->prefix, 0, path, sizeof path, NULL) == OK && tensor_bundle_ends_as_index(AT_FDCWD, path);
+}
+
+/* Lets shard 0 be a file in memory with these bytes. */
+static int keep_in_memory(struct tensor_bundle *b, const struct buffer *data, struct error *e)
+{
+    struct shard *shard;
+
+    if (!(b->shard = malloc(sizeof *b->shard)))
+        return error_memory(e, b->prefix, "to open it");
+    shard = &b->shard[0];
+    *shard = (struct shard){ .fd = memfd_create("checkpoint", MFD_CLOEXEC), .size = data->length };
+    if (shard->fd < 0)
+        return error_system(e, "%s: cannot make a file in memory for its values", b->prefix);
+    b->shard_count = 1;
+    for (size_t done = 0; done < data->length;) {
+        const ssize_t n = write(shard->fd, data->data + done, data->length - done);
+
+        if (n < 0 && errno != EINTR)
+            return error_system(e, "%s: cannot keep its values in memory", b->prefix);
+        done += n > 0 ? (size_t)n : 0;
+    }
+    return OK;
+}
+
+static int take_saved(struct tensor_bundle *b, struct saved_slices *s, struct error *e)
+{
+    for (size_t i = 0; i < s->entry_count; i++) {
+        struct tensor_entry *entry = s->entries[i];
+
+        if (entries_add(entry->name_length && !*entry->name ? &b->slices : &b->whole, entry) != OK)
+            return error_memory(e, b->prefix, "for its entries");
+        s->entries[i] = NULL;
+    }
+    return keep_in_memory(b, &s->data, e);
+}
+
+static int same_names(const struct entries *list)
+{
+    for (size_t i = 1; i < list->count; i++)
+        if (compare_entries(&list->items[i - 1], &list->items[i]) == 0)
+            return 1;
+    return 0;
+}
+
+static int sort_entries(struct tensor_bundle *b, struct entries *list, struct error *e)
+{
+    if (list->count)
+        qsort(list->items, list->count, sizeof *list->items, compare_entries);
+    return same_names(list) ? error_set(e, ERR_CORRUPT, "%s: it has a tensor twice", b->prefix) : OK;
+}
+
+static int read_version_1(struct tensor_bundle *b, struct error *e)
+{
+    struct saved_slices s = { 0 };
+    char path[PATH_MAX];
+    size_t place;
+    const int shards = version_1_shards(b->prefix, &place);
+    int rc = OK;
+
+    b->version_1 = 1;
+    b->shards = 1;
+    for (int i = 0; i < (shards ? shards : 1) && rc == OK; i++) {
+        struct buffer bytes = BUFFER_EMPTY;
+
+        if ((rc = version_1_path(b->prefix, i, path, sizeof path, e)) != OK ||
+            (rc = read_table_file(path, &bytes, e)) != OK)
+            break;
+        b->digest = b->digest * 0x100000001b3u ^ digest_bytes(bytes.data, bytes.length);
+        rc = saved_slices_read(&s, path, bytes.data, bytes.length, e);
+        buffer_release(&bytes);
+    }
+    if (rc == OK && (rc = saved_slices_finish(&s, b->prefix, e)) == OK && (rc = take_saved(b, &s, e)) == OK &&
+        (rc = sort_entries(b, &b->whole, e)) == OK)
+        rc = sort_entries(b, &b->slices, e);
+    saved_slices_release(&s);
     return rc;
 }
 
@@ -220,6 +349,8 @@ static int compare_shards(const void *a, const void *b)
 
 int tensor_bundle_shard_path(const struct tensor_bundle *b, int32_t number, char *out, size_t size, struct error *e)
 {
+    if (b->version_1)
+        return version_1_path(b->prefix, 0, out, size, e);
     if ((size_t)snprintf(out, size, "%s.data-%05d-of-%05d", b->prefix, number, b->shards) >= size)
         return error_set(e, ERR_ARG, "%s: path too long", b->prefix);
     return OK;
@@ -285,13 +416,6 @@ static int check_length(const struct tensor_bundle *b, const struct tensor_entry
     return error_set(e, ERR_CORRUPT, "%s.data-%05d-of-%05d: not complete: %llu bytes, but tensor %s ends at byte %llu",
                      b->prefix, shard->number, b->shards, (unsigned long long)shard->size, bundle_entry_label(entry),
                      (unsigned long long)end);
-}
-
-static int compare_entries(const void *a, const void *b)
-{
-    const struct tensor_entry *x = *(const struct tensor_entry *const *)a, *y = *(const struct tensor_entry *const *)b;
-
-    return bytes_compare(x->name, x->name_length, y->name, y->name_length);
 }
 
 static const struct tensor_entry *entries_find(const struct entries *list, const char *name, size_t length)
@@ -374,8 +498,11 @@ static int open_bundle(struct tensor_bundle **out, const char *prefix, int index
     b->problem_context = context;
     memcpy(b->index_path, prefix, n);
     memcpy(b->index_path + n, ".index", sizeof ".index");
-    if ((rc = reader_read_index(b, e)) != OK || (!index_only && (rc = open_shards(b, e)) != OK) ||
-        (rc = check_entries(b, e)) != OK) {
+    if (is_version_1(b))
+        rc = read_version_1(b, e);
+    else if ((rc = reader_read_index(b, e)) == OK && !index_only)
+        rc = open_shards(b, e);
+    if (rc != OK || (rc = check_entries(b, e)) != OK) {
         tensor_bundle_close(b);
         return rc;
     }

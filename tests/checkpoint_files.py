@@ -2,6 +2,7 @@
 import json
 import os
 import pathlib
+import re
 import struct
 import subprocess
 
@@ -10,6 +11,12 @@ from waiting import DEADLINE
 
 BUILD = pathlib.Path(os.environ.get("EVALBOARD_BUILD", "build")).resolve()
 CODES = {"F32": "f", "F64": "d", "I64": "q", "I32": "i", "U8": "B"}
+
+
+def version_1():
+    """The file that TensorFlow wrote, as test_saved_slices.c has it: 7 tensors, step 700."""
+    text = (pathlib.Path(__file__).parent / "checkpoint" / "test_saved_slices.c").read_text()
+    return bytes.fromhex("".join(re.findall(r'"([0-9a-f]+)"', text[text.index("golden_hex[] ="):text.index("enum { GOLDEN")])))
 
 
 def run(*words, columns=None, **environment):

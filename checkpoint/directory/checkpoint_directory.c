@@ -23,30 +23,6 @@ enum { STATE_FILE_MAX = 64 << 20 }; /* 10,000 checkpoints with long absolute pat
 
 /* ---- names ----------------------------------------------------------------------------------------------------- */
 
-int64_t checkpoint_name_step(const char *name)
-{
-    const char *dash = strrchr(name, '-');
-    int64_t step;
-
-    /* Digits only: number_parse_int would take a sign. */
-    if (!dash || !isdigit((unsigned char)dash[1]) || !number_parse_int(dash + 1, &step))
-        return -1;
-    return step;
-}
-
-int checkpoint_name_temporary(const char *name)
-{
-    static const char *const word_ends[] = { "_temp", ".part" };
-
-    if (strstr(name, ".tempstate") || strstr(name, ".tmp"))
-        return 1;
-    for (size_t i = 0; i < sizeof word_ends / sizeof *word_ends; i++)
-        for (const char *at = name; (at = strstr(at, word_ends[i])); at++)
-            if (!isalpha((unsigned char)at[strlen(word_ends[i])]))
-                return 1;
-    return 0;
-}
-
 /* "-00001-of-00002" at the end of name[0..n): 1, and the length without it. */
 static int is_part(const char *name, size_t n, size_t *stem)
 {
@@ -63,6 +39,37 @@ static int is_part(const char *name, size_t n, size_t *stem)
         return 0;
     *stem = i - 1;
     return 1;
+}
+
+int64_t checkpoint_name_step(const char *name)
+{
+    size_t n = strlen(name);
+    char digits[32];
+    int64_t step;
+    size_t i;
+
+    is_part(name, n, &n);
+    for (i = n; i && isdigit((unsigned char)name[i - 1]); i--)
+        ;
+    /* Digits only: number_parse_int would take a sign. */
+    if (i == n || !i || name[i - 1] != '-' || n - i >= sizeof digits)
+        return -1;
+    memcpy(digits, name + i, n - i);
+    digits[n - i] = '\0';
+    return number_parse_int(digits, &step) ? step : -1;
+}
+
+int checkpoint_name_temporary(const char *name)
+{
+    static const char *const word_ends[] = { "_temp", ".part" };
+
+    if (strstr(name, ".tempstate") || strstr(name, ".tmp"))
+        return 1;
+    for (size_t i = 0; i < sizeof word_ends / sizeof *word_ends; i++)
+        for (const char *at = name; (at = strstr(at, word_ends[i])); at++)
+            if (!isalpha((unsigned char)at[strlen(word_ends[i])]))
+                return 1;
+    return 0;
 }
 
 int64_t checkpoint_name_safetensors(const char *file)
@@ -264,7 +271,7 @@ int checkpoint_listed_whole(const char *directory, const struct checkpoint_name 
     if (file_join(path, sizeof path, directory, item->name, e) != OK)
         return 0;
     if (item->format != CHECKPOINT_FORMAT_SAFETENSORS)
-        return checkpoint_complete(path, e); /* which reports a V1 checkpoint */
+        return checkpoint_complete(path, e); /* or a V1 checkpoint */
     if (safetensors_open(&s, path, e) != OK)
         return 0;
     safetensors_close(s);

@@ -80,7 +80,8 @@ int checkpoint_directory_commit(const struct io *io, const char *directory, cons
  * ".part" count only at the end of a word, so "my_template.ckpt-5" is a checkpoint. */
 int checkpoint_name_temporary(const char *name);
 
-/* The step at the end of a name ("model.ckpt-700" -> 700), -1 if there is none. */
+/* The step at the end of a name ("model.ckpt-700" -> 700, also of a shard of a V1 checkpoint,
+ * "model.ckpt-700-00000-of-00002"), -1 if there is none. */
 int64_t checkpoint_name_step(const char *name);
 
 /* The step of a safetensors file, the number at the end of its name ("model-700.safetensors", "model700.safetensors"),

@@ -68,7 +68,7 @@ static int find_file(const char *path, struct found *out, struct error *e)
     enum file_kind kind = file_kind_of(path);
 
     switch (kind) {
-    case FILE_KIND_TABLE: /* without its suffix: a V1 checkpoint, as opening it will report */ return OK;
+    case FILE_KIND_TABLE: /* without its suffix: a V1 checkpoint */ return OK;
     case FILE_KIND_UNKNOWN:
     case FILE_KIND_EMPTY:
     case FILE_KIND_SAFETENSORS: out->is_file = 1; return OK;

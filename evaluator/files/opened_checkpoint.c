@@ -22,7 +22,7 @@ enum {
 struct opened_checkpoint {
     enum checkpoint_kind kind;
     uint64_t digest;
-    struct tensor_bundle *bundle;    /* BUNDLE; holds index and data open */
+    struct tensor_bundle *bundle;    /* BUNDLE, V1; holds index and data open */
     struct safetensors *safetensors; /* SAFETENSORS; holds the file open */
     struct tensor_entry *entries;    /* SAFETENSORS: its tensors as entries; type 0: an unsupported type */
     struct content content;          /* OTHER */
@@ -118,14 +118,9 @@ int opened_checkpoint_open(struct opened_checkpoint **out, enum checkpoint_kind 
     c->kind = kind;
     switch (kind) {
     case CHECKPOINT_BUNDLE:
+    case CHECKPOINT_V1:
         if ((rc = tensor_bundle_open(&c->bundle, path, e)) == OK)
             c->digest = tensor_bundle_digest(c->bundle);
-        break;
-    case CHECKPOINT_V1:
-        rc = error_set(e, ERR_ARG,
-                       "%s: a V1 checkpoint (of TensorFlow before 0.12, or a Saver with write_version V1) is not "
-                       "supported; save it as V2",
-                       path);
         break;
     case CHECKPOINT_SAFETENSORS:
     case CHECKPOINT_OTHER: rc = open_unchanged(c, path, e); break;

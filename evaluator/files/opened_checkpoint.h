@@ -15,14 +15,14 @@
 enum checkpoint_kind {
     CHECKPOINT_BUNDLE,      /* TensorFlow V2: PREFIX.index and its data files */
     CHECKPOINT_SAFETENSORS, /* one file */
-    CHECKPOINT_V1,          /* TensorFlow's format before 0.12: recognised, and refused */
+    CHECKPOINT_V1,          /* TensorFlow's format before 0.12: one file, or the first of its shards */
     CHECKPOINT_OTHER,       /* any file or directory; for commands */
 };
 
 struct opened_checkpoint;
 
 /* path: for a BUNDLE, the prefix. ERR_IO, ERR_CORRUPT: missing or not whole, perhaps only not yet. ERR_ARG: never
- * usable: a V1 checkpoint. On OK *out is yours until opened_checkpoint_close(). */
+ * usable. On OK *out is yours until opened_checkpoint_close(). */
 int opened_checkpoint_open(struct opened_checkpoint **out, enum checkpoint_kind kind, const char *path,
                            struct error *e);
 void opened_checkpoint_close(struct opened_checkpoint *c); /* NULL is fine */

@@ -3,11 +3,12 @@ import gzip
 import io
 import json
 import os
+import shutil
 import zipfile
 
 import pytest
 
-from checkpoint_files import as_json, checkpoint, run, tensor, write_bundle, write_safetensors
+from checkpoint_files import as_json, checkpoint, run, tensor, version_1, write_bundle, write_safetensors
 
 W = {"w": tensor("F32", [1, 2])}
 COMMANDS = ["inspect", "verify", "compare", "convert"]
@@ -139,24 +140,24 @@ def test_a_directory_without_a_step(tmp_path):
     assert f"no complete checkpoint in this directory: {broken}.data-00000-of-00001: cannot open: No such file" in told
 
 
-def version_1(path):
-    """A V1 checkpoint is told by the end of its only file, which is that of an index."""
-    prefix = write_bundle(path.parent / "made", W)
-    index = path.parent / "made.index"
-    index.rename(path)
-    os.unlink(f"{prefix}.data-00000-of-00001")
-
-
-@pytest.mark.parametrize("name", ["model.ckpt-5", "model.ckpt-5-00000-of-00002"])
+@pytest.mark.parametrize("name", ["model.ckpt-700", "model.ckpt-700-00000-of-00001"])
 def test_a_directory_of_version_1(tmp_path, name):
-    version_1(tmp_path / name)
-    for path in (tmp_path, tmp_path / name):
-        for command in ("inspect", "compare", "convert"):
-            told = checkpoint(*words(command, path, tmp_path / "none"), status=2)
-            assert f"{tmp_path / name}: a V1 checkpoint" in told and "is not supported; save it again as V2" in told
-        assert f"{tmp_path / name}: a V1 checkpoint" in checkpoint("verify", path, status=1)
-    rows = as_json("inspect", "--all", tmp_path)["checkpoints"]
-    assert [(row["name"], row["step"], row["whole"]) for row in rows] == [(name, 5, False)] and "V1" in rows[0]["why"]
+    """A V1 checkpoint, told by the end of its only file, or its first shard, which is that of an index."""
+    (tmp_path / "v1").mkdir()
+    (tmp_path / "v1" / name).write_bytes(version_1())
+    for path in (tmp_path / "v1", tmp_path / "v1" / name):
+        assert "emb/mat" in checkpoint("inspect", path) and "step 700" in checkpoint("inspect", path)
+        assert checkpoint("verify", path) == f"{tmp_path / 'v1' / name}: ok, 8 tensors, 71 B\n"
+        (tmp_path / "v2").mkdir()
+        checkpoint("convert", "--to", "bundle", path, tmp_path / "v2" / "model.ckpt-700")
+        assert "equal: " in checkpoint("compare", path, tmp_path / "v2" / "model.ckpt-700")
+        shutil.rmtree(tmp_path / "v2")
+    rows = as_json("inspect", "--all", tmp_path / "v1")["checkpoints"]
+    assert [(row["name"], row["step"], row["whole"]) for row in rows] == [(name, 700, True)]
+    damaged = bytearray(version_1())
+    damaged[300] ^= 1
+    (tmp_path / "v1" / name).write_bytes(damaged)
+    assert "CRC mismatch" in checkpoint("verify", tmp_path / "v1" / name, status=1)
 
 
 @pytest.mark.parametrize("name", ["model.ckpt-7.index", "model.ckpt-7.data-00000-of-00001", "model-8.safetensors", "checkpoint",

@@ -8,6 +8,7 @@ import time
 
 import pytest
 
+from checkpoint_files import version_1
 from evaluators import EVALUATOR, Evaluator, Exec, ledger, refused, script, steps, write
 from waiting import wait_for
 
@@ -226,23 +227,33 @@ def test_results_inside_the_checkpoint(tmp_path):
     assert steps(ledger(tmp_path)) == [5, 6]
 
 
-def test_v1_is_refused(tmp_path):
-    """tf-checkpoint 10: a table without a suffix, alone or in shards, among V2 checkpoints."""
+def test_what_ends_like_v1(tmp_path):
+    """A table without a suffix, alone or in shards, among V2 checkpoints; these are indexes, not V1 checkpoints."""
     write(tmp_path, "--last", 200)
     index = (tmp_path / "ckpt" / "model.ckpt-100.index").read_bytes()
     for name in ("model.ckpt-150", "model.ckpt-160-00000-of-00002", "model.ckpt-160-00001-of-00002"):
         (tmp_path / "ckpt" / name).write_bytes(index)
     (tmp_path / "ckpt" / "notes-170").write_text("no table at all")
     (tmp_path / "ckpt" / "model.ckpt-200").write_bytes(index)  # an index beside it: V2
-    at_once = ["--once", "--quiet-time", 3600]  # it will never be whole, and is not waited for
+    at_once = ["--once", "--quiet-time", 0.2]
     with Evaluator(tmp_path, *at_once) as evaluator:
         evaluator.ends(1)
     records = ledger(tmp_path)
     assert steps(records) == [100, 200] and sorted(steps(records, "failed")) == [150, 160]
-    assert all("V1 checkpoint" in r["reason"] for r in records if r["status"] == "failed")
+    assert all("not a V1 checkpoint" in r["reason"] for r in records if r["status"] == "failed")
     with Evaluator(tmp_path, *at_once) as evaluator:
         evaluator.ends(1)
     assert ledger(tmp_path) == records
+
+
+def test_v1(tmp_path):
+    """Alone and in shards, of which the first stands for all."""
+    (tmp_path / "ckpt").mkdir()
+    for name in "model.ckpt-700", "model.ckpt-800-00000-of-00001":
+        (tmp_path / "ckpt" / name).write_bytes(version_1())
+    with Evaluator(tmp_path, "--once", how=["--exec", "echo loss 1"]) as evaluator:
+        evaluator.ends(0)
+    assert len(ledger(tmp_path)) == 2
 
 
 def test_a_step_that_is_not_that_of_the_name(tmp_path):

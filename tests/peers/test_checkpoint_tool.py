@@ -543,11 +543,30 @@ def test_names_do_not_reach_the_terminal_raw(tmp_path):
     assert "tensor a\\x1b[31m" in checkpoint("verify", prefix, status=1)
 
 
-def test_version_1_is_refused_by_name(tmp_path):
-    v1 = tf.compat.v1
+def test_version_1(tmp_path):
+    """Every type that TensorFlow saves as V1, partitioned variables, one file and shards: the bits of the V2 checkpoint of
+    the same session."""
+    v1, random = tf.compat.v1, numpy.random.default_rng(1)
+    types = (tf.float32, tf.float64, tf.int32, tf.uint8, tf.int16, tf.int8, tf.complex64, tf.complex128, tf.int64, tf.float16,
+             tf.uint16)
     with tf.Graph().as_default(), v1.Session() as session:
-        v1.get_variable("w", (2,))
+        for kind in types:
+            values = random.integers(0, 100, (3, 2)) - (0 if kind.is_unsigned else 50)
+            v1.get_variable(f"v/{kind.name}", initializer=tf.cast(tf.constant(values), kind))
+        v1.get_variable("bool", initializer=tf.constant([True, False, True]))
+        v1.get_variable("text", initializer=tf.constant(["cat", "horse", ""]))
+        v1.get_variable("empty", initializer=tf.zeros((0, 3)))
+        v1.get_variable("part", (7, 3), partitioner=v1.fixed_size_partitioner(3))
+        v1.train.get_or_create_global_step()
         session.run(v1.global_variables_initializer())
-        prefix = v1.train.Saver(write_version=v1.train.SaverDef.V1).save(session, str(tmp_path / "m"))
-    assert "a V1 checkpoint" in checkpoint("inspect", prefix, status=2)
-    assert "a V1 checkpoint" in checkpoint("verify", prefix, status=1)
+
+        def save(name, version, sharded):
+            saver = v1.train.Saver(write_version=version, sharded=sharded)
+            return saver.save(session, str(tmp_path / name), global_step=0, write_meta_graph=False)
+
+        new = save("new", v1.train.SaverDef.V2, False)
+        old = save("old", v1.train.SaverDef.V1, False)
+        shards = save("shards", v1.train.SaverDef.V1, True).replace("?????", "00000")
+    for prefix in old, shards:
+        assert checkpoint("compare", prefix, new).endswith("equal: 15 tensors, 93 values, bit for bit\n")
+        assert ": ok, " in checkpoint("verify", prefix)

@@ -205,9 +205,13 @@ def test_snappy_index(tmp_path):
     assert same_as_tensorflow(prefix, tmp_path) == 6
 
 
-def test_version_1_is_refused_by_name(tmp_path):
-    prefix = save_with_saver(tmp_path, write_version=tf.compat.v1.train.SaverDef.V1)
-    assert "a V1 checkpoint" in tool("dump", prefix, tmp_path / "x", wanted=1)
+def test_version_1(tmp_path):
+    """The same values as in a V2 checkpoint."""
+    for name in "new", "old":
+        (tmp_path / name).mkdir()
+    new = save_with_saver(tmp_path / "new")
+    old = save_with_saver(tmp_path / "old", write_version=tf.compat.v1.train.SaverDef.V1)
+    assert dump(old, tmp_path) == dump(new, tmp_path)
 
 
 def test_several_shards(tmp_path):
