@@ -136,9 +136,12 @@ struct layer {
         struct shape in_shape, in_shapes[LAYER_INPUTS_MAX];
     }; /* in_shape: the first input's */
     struct shape out_shape;
-    size_t low;  /* lowest offset of its parameters; SIZE_MAX without */
-    void *state; /* of its kind: options, offsets of variables, memory; the plan frees it */
-    int segment; /* set by network_plan */
+    size_t low;            /* lowest offset of its parameters; SIZE_MAX without */
+    size_t zero, zero_end; /* parameters [zero, zero_end) are frozen: no gradient */
+    int frozen;            /* all its parameters are */
+    int idle;              /* set by network_plan: nothing in it or before it learns, so it has no backward pass */
+    void *state;           /* of its kind: options, offsets of variables, memory; the plan frees it */
+    int segment;           /* set by network_plan */
 };
 
 #endif

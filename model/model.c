@@ -17,6 +17,18 @@ struct field model_input(const struct model *m, const void *input, int count)
     };
 }
 
+int model_in_scope(const char *scopes, const char *variable)
+{
+    while (scopes && *scopes) {
+        const size_t n = strcspn(scopes, ",");
+
+        if (n && !strncmp(variable, scopes, n) && (!variable[n] || variable[n] == '/' || variable[n] == '.'))
+            return 1;
+        scopes += n + (scopes[n] == ',');
+    }
+    return 0;
+}
+
 const struct model *model_find(const char *name)
 {
     for (size_t i = 0; names[i]; i++)

@@ -24,6 +24,8 @@ struct model {
     int ties_are_correct;    /* 1: correct if no logit is above the label's (tutorial); 0: argmax, lowest */
     double statistics_decay; /* of batch-norm moving statistics; 0 without batch norm */
     int (*build)(struct network_builder *b, struct error *e);
+    const char *frozen; /* scopes whose variables are not trained, separated by commas (model_in_scope()); NULL:
+                                      none. Their batch norms use the moving statistics, which stay */
     const struct model_file *file; /* what `build` reads; NULL: a built-in model */
 };
 
@@ -31,6 +33,10 @@ static inline int model_labels(const struct model *m)
 {
     return m->labels ? m->labels : 1;
 }
+
+/* 1: the variable is in one of the scopes "A,B,...": its name is a scope, or begins with it and '/' or '.'. scopes
+ * NULL: 0. */
+int model_in_scope(const char *scopes, const char *variable);
 
 /* FIELD_INPUT for `count` samples; input (count, height, width, channels) of type real, or int32_t for models that read
  * integers, is borrowed. */

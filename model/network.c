@@ -31,6 +31,31 @@ static int load_libraries(struct error *e)
 #endif
 }
 
+/* Tells each layer which of its parameters are frozen: those of one layer follow each other. */
+static void freeze_layers(struct network_builder *b)
+{
+    for (int i = 0; i < b->plan.layer_count; i++) {
+        struct layer *l = &b->plan.layers[i];
+        size_t end = b->parameters, frozen = 0, all = 0;
+
+        for (int k = 0; k < b->plan.layer_count; k++)
+            if (b->plan.layers[k].low != SIZE_MAX && b->plan.layers[k].low > l->low && b->plan.layers[k].low < end)
+                end = b->plan.layers[k].low;
+        for (size_t k = 0; k < b->variable_count && l->low != SIZE_MAX; k++) {
+            const struct variable *v = &b->variables[k];
+
+            if (v->kind != VARIABLE_WEIGHT || v->offset < l->low || v->offset >= end)
+                continue;
+            all++;
+            if (!v->frozen)
+                continue;
+            l->zero = frozen++ ? l->zero : v->offset;
+            l->zero_end = v->offset + v->count;
+        }
+        l->frozen = all && frozen == all;
+    }
+}
+
 int network_new(struct network **out, const struct model *model, int max_batch, struct error *e)
 {
     struct network *n;
@@ -54,6 +79,7 @@ int network_new(struct network **out, const struct model *model, int max_batch, 
         rc = error_set(e, ERR_ARG, "model %s has no cross entropy at its end", model->name);
         goto fail;
     }
+    freeze_layers(b);
     n->parameters = n->own_parameters = reals_new(b->parameters);
     n->statistics = n->own_statistics = reals_new(b->statistics);
     n->exchange = n->own_exchange = reals_new(network_exchange_count(n));

@@ -53,6 +53,7 @@ struct variable {
     size_t offset, count;
     size_t row_width; /* of a table, whose gradient may come as rows (struct row_gradient): reals of a row; 0: none */
     double decay;     /* weight decay d: the loss has d * 1/2 * |w|^2, the gradient d * w */
+    int frozen;       /* 1: not trained (model.frozen): its gradient is 0, and it has no decay; a statistic stays */
     enum initial_kind initial;
     double initial_value;   /* constant; standard deviation; or bound of the uniform */
     char debias_scope[128]; /* STATISTIC with zero-debiased moving average: its scope S, else "" */

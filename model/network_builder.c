@@ -73,6 +73,7 @@ static struct variable *add_variable(struct network_builder *b, const char *scop
             return NULL;
         }
     v->kind = kind;
+    v->frozen = model_in_scope(b->model->frozen, v->name);
     v->rank = rank;
     v->count = 1;
     for (int d = 0; d < rank; d++) {
@@ -125,7 +126,7 @@ size_t network_builder_kernel(struct network_builder *b, const char *name, int r
 
     if (!v)
         return 0;
-    v->decay = options->decay;
+    v->decay = v->frozen ? 0 : options->decay;
     v->initial = options->initial;
     v->initial_value = options->initial_value;
     scale_initial(v);

@@ -143,12 +143,13 @@ static void find_uses(const struct network_plan *p, struct use *uses)
 
         for (int k = 0; k < l->input_count; k++) {
             if (!l->inputs[k].gradient_only)
-                touch_data(p, uses, l->inputs[k].value, l->segment, (flags & LAYER_KEEPS_IN) != 0);
-            if (!(flags & LAYER_NO_GRADIENT_IN))
+                touch_data(p, uses, l->inputs[k].value, l->segment, (flags & LAYER_KEEPS_IN) && !l->idle);
+            if (!(flags & LAYER_NO_GRADIENT_IN) && !l->idle)
                 touch_gradient(p, uses, l->inputs[k].value, l->segment);
         }
-        touch_data(p, uses, l->out, l->segment, (flags & LAYER_KEEPS_OUT) != 0);
-        touch_gradient(p, uses, l->out, l->segment);
+        touch_data(p, uses, l->out, l->segment, (flags & LAYER_KEEPS_OUT) && !l->idle);
+        if (!l->idle)
+            touch_gradient(p, uses, l->out, l->segment);
     }
 }
 
@@ -176,12 +177,13 @@ static int plan_gradients(struct network_plan *p, struct error *e)
     }
     for (int i = 0; i < p->layer_count; i++) { /* a value learns if anything before it does */
         struct layer *l = &p->layers[i];
-        int learns = l->low != SIZE_MAX;
+        int learns = l->low != SIZE_MAX && !l->frozen;
 
         for (int k = 0; k < l->input_count; k++)
             learns |= l->inputs[k].wanted = wanted[l->inputs[k].value];
         if (l->out >= 0)
             wanted[l->out] = (char)learns;
+        l->idle = !learns;
     }
     for (int i = p->layer_count - 1; i >= 0; i--) {
         struct layer *l = &p->layers[i];
@@ -488,10 +490,47 @@ static void layer_backward(struct network_plan *p, struct layer *l, const struct
                            value_gradient(p, l->inputs[k].value, first));
 }
 
+/* 1: the backward pass has nothing to do there. */
+static int segment_idle(const struct network_plan *p, const struct segment *g)
+{
+    for (int i = g->first; i < g->last; i++)
+        if (!p->layers[i].idle)
+            return 0;
+    return 1;
+}
+
 static void tell(const struct gradient_sink *sink, size_t low)
 {
     if (sink)
         sink->dense(sink->context, low);
+}
+
+/* 0: left half-way. */
+static int segment_backward(struct network_plan *p, const struct segment *g, const struct run *r, size_t low)
+{
+    for (int i = g->first; i < g->last; i++)
+        if (p->layers[i].kind->backward_begin && !p->layers[i].idle)
+            p->layers[i].kind->backward_begin(&p->layers[i], r);
+    for (int first = 0; first < r->count; first += g->slice) {
+        const int count = r->count - first < g->slice ? r->count - first : g->slice;
+        if (low > 0 && leaves(r))
+            return 0;
+        for (int i = g->first; i < g->last; i++)
+            if (runs_again(p, &p->layers[i]))
+                layer_forward(p, &p->layers[i], r, first, count);
+        for (int i = g->last - 1; i >= g->first; i--)
+            if (p->layers[i].kind->backward && !p->layers[i].idle)
+                layer_backward(p, &p->layers[i], r, first, count);
+    }
+    for (int i = g->first; i < g->last; i++) {
+        const struct layer *l = &p->layers[i];
+
+        if (l->kind->backward_end && !l->idle)
+            l->kind->backward_end(&p->layers[i], r);
+        if (l->zero_end > l->zero)
+            memset(r->exchange + l->zero, 0, (l->zero_end - l->zero) * sizeof *r->exchange);
+    }
+    return 1;
 }
 
 int network_plan_backward(struct network_plan *p, const struct run *r)
@@ -500,23 +539,8 @@ int network_plan_backward(struct network_plan *p, const struct run *r)
 
     tell(r->sink, low);
     for (const struct segment *g = p->segments + p->segment_count - 1; g >= p->segments; g--) {
-        for (int i = g->first; i < g->last; i++)
-            if (p->layers[i].kind->backward_begin)
-                p->layers[i].kind->backward_begin(&p->layers[i], r);
-        for (int first = 0; first < r->count; first += g->slice) {
-            const int count = r->count - first < g->slice ? r->count - first : g->slice;
-            if (low > 0 && leaves(r))
-                return 0;
-            for (int i = g->first; i < g->last; i++)
-                if (runs_again(p, &p->layers[i]))
-                    layer_forward(p, &p->layers[i], r, first, count);
-            for (int i = g->last - 1; i >= g->first; i--)
-                if (p->layers[i].kind->backward)
-                    layer_backward(p, &p->layers[i], r, first, count);
-        }
-        for (int i = g->first; i < g->last; i++)
-            if (p->layers[i].kind->backward_end)
-                p->layers[i].kind->backward_end(&p->layers[i], r);
+        if (!segment_idle(p, g) && !segment_backward(p, g, r, low))
+            return 0;
         if (g->low < low) {
             low = g->low;
             tell(r->sink, low);

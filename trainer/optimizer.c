@@ -16,7 +16,7 @@ const struct optimizer_rule *const optimizer_kind_rules[OPTIMIZER_KINDS] = { OPT
 struct segment {
     size_t from, to;
     size_t row_width; /* of a table whose rows are updated only if they have a gradient; else 0 */
-    int statistic, debias;
+    int statistic, debias, frozen;
     float decay;
 };
 
@@ -54,6 +54,7 @@ static int make_segments(struct optimizer *o, struct error *e)
         struct segment *s = &o->segments[i];
 
         s->statistic = v[i].kind == VARIABLE_STATISTIC;
+        s->frozen = v[i].frozen;
         s->from = network_exchange_place(o->network, &v[i]);
         s->to = s->from + v[i].count;
         s->decay = (float)v[i].decay;
@@ -429,7 +430,7 @@ static void update_range(const struct optimizer *o, int64_t step, const struct p
         const size_t a = s->from > from ? s->from : from, b = s->to < to ? s->to : to;
         struct optimizer_state at;
 
-        if (a >= b)
+        if (a >= b || s->frozen) /* slots of an earlier training move nothing either */
             continue;
         at = state ? state_at(state, a - from) : own_state(o, s, a);
         if (s->statistic) {

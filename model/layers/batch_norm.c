@@ -21,6 +21,7 @@ struct batch_norm {
     size_t moving_mean, moving_variance;
     double epsilon, slope;
     int unbiased;
+    int frozen;           /* statistics and parameters stay: training, too, uses the moving ones */
     double *sum, *square; /* forward: of x - shift; backward: of dy and dy (x - mean) */
     real *shift, *mean;
     real *scale, *offset;         /* y = scale x + offset */
@@ -105,6 +106,8 @@ static void statistics_forward(struct layer *l, const struct run *r, const struc
     struct batch_norm *n = l->state;
 
     (void)r;
+    if (n->frozen)
+        return;
     if (!n->have_shift)
         find_shift(n, &l->in_shape, s);
     add_sums(n, &l->in_shape, s);
@@ -134,7 +137,9 @@ static void statistics_end(struct layer *l, const struct run *r)
     const double kept = n->unbiased && count > 1 ? count / (count - 1) : 1; /* of the variance, in the moving one */
     real *statistics = r->exchange + r->parameter_count;
 
-    for (size_t c = 0; c < n->channels; c++) {
+    for (size_t c = 0; n->frozen && c < n->channels; c++) /* what a training does not change */
+        n->slope_x[c] = n->constant[c] = 0;
+    for (size_t c = 0; !n->frozen && c < n->channels; c++) {
         const double off = n->sum[c] / count, mean = (double)n->shift[c] + off;
         double variance = n->square[c] / count - off * off;
 
@@ -150,7 +155,7 @@ static void normalize_begin(struct layer *l, const struct run *r)
 {
     struct batch_norm *n = norm_of(l);
 
-    if (!r->training)
+    if (!r->training || n->frozen)
         for (size_t c = 0; c < n->channels; c++)
             set_scale(n, r, c, (double)r->statistics[n->moving_mean + c],
                       (double)r->statistics[n->moving_variance + c]);
@@ -195,7 +200,7 @@ static void normalize_backward_end(struct layer *l, const struct run *r)
     struct batch_norm *n = norm_of(l);
     const double count = (double)r->count * (double)shape_pixels(&l->in_shape);
 
-    for (size_t c = 0; c < n->channels; c++) {
+    for (size_t c = 0; !n->frozen && c < n->channels; c++) {
         const double gamma = gamma_of(n, r, c), inverse = n->inverse[c];
         /* sum of dy (x - mean), with the exact mean */
         const double product = n->square[c] + ((double)n->mean[c] - n->mean_exact[c]) * n->sum[c];
@@ -278,6 +283,7 @@ int network_builder_batch_norm(struct network_builder *b, int in, const char *sc
     const struct shape x = network_builder_shape(b, in);
     struct layer *l = network_builder_layer(b, &layer_statistics, in, x, sizeof(struct batch_norm));
     struct batch_norm *n;
+    size_t first;
     int whole, out;
 
     if (!l)
@@ -296,11 +302,15 @@ int network_builder_batch_norm(struct network_builder *b, int in, const char *sc
     n->slope = options->slope;
     n->unbiased = options->unbiased;
     n->gamma = SIZE_MAX;
+    first = b->variable_count;
     n->beta = l->low = add_variable(b, scope, NAME_BETA, options, x.channels);
     if (!options->leave_gamma)
         n->gamma = add_variable(b, scope, NAME_GAMMA, options, x.channels);
     n->moving_mean = add_variable(b, scope, NAME_MEAN, options, x.channels);
     n->moving_variance = add_variable(b, scope, NAME_VARIANCE, options, x.channels);
+    n->frozen = 1;
+    for (size_t i = first; i < b->variable_count; i++)
+        n->frozen &= b->variables[i].frozen;
     network_builder_note(b, scope,
                          &(struct network_call){ .kind = &layer_call_batch_norm,
                                                  .inputs = { in },

@@ -33,7 +33,7 @@ static void forward_begin(struct layer *l, const struct run *r)
 {
     struct convolution_layer *own = l->state;
 
-    own->backend->prepare(own->convolution, r->parameters + own->parameter, r->training);
+    own->backend->prepare(own->convolution, r->parameters + own->parameter, r->training && !l->idle);
 }
 
 static void layer_convolution_forward(struct layer *l, const struct run *r, const struct slice *s)
@@ -49,7 +49,8 @@ static void layer_convolution_backward(struct layer *l, const struct run *r, con
     struct convolution_layer *own = l->state;
 
     (void)r;
-    own->backend->backward_weights(own->convolution, s->count, s->in, s->gradient_out);
+    if (!l->frozen)
+        own->backend->backward_weights(own->convolution, s->count, s->in, s->gradient_out);
     if (s->gradient_in)
         own->backend->backward_data(own->convolution, s->count, s->gradient_out, s->gradient_in);
 }
@@ -58,7 +59,8 @@ static void backward_end(struct layer *l, const struct run *r)
 {
     struct convolution_layer *own = l->state;
 
-    own->backend->weights_gradient(own->convolution, r->exchange + own->parameter);
+    if (!l->frozen)
+        own->backend->weights_gradient(own->convolution, r->exchange + own->parameter);
 }
 
 static const struct layer_kind layer_convolution = {

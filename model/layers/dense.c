@@ -70,8 +70,9 @@ static void layer_dense_backward(struct layer *l, const struct run *r, const str
     const real *w = r->parameters + own->parameter;
 
     /* own->flat still holds this batch's input. */
-    blas_product(1, 0, inputs, outputs, rows, flat ? own->flat : s->in, s->gradient_out, 1,
-                 r->exchange + own->parameter);
+    if (!l->frozen)
+        blas_product(1, 0, inputs, outputs, rows, flat ? own->flat : s->in, s->gradient_out, 1,
+                     r->exchange + own->parameter);
     if (!s->gradient_in)
         return;
     blas_product(0, 1, rows, inputs, outputs, s->gradient_out, w, 0, flat ? own->flat : s->gradient_in);

@@ -142,7 +142,7 @@ int network_builder_embedding(struct network_builder *b, int in, const char *nam
     };
     own->parameter = l->low = network_builder_kernel(b, name, 2, shape, options);
     if (!b->error.code)
-        b->variables[own->variable].row_width = (size_t)width;
+        b->variables[own->variable].row_width = b->variables[own->variable].frozen ? 0 : (size_t)width;
     network_builder_note(
         b, name,
         &(struct network_call){

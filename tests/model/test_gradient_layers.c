@@ -18,6 +18,7 @@ static const struct window uneven_window = { 3, 5, 2, 1, 2, 0, 1, 3, PADDING_EXP
 
 static const struct batch_norm_options norm_alone = { .epsilon = 0.001, .slope = 1 };
 static const struct batch_norm_options norm_leaky = { .epsilon = 0.001, .slope = 0.1, .debias = 1 };
+static const struct batch_norm_options norm_relu = { .epsilon = 0.001, .slope = 0 };
 static const struct batch_norm_options norm_bare = { .epsilon = 0.001, .slope = 1, .unbiased = 1, .leave_gamma = 1 };
 
 /* What every case stands on, so that the gradient passes through the layer to something with weights. */
@@ -205,6 +206,17 @@ static int build_pixels(struct network_builder *b, struct error *e)
     return OK;
 }
 
+/* Two batch norms, one of them with a ReLU, and a shortcut past the second. */
+static int build_norms(struct network_builder *b, struct error *e)
+{
+    int x = network_builder_batch_norm(b, start(b, 4), "one", &norm_relu), y;
+
+    (void)e;
+    y = network_builder_convolution(b, x, "middle", 4, window_same(3, 1), &wide);
+    y = network_builder_batch_norm(b, y, "two", &norm_alone);
+    return finish(b, network_builder_relu(b, network_builder_add(b, y, x)));
+}
+
 struct check {
     struct network *n;
     struct batch batch;
@@ -241,8 +253,9 @@ static double disagreement(struct check *c, size_t i, double gradient, double sc
     return best;
 }
 
-/* labels: of a sample; 0: one, which has no weight. */
-static void check_layer(const char *name, int labels, int (*build)(struct network_builder *b, struct error *e))
+/* labels: of a sample; 0: one, which has no weight. frozen: scopes that have no gradient; NULL: none. */
+static void check_layer(const char *name, int labels, const char *frozen,
+                        int (*build)(struct network_builder *b, struct error *e))
 {
     const struct model m = { .name = name,
                              .height = HEIGHT,
@@ -250,6 +263,7 @@ static void check_layer(const char *name, int labels, int (*build)(struct networ
                              .channels = CHANNELS,
                              .classes = CLASSES,
                              .labels = labels,
+                             .frozen = frozen,
                              .build = build };
     struct error e = { 0 };
     struct random r;
@@ -288,9 +302,12 @@ static void check_layer(const char *name, int labels, int (*build)(struct networ
         double square = 0;
         if (v[i].kind != VARIABLE_WEIGHT)
             continue;
+        assert_int_equal(v[i].frozen, model_in_scope(frozen, v[i].name));
         for (size_t k = 0; k < v[i].count; k++)
             square += (double)gradient[v[i].offset + k] * (double)gradient[v[i].offset + k];
-        assert_true(square > 0);
+        assert_true(v[i].frozen ? square == 0 : square > 0);
+        if (v[i].frozen)
+            continue;
         for (size_t k = 0; k<v[i].count; k += v[i].count> 60 ? 1 + v[i].count / 60 : 1) {
             const size_t at = v[i].offset + k;
             const double off = disagreement(c, at, (double)gradient[at], sqrt(square / (double)v[i].count));
@@ -366,20 +383,38 @@ static void layers(void **state)
 
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
-        check_layer(cases[i].name, 0, cases[i].build);
+        check_layer(cases[i].name, 0, NULL, cases[i].build);
     print_message("%zu layers\n", sizeof cases / sizeof *cases);
 }
 
 static void several_labels(void **state)
 {
     (void)state;
-    check_layer("sequence", HEIGHT, build_sequence);
-    check_layer("pixels", HEIGHT * WIDTH, build_pixels);
+    check_layer("sequence", HEIGHT, NULL, build_sequence);
+    check_layer("pixels", HEIGHT * WIDTH, NULL, build_pixels);
+}
+
+/* Frozen before, among and behind what learns; a batch norm with moving statistics, and one of which only a part is
+ * frozen, that keeps those of the batch. */
+static void frozen_scopes(void **state)
+{
+    static const char *const scopes[] = {
+        "start",         "start,one", "one", "one/beta", "two,finish", "middle", "start,one,middle,two",
+        "finish/biases", "two/gamma",
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof scopes / sizeof *scopes; i++)
+        check_layer(scopes[i], 0, scopes[i], build_norms);
 }
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(layers), cmocka_unit_test(several_labels) };
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(layers),
+        cmocka_unit_test(several_labels),
+        cmocka_unit_test(frozen_scopes),
+    };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
