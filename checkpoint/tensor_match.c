@@ -1,5 +1,15 @@
 #include "checkpoint/tensor_match.h"
 
+#include <string.h>
+
+/* Which of the entry's dimensions is dimension d of the model's. */
+static int dimension_of(const struct tensor_match *m, int d)
+{
+    static const int kernel[4] = { 2, 3, 1, 0 }; /* height, width, in, out */
+
+    return !m->torch ? d : m->rank == 4 ? kernel[d] : m->rank == 2 ? 1 - d : d;
+}
+
 static enum tensor_flaw flaw_of(const struct tensor_match *m)
 {
     if (!m->entry)
@@ -7,9 +17,43 @@ static enum tensor_flaw flaw_of(const struct tensor_match *m)
     if (m->entry->rank != m->rank)
         return TENSOR_WRONG_SHAPE;
     for (int d = 0; d < m->rank; d++)
-        if (m->entry->shape[d] != m->shape[d])
+        if (m->entry->shape[dimension_of(m, d)] != m->shape[d])
             return TENSOR_WRONG_SHAPE;
     return tensor_type_is_float(m->entry->type) ? TENSOR_FITS : TENSOR_WRONG_TYPE;
+}
+
+int tensor_match_torch(struct tensor_match *items, size_t n, int usual)
+{
+    size_t fit[2] = { 0, 0 };
+
+    for (int torch = 0; torch < 2; torch++)
+        for (size_t i = 0; i < n; i++) {
+            items[i].torch = torch;
+            fit[torch] += flaw_of(&items[i]) == TENSOR_FITS;
+        }
+    const int is = fit[1] > fit[0] || (fit[1] == fit[0] && usual);
+    for (size_t i = 0; i < n; i++)
+        items[i].torch = is;
+    return is;
+}
+
+void tensor_match_values(const struct tensor_match *m, const float *from, float *to)
+{
+    const int64_t *s = m->shape;
+
+    if (m->torch && m->rank == 4) {
+        for (int64_t h = 0; h < s[0]; h++)
+            for (int64_t w = 0; w < s[1]; w++)
+                for (int64_t i = 0; i < s[2]; i++)
+                    for (int64_t o = 0; o < s[3]; o++)
+                        *to++ = from[((o * s[2] + i) * s[0] + h) * s[1] + w];
+    } else if (m->torch && m->rank == 2) {
+        for (int64_t i = 0; i < s[0]; i++)
+            for (int64_t o = 0; o < s[1]; o++)
+                *to++ = from[o * s[0] + i];
+    } else if (from != to) {
+        memcpy(to, from, (size_t)m->entry->elements * sizeof *to);
+    }
 }
 
 size_t tensor_match(struct tensor_match *items, size_t n)
@@ -45,6 +89,15 @@ void tensor_match_complain(const struct tensor_match *items, size_t n, const cha
         } else {
             buffer_append_text(out, "has shape ");
             append_shape(out, m->entry->rank, m->entry->shape);
+            if (m->torch && m->entry->rank == m->rank && m->rank <= 4) {
+                int64_t shape[4];
+
+                for (int d = 0; d < m->rank; d++)
+                    shape[dimension_of(m, d)] = m->shape[d];
+                buffer_append_text(out, ", wanted ");
+                append_shape(out, m->rank, shape);
+                continue;
+            }
             buffer_append_text(out, ", wanted ");
             append_shape(out, m->rank, m->shape);
         }

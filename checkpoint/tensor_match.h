@@ -26,7 +26,16 @@ struct tensor_match {
     const int64_t *shape;             /* (rank) as wanted */
     const struct tensor_entry *entry; /* what the checkpoint has for it; NULL: nothing */
     enum tensor_flaw flaw;            /* set by tensor_match() */
+    int torch; /* 1: the entry has PyTorch's order of dimensions: (out, in, height, width), (out, in) */
 };
+
+/* Sets `torch` of n items, all from one checkpoint, to whether its kernels have PyTorch's order: more of them fit then
+ * than as they are, or as many and `usual`. Returns it. */
+int tensor_match_torch(struct tensor_match *items, size_t n, int usual);
+
+/* Brings the values of an item that fits into the model's order. from may be `to` unless it is `torch` and has 2 or 4
+ * dimensions. */
+void tensor_match_values(const struct tensor_match *m, const float *from, float *to);
 
 /* Sets the flaw of each of n items; returns how many do not fit. */
 size_t tensor_match(struct tensor_match *items, size_t n);

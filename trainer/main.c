@@ -149,11 +149,41 @@ static int share_shape(struct run *r, struct error *e)
     return OK;
 }
 
+/* Each of --freeze's scopes has variables, and something is left to train. */
+static int check_frozen(struct run *r, struct error *e)
+{
+    const char *scopes = r->options.freeze;
+    size_t count, trained = 0;
+    const struct variable *v = network_variables(r->network, &count);
+
+    for (size_t i = 0; i < count; i++)
+        trained += v[i].kind == VARIABLE_WEIGHT && !v[i].frozen ? v[i].count : 0;
+    for (; scopes && *scopes; scopes += strcspn(scopes, ","), scopes += *scopes == ',') {
+        char scope[256];
+        size_t i = 0;
+
+        snprintf(scope, sizeof scope, "%.*s", (int)strcspn(scopes, ","), scopes);
+        while (i < count && !model_in_scope(scope, v[i].name))
+            i++;
+        if (i == count)
+            return error_set(e, ERR_ARG, "--freeze: %s has no variables under '%s'; 'trainer describe' names them",
+                             r->options.model->name, scope);
+    }
+    if (!trained)
+        return error_set(e, ERR_ARG, "--freeze %s: nothing is left to train", r->options.freeze);
+    if (r->options.freeze && world_rank(r->world) == 0 && !r->options.quiet)
+        log_line(&r->log, "trains %zu of %zu weights: not those under %s", trained, network_parameter_count(r->network),
+                 r->options.freeze);
+    return OK;
+}
+
 static int build(struct run *r, struct error *e)
 {
     const struct batch_plan *p = &r->batches;
     int rc = network_new(&r->network, r->options.model, r->worker < 0 ? 0 : p->unit, e);
 
+    if (rc == OK)
+        rc = check_frozen(r, e);
     if (rc == OK && r->worker >= 0)
         network_kernels(r->position.kernels, sizeof r->position.kernels);
     if (rc == OK && r->worker >= 0)

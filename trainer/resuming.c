@@ -3,6 +3,7 @@
 #include "base/buffer.h"
 #include "base/file.h"
 #include "checkpoint/directory/checkpoint_directory.h"
+#include "trainer/initial_weights.h"
 #include "trainer/own_model.h"
 #include "trainer/training_lock.h"
 
@@ -175,10 +176,14 @@ int resuming_start(const struct resuming *r, int64_t *step, struct error *e)
     if (o->checkpoint_directory && (kept = own_model_keep(o->file, o->model->name, o->checkpoint_directory, e)) < 0)
         return kept;
     if (rc == 1) {
+        if (o->init_from && !o->quiet)
+            log_line(r->log, "--init-from %s is for a new training, and not used", o->init_from);
         *step = r->position->global_step;
         return OK;
     }
     network_initialize(r->network, r->options->seed);
+    if (o->init_from && (rc = initial_weights_load(r->network, o->init_from, o->scope, r->log, o->quiet, e)) < 0)
+        return error_prefix(e, "--init-from");
     optimizer_reset(r->optimizer, 0);
     return OK;
 }

@@ -22,7 +22,7 @@ static const char examples[] =
     "  mpirun -n 4 trainer --run-option mpi --model resnet32 --data cifar10 --data-dir data --batch-size 32 "
     "--checkpoint-dir ckpt --save-checkpoint-steps 100 --log-dir logs/mpi/train --max-steps 3500\n";
 
-enum { COMMON_ROWS = 41 + DATASET_READING_ROWS + LAUNCH_ROWS, ALL_ROWS = COMMON_ROWS + STRATEGY_CHOICE_ROWS };
+enum { COMMON_ROWS = 44 + DATASET_READING_ROWS + LAUNCH_ROWS, ALL_ROWS = COMMON_ROWS + STRATEGY_CHOICE_ROWS };
 
 enum { REPRODUCIBLE_SHARDS = 8 }; /* of 16 images at a batch of 128: more of them would be smaller, and slower */
 
@@ -130,6 +130,17 @@ static size_t add_how_rows(struct option *t, size_t at, struct command *c)
           .choices = &OPTIMIZERS(OPTIMIZER_CHOICE)[1],
           .help = "Use this optimizer. lazy_adam is adam, except that of a table it updates only the rows that were "
                   "used. Default: the model's." },
+        { OPTION_TEXT, .name = "init-from", .value = &c->o.init_from, .argument = "CKPT",
+          .help = "Begin a new training with the variables of a checkpoint (TensorFlow's, V1 or V2, or a .safetensors "
+                  "file, also with PyTorch's order of dimensions): those that the model has with the same name and "
+                  "shape. It reports which are not taken, and why." },
+        { OPTION_TEXT, .name = "scope", .value = &c->o.scope, .argument = "A[=B],...",
+          .help =
+              "With --init-from: take the variables under A, which have the names under B in the checkpoint, and no "
+              "others; all of them must be there." },
+        { OPTION_TEXT, .name = "freeze", .value = &c->o.freeze, .argument = "A,...",
+          .help = "Do not train the variables under A (whose names begin with A and '/' or '.'), and keep the moving "
+                  "statistics of batch norm there, which are used instead of those of the batch." },
         { OPTION_DOUBLE, .name = "learning-rate", .value = &c->learning_rate, .argument = "X", .minimum = 1e-12,
           .maximum = 1e6, .help = "Start the model's schedule at learning rate X. Default: the model's." },
         { OPTION_DOUBLE, .name = "momentum", .value = &c->momentum, .argument = "X", .minimum = 0, .maximum = 1,
@@ -393,10 +404,28 @@ static int model_of(const struct command *c, struct train_options *o, struct err
     return OK;
 }
 
+static int freeze(struct train_options *o, struct error *e)
+{
+    if (o->scope && !o->init_from)
+        return error_set(e, ERR_ARG, "--scope needs --init-from");
+    if (!o->freeze)
+        return OK;
+    if (o->file) {
+        o->file->model.frozen = o->freeze;
+        return OK;
+    }
+    if (!(o->frozen_model = malloc(sizeof *o->frozen_model)))
+        return error_memory(e, NULL, "for the model");
+    *o->frozen_model = *o->model;
+    o->frozen_model->frozen = o->freeze;
+    o->model = o->frozen_model;
+    return OK;
+}
+
 static int translate(struct command *c, const struct options *given, struct train_options *o, struct error *e)
 {
     *o = c->o;
-    if (model_of(c, o, e) < 0)
+    if (model_of(c, o, e) < 0 || freeze(o, e) < 0)
         return ERR_ARG;
     if (strategy_choice_resolve(&c->strategies, given, &o->strategy, e) < 0)
         return ERR_ARG;
@@ -486,7 +515,9 @@ int train_options_parse(struct train_options *out, const struct subcommand *comm
 void train_options_release(struct train_options *o)
 {
     model_file_free(o->file);
+    free(o->frozen_model);
     o->file = NULL;
+    o->frozen_model = NULL;
 }
 
 struct option *train_options_rows(size_t *count, void **values)

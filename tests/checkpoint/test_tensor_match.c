@@ -135,11 +135,55 @@ static void test_no_memory(void **state)
     buffer_release(&whole);
 }
 
+/* PyTorch's order of dimensions: told from all tensors together, named in its own order, and brought into ours. */
+static void test_torch(void **state)
+{
+    static const int64_t kernel[4] = { 1, 2, 3, 2 }, theirs[4] = { 2, 3, 1, 2 }, square[2] = { 2, 2 },
+                         wide[2] = { 2, 3 };
+    static const int64_t one[1] = { 5 };
+    const struct tensor_entry entries[] = {
+        { .type = TENSOR_FLOAT, .rank = 4, .shape = theirs, .elements = 12 },
+        { .type = TENSOR_FLOAT, .rank = 2, .shape = square, .elements = 4 },
+        { .type = TENSOR_FLOAT, .rank = 1, .shape = one, .elements = 5 },
+        { .type = TENSOR_FLOAT, .rank = 2, .shape = wide, .elements = 6 },
+    };
+    struct tensor_match items[] = {
+        { .name = "kernel", .rank = 4, .shape = kernel, .entry = &entries[0] },
+        { .name = "square", .rank = 2, .shape = square, .entry = &entries[1] },
+        { .name = "one", .rank = 1, .shape = one, .entry = &entries[2] },
+        { .name = "wide", .rank = 2, .shape = wide, .entry = &entries[3] },
+    };
+    float from[12], to[12];
+    struct buffer text = BUFFER_EMPTY;
+
+    (void)state;
+    assert_int_equal(tensor_match_torch(items, 3, 0), 1); /* the kernel decides */
+    assert_int_equal(tensor_match(items, 3), 0);
+    for (int i = 0; i < 12; i++)
+        from[i] = (float)i; /* (out, in, height, width) = (2, 3, 1, 2) */
+    tensor_match_values(&items[0], from, to);
+    for (int w = 0; w < 2; w++)
+        for (int i = 0; i < 3; i++)
+            for (int o = 0; o < 2; o++)
+                assert_true(to[(w * 3 + i) * 2 + o] == from[(o * 3 + i) * 2 + w]);
+    tensor_match_values(&items[1], from, to);
+    assert_true(to[0] == 0 && to[1] == 2 && to[2] == 1 && to[3] == 3);
+    assert_int_equal(tensor_match_torch(&items[1], 2, 0), 0); /* nothing decides but what is usual */
+    assert_int_equal(tensor_match_torch(&items[1], 2, 1), 1);
+    assert_int_equal(tensor_match_torch(&items[3], 1, 1), 0); /* it fits as it is */
+    items[3].torch = 1;
+    assert_int_equal(tensor_match(&items[3], 1), 1);
+    tensor_match_complain(&items[3], 1, "", &text);
+    assert_string_equal(buffer_text(&text), "wide has shape [2,3], wanted [3,2]");
+    buffer_release(&text);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_each),
         cmocka_unit_test(test_together),
+        cmocka_unit_test(test_torch),
         cmocka_unit_test(test_no_memory),
     };
 
