@@ -10,9 +10,9 @@
 
 #include "model/kernels/blas.h"
 #include "model/kernels/channels.h"
+#include "model/kernels/lstm_cell.h"
 #include "model/layers/layers.h"
 
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -64,11 +64,6 @@ static void lstm_release(struct layer *l)
     free(own->sums);
 }
 
-static real sigmoid(real x, double shift)
-{
-    return (real)(1 / (1 + exp(-((double)x + shift))));
-}
-
 /* 1: the layout is not (pixels, channels) yet. */
 static int lstm_needs_flat(const struct layer *l)
 {
@@ -92,23 +87,6 @@ static void take_input(const struct layer *l, const struct slice *s)
     for (size_t t = 0; t < own->steps; t++)
         for (size_t n = 0; n < b; n++)
             memcpy(own->read + (t * b + n) * width, from + n * size + t * own->inputs, own->inputs * sizeof *from);
-}
-
-/* One image at one step: gates (4 U) before their functions, which they have afterwards; h (U) of the step. */
-static void compute_cell(const struct lstm *own, const real *bias, real *gates, const real *c, real *next, real *bent,
-                         real *h)
-{
-    const size_t u = own->units;
-
-    for (size_t k = 0; k < u; k++) {
-        gates[k] = sigmoid(gates[k] + bias[k], 0);
-        gates[u + k] = (real)tanh((double)(gates[u + k] + bias[u + k]));
-        gates[2 * u + k] = sigmoid(gates[2 * u + k] + bias[2 * u + k], own->forget);
-        gates[3 * u + k] = sigmoid(gates[3 * u + k] + bias[3 * u + k], 0);
-        next[k] = gates[2 * u + k] * c[k] + gates[k] * gates[u + k];
-        bent[k] = (real)tanh((double)next[k]);
-        h[k] = gates[3 * u + k] * bent[k];
-    }
 }
 
 /* The first step that gives something. */
@@ -156,8 +134,8 @@ static void lstm_forward(struct layer *l, const struct run *r, const struct slic
         blas_product(0, 0, s->count, (int)(4 * u), (int)width, own->read + t * b * width, r->parameters + own->kernel,
                      0, gates);
         for (size_t n = 0; n < b; n++)
-            compute_cell(own, r->parameters + own->bias, gates + n * 4 * u, own->cells + (t * b + n) * u,
-                         own->cells + ((t + 1) * b + n) * u, own->bent + (t * b + n) * u, place_of_h(own, s, t, n));
+            lstm_cell(u, own->forget, r->parameters + own->bias, gates + n * 4 * u, own->cells + (t * b + n) * u,
+                      own->cells + ((t + 1) * b + n) * u, own->bent + (t * b + n) * u, place_of_h(own, s, t, n));
     }
     give_every_step(own, s);
 }
