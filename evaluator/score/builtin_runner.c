@@ -6,6 +6,7 @@
 #include "checkpoint/tensor_match.h"
 #include "dataset/dataset.h"
 #include "dataset/transform.h"
+#include "evaluator/score/captioning.h"
 #include "evaluator/score/evaluation_detail.h"
 #include "evaluator/score/runner_log.h"
 #include "evaluator/score/scoring.h"
@@ -30,7 +31,8 @@ struct builtin_runner {
     struct model_file *file; /* NULL: a built-in model */
     const struct model *model;
     struct scoring *scoring;
-    struct network *network; /* of scoring */
+    struct captioning *captioning; /* NULL: no captions are told */
+    struct network *network;       /* of scoring */
     struct dataset *data;
     const struct transform *transform;
     uint64_t vocabulary; /* of the data; 0: none */
@@ -243,6 +245,7 @@ static void builtin_runner_runner_free(void *context)
 
     if (!r)
         return;
+    captioning_free(r->captioning);
     scoring_free(r->scoring);
     dataset_free(r->data);
     if (r->trouble)
@@ -364,6 +367,19 @@ static int runner_load(void *context, const struct runner_job *c, enum evaluatio
     return opened_checkpoint_read_floats(c->opened, r->wanted, count, r->threads, e);
 }
 
+static int add_captions(const struct builtin_runner *r, struct evaluation_metrics *out, struct error *e)
+{
+    const struct caption_score *s = captioning_score(r->captioning);
+    char name[] = "bleu_1";
+    int rc = OK;
+
+    for (int n = 1; n <= CAPTION_SCORE_GRAMS && rc == OK; n++) {
+        name[sizeof name - 2] = (char)('0' + n);
+        rc = evaluation_metrics_add(out, name, caption_score_bleu(s, n), e);
+    }
+    return rc == OK ? evaluation_metrics_add(out, "exact_match", caption_score_exact(s), e) : rc;
+}
+
 /* cross_entropy: the sum over the examples. The loss is its mean plus weight decay, as trainers log it. scored:
  * monotonic seconds when the scoring began. */
 static int builtin_runner_fill(const struct builtin_runner *r, const struct classification *counts,
@@ -383,10 +399,28 @@ static int builtin_runner_fill(const struct builtin_runner *r, const struct clas
         if (r->metrics & 1u << i && metric_table[i]->add &&
             (rc = metric_table[i]->add(&v, counts->cells[i], &out->metrics, e)) != OK)
             return rc;
-    if (!metric_written(r->metrics) || !evaluation_detail_wanted(r->job.index, r->detail_every))
+    if (r->captioning && (rc = add_captions(r, &out->metrics, e)) != OK)
+        return rc;
+    if ((!metric_written(r->metrics) && !r->captioning) || !evaluation_detail_wanted(r->job.index, r->detail_every))
         return OK;
     out->detail_free = evaluation_detail_free;
-    return evaluation_detail_new(&out->detail, r->metrics, counts, r->class_names, e);
+    rc = evaluation_detail_new(&out->detail, r->metrics, counts, r->class_names, e);
+    if (rc == OK && r->captioning && !(out->detail->captions = captioning_samples(r->captioning)))
+        rc = error_memory(e, NULL, "for captions");
+    return rc;
+}
+
+/* The captions of all images. SCORER_STOPPED: the caller asked for it. */
+static int tell_captions(struct builtin_runner *r, scorer_tick *tick, void *tick_context, struct error *e)
+{
+    int rc;
+
+    captioning_begin(r->captioning);
+    do
+        if (tick && tick(tick_context, captioning_share(r->captioning)))
+            return SCORER_STOPPED;
+    while ((rc = captioning_step(r->captioning, e)) > 0);
+    return rc;
 }
 
 static int runner_evaluate(void *context, scorer_tick *tick, void *tick_context, struct evaluation *out,
@@ -396,6 +430,7 @@ static int runner_evaluate(void *context, scorer_tick *tick, void *tick_context,
     const struct classification *counts;
     const double scored = clock_monotonic();
     double cross_entropy;
+    int rc;
 
     scoring_begin(r->scoring);
     do
@@ -410,6 +445,8 @@ static int runner_evaluate(void *context, scorer_tick *tick, void *tick_context,
         r->trouble->error.code = OK;
         return e->code;
     }
+    if (r->captioning && (rc = tell_captions(r, tick, tick_context, e)) != OK)
+        return rc;
     return builtin_runner_fill(r, counts, cross_entropy, scored, out, e);
 }
 
@@ -427,6 +464,17 @@ static int open_scoring(struct builtin_runner *r, struct error *e)
     if ((rc = scoring_new(&r->scoring, &options, &source, e)) == OK)
         r->network = scoring_network(r->scoring);
     return rc;
+}
+
+/* All metrics are those that there are. */
+static int open_captioning(struct builtin_runner *r, const struct builtin_runner_options *o, struct error *e)
+{
+    if (!(r->metrics & METRIC_CAPTIONS) || (r->metrics == METRIC_ALL && !r->model->features))
+        return OK;
+    if (!r->model->features)
+        return error_set(e, ERR_ARG, "--metrics captions: model %s tells no captions; show_and_tell does",
+                         r->model->name);
+    return captioning_new(&r->captioning, r->network, r->data, (size_t)o->num_examples, e);
 }
 
 /* What the variables need from a checkpoint, and where the values go. */
@@ -477,7 +525,7 @@ int builtin_runner_new(struct scorer *out, const struct builtin_runner_options *
         r->batch_size = (int)r->examples;
     if ((rc = name_classes(r, e)) != OK ||
         (rc = prepare_images(r, o->image_bytes ? o->image_bytes : (size_t)512 << 20, e)) != OK ||
-        (rc = open_scoring(r, e)) != OK || (rc = list_variables(r, e)) != OK)
+        (rc = open_scoring(r, e)) != OK || (rc = list_variables(r, e)) != OK || (rc = open_captioning(r, o, e)) != OK)
         goto fail;
     *out = (struct scorer){ "built-in", runner_load, runner_evaluate, builtin_runner_runner_free, r };
     return OK;

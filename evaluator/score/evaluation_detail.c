@@ -1,5 +1,7 @@
 #include "evaluator/score/evaluation_detail.h"
 
+#include "evaluator/score/captioning.h"
+
 #include <stdlib.h>
 
 enum { FIRST = 10 };
@@ -30,6 +32,7 @@ void evaluation_detail_free(struct evaluation_detail *d)
     if (!d)
         return;
     classification_release(&d->counts);
+    caption_samples_free(d->captions);
     free(d);
 }
 
@@ -41,6 +44,8 @@ int evaluation_detail_write(const struct evaluation_detail *d, struct eventlog_w
     for (size_t i = 0; rc == EVENTLOG_OK && i < METRIC_COUNT; i++)
         if (d->metrics & 1u << i)
             rc = metric_table[i]->write(&d->counts, d->counts.cells[i], d->names, writer, step, wall_time, error);
+    if (rc == EVENTLOG_OK && d->captions)
+        rc = caption_samples_write(d->captions, writer, step, wall_time, error);
     return rc;
 }
 

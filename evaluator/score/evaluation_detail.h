@@ -11,10 +11,13 @@
 
 #include <stdint.h>
 
+struct caption_samples; /* captioning.h */
+
 struct evaluation_detail {
-    unsigned metrics;             /* of a choice (metric.h) those that write */
-    struct classification counts; /* owned */
-    const char *const *names;     /* (classes); borrowed from the runner */
+    unsigned metrics;                 /* of a choice (metric.h) those that write */
+    struct classification counts;     /* owned */
+    const char *const *names;         /* (classes); borrowed from the runner */
+    struct caption_samples *captions; /* owned; NULL: none */
 };
 
 /* Copies the counts. ERR_NOMEM. On OK *out is yours: evaluation_detail_free() it. */

@@ -55,3 +55,27 @@ def test_refused(made):
     assert "has no" in said or "words" in said, said
     _, said = ranks.train(0, "--model", "show_and_tell", "--data", "text", status=2)
     assert "show_and_tell: text has no features of images, of which the model reads 2048" in said
+
+
+def test_told(made, tmp_path):
+    """A caption of each image, compared with people's by BLEU and exact match, and eight with their images in the log."""
+    ranks.train(0, *made[1], "--optimizer", "adam", "--learning-rate", 0.01, "--max-steps", 150, "--checkpoint-dir",
+                tmp_path / "ckpt", "--save-checkpoint-steps", 150)
+    evaluator = [ranks.BUILD / "bin/evaluator", *made[1][2:], "--checkpoint-dir", tmp_path / "ckpt", "--once", "--eval-dir"]
+    subprocess.run([*evaluator, tmp_path / "eval", "--metrics", "captions"], check=True, capture_output=True)
+    first, last = (json.loads(line)["metrics"] for line in (tmp_path / "eval/evaluations.jsonl").read_text().splitlines())
+    names = ["bleu_1", "bleu_2", "bleu_3", "bleu_4", "exact_match"]
+    assert [name for name in last if name in names] == names and all(0 <= last[name] <= 1 for name in names)
+    assert last["bleu_1"] > first["bleu_1"] and last["bleu_1"] >= last["bleu_2"] >= last["bleu_3"] >= last["bleu_4"]
+    subprocess.run([ranks.BUILD / "bin/eventlog", "export", "--media", tmp_path / "media", tmp_path / "eval"], check=True,
+                   capture_output=True)
+    pictures = {p.read_bytes() for p in (tmp_path / "media").rglob("*.png")}
+    assert pictures == {p.read_bytes() for p in sorted((made[0] / "made/val").iterdir())[:8]}
+    texts = "\n".join(p.read_text() for p in (tmp_path / "media").rglob("*.txt")) + "\n".join(
+        p.read_text() for p in (tmp_path / "media").rglob("*.md"))
+    annotations = json.loads((made[0] / "made/annotations/captions_val.json").read_text())["annotations"]
+    assert all("- " + one["caption"].lower().replace(".", " .").replace(",", " ,") in texts for one in annotations[:5])
+    refused = subprocess.run([ranks.BUILD / "bin/evaluator", "--checkpoint-dir", made[0] / "lenet", "--eval-dir", tmp_path / "no",
+                              "--model", "lenet", "--data", "fashion-mnist", "--once", "--metrics", "captions"],
+                             capture_output=True, text=True)
+    assert refused.returncode == 2 and "model lenet tells no captions" in refused.stderr

@@ -55,7 +55,7 @@ RUNS = {"mpi/train", "ps/train"}
     ("trainer describe --format ", {"table", "model"}),
     ("trainer compare --evaluate b", {"beside"}), ("trainer compare --table ratios,e", {"ratios,epoch-seconds"}),
     ("evaluator --model l", {"lenet", "language_model"}), ("evaluator --data ", {"mnist", "fashion-mnist", "cifar10", "text", "folder", "tfrecord", "idx", "records", "cifar100", "cifar100-coarse", "captions"}),
-    ("evaluator --metrics classes,c", {"classes,classes", "classes,confusion", "classes,curves"}),
+    ("evaluator --metrics classes,c", {"classes,captions", "classes,classes", "classes,confusion", "classes,curves"}),
     ("evaluator --metrics=to", {"top5"}), ("eventlog plot lo", {"logs", "lo g"}),
 ])
 def test_bash_offers(bash, place, line, wanted):

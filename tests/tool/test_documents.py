@@ -239,7 +239,7 @@ def test_bash(described, tmp_path, tmp_path_factory):
         "trainer --model r": {"resnet32", "resnet50", "resnet50b", "resnet50_torchvision"}, "trainer --data=f": {"fashion-mnist", "folder"},
         "evaluator --model ": {"lenet", "cifar10_cnn", "resnet32", "next_word", "mnist_cnn", "mnist_lstm", "mnist_lstm_128", "language_model",
         "resnet50", "resnet50b", "resnet50_torchvision", "show_and_tell"}, "evaluator --data f": {"fashion-mnist", "folder"},
-        "evaluator --metrics c": {"classes", "confusion", "curves"},
+        "evaluator --metrics c": {"captions", "classes", "confusion", "curves"},
     }
     for name, o in described.items():
         program, _, command = name.partition("-")

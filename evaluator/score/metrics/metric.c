@@ -15,6 +15,7 @@ static const struct {
     unsigned bits;
 } words[] = {
     METRICS(METRIC_CHOICE){ "hparams", METRIC_SETTINGS },
+    { "captions", METRIC_CAPTIONS },
     { "all", METRIC_ALL },
 };
 

@@ -62,13 +62,17 @@ enum metric_place { METRICS(METRIC_PLACE) METRIC_COUNT };
 extern const struct metric *const metric_table[METRIC_COUNT];
 extern const char *const metric_names[METRIC_COUNT]; /* their words */
 
-/* A choice: 1 << place for each metric, and METRIC_SETTINGS for "hparams", the settings of the training for
- * TensorBoard's HParams tab, which any runner may have. */
-enum { METRIC_SETTINGS = 1 << METRIC_COUNT, METRIC_ALL = 2 * METRIC_SETTINGS - 1 };
+/* A choice: 1 << place for each metric; METRIC_SETTINGS for "hparams", the settings of the training for TensorBoard's
+ * HParams tab, which any runner may have; METRIC_CAPTIONS for "captions", which a decoder tells (captioning.h). */
+enum {
+    METRIC_SETTINGS = 1 << METRIC_COUNT,
+    METRIC_CAPTIONS = 2 * METRIC_SETTINGS,
+    METRIC_ALL = 2 * METRIC_CAPTIONS - 1
+};
 
 /* What --metrics accepts: one or more of these, separated by commas. */
 #define METRIC_WORD(name) "|" #name
-#define METRIC_CHOICES "basic|all" METRICS(METRIC_WORD) "|hparams"
+#define METRIC_CHOICES "basic|all" METRICS(METRIC_WORD) "|captions|hparams"
 
 /* text: as above; NULL means "basic". */
 unsigned metric_choice(const char *text);
