@@ -24,6 +24,16 @@ static size_t open_most(void)
     return part < 1 ? 1 : part < LOG_FOLLOW_OPEN_MOST ? (size_t)part : LOG_FOLLOW_OPEN_MOST;
 }
 
+/* The reader is about to be used: no other thread may close its file until it is at an end again. */
+static void take_out(struct log_follow *f, const struct event_reader *r)
+{
+    pthread_mutex_lock(&f->lock);
+    for (size_t i = 0; i < f->open_count; i++)
+        if (f->open[i] == r)
+            f->open[i--] = f->open[--f->open_count];
+    pthread_mutex_unlock(&f->lock);
+}
+
 /* The reader is at an end: keep it open, and if there are too many, close the one that was changed longest ago. */
 static void keep_open(struct log_follow *f, struct event_reader *r)
 {
@@ -31,11 +41,9 @@ static void keep_open(struct log_follow *f, struct event_reader *r)
 
     if (event_reader_resting(r))
         return;
-    for (size_t i = 0; i < f->open_count; i++) {
-        if (f->open[i] == r)
-            return;
+    pthread_mutex_lock(&f->lock);
+    for (size_t i = 0; i < f->open_count; i++)
         oldest = changed_before(f->open[i], f->open[oldest]) ? i : oldest;
-    }
     if (!f->open_most)
         f->open_most = open_most();
     if (f->open_count < f->open_most) {
@@ -46,13 +54,12 @@ static void keep_open(struct log_follow *f, struct event_reader *r)
         event_reader_rest(f->open[oldest]);
         f->open[oldest] = r;
     }
+    pthread_mutex_unlock(&f->lock);
 }
 
 static void close_reader(struct log_follow *f, struct event_reader *r)
 {
-    for (size_t i = 0; i < f->open_count; i++)
-        if (f->open[i] == r)
-            f->open[i--] = f->open[--f->open_count];
+    take_out(f, r);
     event_reader_close(r);
 }
 
@@ -62,6 +69,7 @@ static void close_files(struct log_follow *f, struct log_follow_run *run)
         close_reader(f, run->files[i].reader);
         run->files[i].reader = NULL;
         run->files[i].infinite = 0;
+        run->files[i].reading = 0;
     }
 }
 
@@ -146,46 +154,74 @@ int log_follow_list(struct log_follow *f, const struct log_directory *d, struct 
 
 /* ---- reading --------------------------------------------------------------------------------------------------- */
 
-static int follow_read_file(struct log_follow *f, struct log_follow_file *file, struct event *event,
-                            struct event_damage *damage, struct error *e)
+static int follow_read_file(struct log_follow *f, struct log_follow_file *file, struct log_input *input,
+                            struct event *event, struct event_damage *damage, struct error *e)
 {
     int rc = OK;
 
     if (!file->reader) {
-        rc = event_reader_open(&file->reader, f->input, file->path, e);
+        rc = event_reader_open(&file->reader, input, file->path, e);
         if (rc == OK && f->records_only)
             event_reader_records_only(file->reader);
+    } else if (!file->reading) {
+        take_out(f, file->reader);
     }
+    file->reading = 1;
     if (rc == OK && (rc = event_reader_next(file->reader, event, damage, e)) <= 0)
         keep_open(f, file->reader);
+    if (rc <= 0)
+        file->reading = 0;
     return rc;
+}
+
+int log_follow_next_of(struct log_follow *f, struct log_follow_run *run, struct log_input *input, struct event *event,
+                       struct event_damage *damage, struct error *e)
+{
+    int rc;
+
+    if (run->forget) {
+        forget_files(f, run);
+        run->at_file = run->next_file = 0;
+        run->forget = run->again = 0;
+        return EVENT_READER_RESTARTED;
+    }
+    if (run->again) {
+        close_files(f, run);
+        run->next_file = 0;
+        run->again = 0;
+    }
+    run->at_file = run->next_file;
+    if (run->at_file >= run->count) {
+        run->at_file = run->next_file = 0;
+        return LOG_FOLLOW_END;
+    }
+    rc = follow_read_file(f, &run->files[run->at_file], input, event, damage, e);
+    if (rc == EVENT_READER_RESTARTED && f->whole_runs) {
+        close_files(f, run);
+        run->next_file = 0;
+        return rc;
+    }
+    run->next_file = run->at_file + (rc <= 0);
+    return rc == EVENT_READER_END ? LOG_FOLLOW_FILE_END : rc;
 }
 
 int log_follow_next(struct log_follow *f, struct event *event, struct event_damage *damage, struct error *e)
 {
-    for (f->at_file = f->next_file; f->at_run < f->count; f->at_run++, f->at_file = 0) {
+    for (; f->at_run < f->count; f->at_run++) {
         struct log_follow_run *run = &f->runs[f->at_run];
-        int rc;
+        int rc = log_follow_next_of(f, run, f->input, event, damage, e);
 
-        if (run->forget) {
-            forget_files(f, run);
-            run->forget = 0;
-            f->at_file = f->next_file = 0;
-            return EVENT_READER_RESTARTED;
-        }
-        if (f->at_file == run->count)
-            continue;
-        rc = follow_read_file(f, &run->files[f->at_file], event, damage, e);
-        if (rc == EVENT_READER_RESTARTED && f->whole_runs) {
-            close_files(f, run);
-            f->next_file = 0;
+        f->at_file = run->at_file;
+        if (rc != LOG_FOLLOW_END)
             return rc;
-        }
-        f->next_file = f->at_file + (rc <= 0);
-        return rc == EVENT_READER_END ? LOG_FOLLOW_FILE_END : rc;
     }
-    f->at_run = f->at_file = f->next_file = 0;
+    f->at_run = f->at_file = 0;
     return LOG_FOLLOW_END;
+}
+
+void log_follow_again(struct log_follow_run *run)
+{
+    run->again = 1;
 }
 
 int log_follow_last_file(const struct log_follow *f)

@@ -1,7 +1,7 @@
 /*
  * log_follow.h - follows the files of a log that grows. Each round returns what was added to each file since the round
  * before. Runs, and the files of a run, come in the order in which they were found; new ones from a later listing join
- * in. One thread at a time.
+ * in. One thread at a time; but several may each read another run, by log_follow_next_of().
  *
  * Between rounds the most recently changed files stay open, at most LOG_FOLLOW_OPEN_MOST and at most 1/16 of the
  * descriptors that the process may have, so a file that is renamed or removed while still being written is read to its
@@ -17,6 +17,8 @@
 #include "eventlog/read/event_reader.h"
 #include "eventlog/read/log_directory.h"
 
+#include <pthread.h>
+
 enum { LOG_FOLLOW_OPEN_MOST = 64 };
 
 struct log_follow_file {
@@ -24,16 +26,19 @@ struct log_follow_file {
     struct event_reader *reader; /* NULL while the file cannot be opened */
     int told, gone;              /* the caller's, 0 at first */
     uint64_t infinite;           /* the caller's too; reset to 0 when the file is read again */
+    int reading;                 /* private */
 };
 
 struct log_follow_run {
     const char *name; /* borrowed until log_follow_release() */
     struct log_follow_file *files;
     size_t count;
-    int there; /* it had files at the last listing */
+    int there;      /* it had files at the last listing */
+    size_t at_file; /* of which log_follow_next_of() returned something; see at_file below */
     /* private */
     struct tag_index paths; /* of the files, without ".gz" and ".zst"; the numbers are indices of files */
-    int forget;
+    size_t next_file;
+    int forget, again;
 };
 
 /* the members up to forgets are set by the caller; the rest is zero at first */
@@ -49,8 +54,8 @@ struct log_follow {
     size_t at_run, at_file; /* the run and file that log_follow_next() returned; no such file exists where all files of
                              * a run are gone */
     /* private */
-    struct tag_index names; /* of the runs; the numbers are indices of runs */
-    size_t next_file;
+    struct tag_index names;                          /* of the runs; the numbers are indices of runs */
+    pthread_mutex_t lock;                            /* of what follows; all zero is ready for use */
     struct event_reader *open[LOG_FOLLOW_OPEN_MOST]; /* those between rounds */
     size_t open_count, open_most;
 };
@@ -67,6 +72,14 @@ int log_follow_list(struct log_follow *f, const struct log_directory *d, struct 
 /* As event_reader_next(), or an enum log_follow_result. After an error the next call continues with the next file; the
  * failed one is tried again in the next round. */
 int log_follow_next(struct log_follow *f, struct event *event, struct event_damage *damage, struct error *e);
+
+/* The same for one run, LOG_FOLLOW_END after all of its files; a call after that begins its next round. Several threads
+ * may each read another run, with inputs of their own, while nobody calls the other functions. */
+int log_follow_next_of(struct log_follow *f, struct log_follow_run *run, struct log_input *input, struct event *event,
+                       struct event_damage *damage, struct error *e);
+
+/* Makes the next call for the run read all of its files from the start; it returns no EVENT_READER_RESTARTED. */
+void log_follow_again(struct log_follow_run *run);
 
 /* 1 if the current file is the last of its run. */
 int log_follow_last_file(const struct log_follow *f);

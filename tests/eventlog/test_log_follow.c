@@ -7,6 +7,7 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -222,10 +223,64 @@ static void test_runs_begin_again(void **state)
     assert_int_equal(descriptors(), before);
 }
 
+/* What a thread does with every other run, first or second: reads it three times, of which the third begins again. */
+struct reading {
+    struct log_follow *follow;
+    size_t first;
+    int events;
+};
+
+static void *read_every_other(void *context)
+{
+    struct reading *r = context;
+    struct log_input own = { 0 };
+    struct event_damage damage;
+    struct event event;
+    int rc;
+
+    for (int round = 0; round < 3; round++)
+        for (size_t i = r->first; i < r->follow->count; i += 2) {
+            if (round == 2)
+                log_follow_again(&r->follow->runs[i]);
+            while ((rc = log_follow_next_of(r->follow, &r->follow->runs[i], &own, &event, &damage, NULL)) > 0)
+                r->events += rc == EVENT_READER_EVENT;
+        }
+    log_input_release(&own);
+    return NULL;
+}
+
+static void test_threads_read_runs_apart(void **state)
+{
+    struct log_follow f = { .input = &input, .wanted = all };
+    struct reading readings[] = { { &f, 0, 0 }, { &f, 1, 0 } };
+    pthread_t threads[2];
+    struct log_directory d;
+    char path[128];
+    char *const paths[] = { path };
+    int before = descriptors();
+
+    (void)state;
+    make_log();
+    strcpy(path, in("log"));
+    assert_int_equal(log_directory_list(&d, &input, paths, 1, NULL), OK);
+    assert_int_equal(log_follow_list(&f, &d, NULL), OK);
+    log_directory_release(&d);
+    for (int i = 0; i < 2; i++)
+        assert_int_equal(pthread_create(&threads[i], NULL, read_every_other, &readings[i]), 0);
+    for (int i = 0; i < 2; i++)
+        assert_int_equal(pthread_join(threads[i], NULL), 0);
+    assert_int_equal(readings[0].events, FILES); /* each file has one, which is read in the first round and the third */
+    assert_int_equal(readings[1].events, FILES);
+    assert_in_range(descriptors() - before, 1, OPEN);
+    log_follow_release(&f);
+    assert_int_equal(descriptors(), before);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_teardown(test_newest_stay_open, empty),
+        cmocka_unit_test_teardown(test_threads_read_runs_apart, empty),
         cmocka_unit_test_teardown(test_runs_begin_again, empty),
     };
 
