@@ -46,9 +46,8 @@ size_t tag_index_search(struct tag_index *t, const char *tag, size_t n);
 static inline size_t tag_index_find(struct tag_index *t, const char *tag, size_t n)
 {
     const size_t number = t->next;
-    const struct tag_index_entry *expected = t->entries + number;
 
-    if (number >= t->count || expected->length != n || memcmp(expected->text, tag, n) != 0)
+    if (number >= t->count || t->entries[number].length != n || memcmp(t->entries[number].text, tag, n) != 0)
         return tag_index_search(t, tag, n);
     t->next = number + 1 < t->count ? number + 1 : 0;
     return number;
