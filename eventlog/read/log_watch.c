@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <linux/magic.h>
+#include <string.h>
 #include <sys/inotify.h>
 #include <sys/vfs.h>
 #include <unistd.h>
@@ -12,8 +13,9 @@
 void log_watch_open(struct log_watch *w)
 {
     w->fd = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
-    w->last = -1;
+    w->last = w->number = -1;
     w->missed = 0;
+    w->have = w->at = 0;
 }
 
 void log_watch_close(struct log_watch *w)
@@ -44,11 +46,30 @@ int log_watch_directory(struct log_watch *w, const char *path)
                                    IN_CREATE | IN_MODIFY | IN_DELETE | IN_MOVED_FROM | IN_MOVED_TO | IN_ATTRIB |
                                        IN_DELETE_SELF | IN_MOVE_SELF | IN_ONLYDIR);
 
+    w->number = number;
     w->missed |= number < 0 && errno != ENOENT; /* one that is gone by now is not listed the next time */
     if (number <= w->last)
         return 0;
     w->last = number;
     w->missed |= !is_local(path);
+    return 1;
+}
+
+int log_watch_next(struct log_watch *w, int *number, int *contents)
+{
+    struct inotify_event event;
+    ssize_t n;
+
+    if (w->at == w->have) {
+        if (w->fd < 0 || (n = read(w->fd, w->bytes, sizeof w->bytes)) <= 0)
+            return 0;
+        w->have = (size_t)n;
+        w->at = 0;
+    }
+    memcpy(&event, w->bytes + w->at, sizeof event);
+    w->at += sizeof event + event.len;
+    *number = event.mask & IN_Q_OVERFLOW ? -1 : event.wd;
+    *contents = (event.mask & IN_MODIFY) != 0;
     return 1;
 }
 
