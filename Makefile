@@ -35,8 +35,9 @@ SQLITE   := $(call exists,sqlite3)
 ZSTD     := $(call exists,libzstd)
 DEFLATE  := $(call exists,libdeflate)
 NCURSES  := $(call exists,ncursesw)
+NGHTTP2  := $(call exists,libnghttp2)
 PYTHON   := $(call command,python3)
-PARTS    := MPI OPENBLAS JPEG PROTOBUF SNAPPY JANSSON INOTIFY ONEDNN SQLITE ZSTD DEFLATE NCURSES PYTHON
+PARTS    := MPI OPENBLAS JPEG PROTOBUF SNAPPY JANSSON INOTIFY ONEDNN SQLITE ZSTD DEFLATE NCURSES NGHTTP2 PYTHON
 LEFT_OUT := $(strip $(foreach p,$(PARTS),$(if $(filter 0,$($p)),$p)))
 WITHOUT_MPI      = Open MPI (libopenmpi-dev, openmpi-bin): no trainer, no libeventlog_mpi
 WITHOUT_OPENBLAS = OpenBLAS (libopenblas-dev): no trainer, no evaluator, no dataset
@@ -50,6 +51,7 @@ WITHOUT_SQLITE   = SQLite (libsqlite3-dev): no eventlog export --format=sqlite
 WITHOUT_ZSTD     = zstd (libzstd-dev): no reading of event files compressed with zstd
 WITHOUT_DEFLATE  = libdeflate (libdeflate-dev): images are packed by zlib, which is slower
 WITHOUT_NCURSES  = ncurses (libncurses-dev): no eventlog watch
+WITHOUT_NGHTTP2  = nghttp2 (libnghttp2-dev): no eventlog-server
 WITHOUT_PYTHON   = Python (python3): no man pages, no completions
 # 1 where all of these parts are there.
 with     = $(if $(filter 0,$(foreach p,$1,$($p))),,1)
@@ -61,7 +63,7 @@ EVALUATOR   := $(and $(CHECKPOINTS),$(call with,OPENBLAS JPEG))
 # again and sees them.
 PACKAGES_build = build-essential pkg-config zlib1g-dev libpng-dev libjpeg62-turbo-dev libprotobuf-c-dev protobuf-c-compiler protobuf-compiler \
                  libsnappy-dev libjansson-dev libopenblas-dev libdnnl-dev libinotifytools0-dev libopenmpi-dev openmpi-bin \
-                 libsqlite3-dev libncurses-dev libzstd-dev libdeflate-dev python3
+                 libsqlite3-dev libncurses-dev libzstd-dev libdeflate-dev libnghttp2-dev python3
 PACKAGES_deps  = $(PACKAGES_build)
 PACKAGES_demo  = $(PACKAGES_build) python3-venv dataset-fashion-mnist
 PACKAGES_bench = $(PACKAGES_demo)
@@ -90,6 +92,7 @@ BASE_C    := $(call folder,base base/program)
 EVENTLOG_C := $(call folder,eventlog $(addprefix eventlog/,format write write/kinds read check rewrite))
 TOOL_C    := $(filter-out %_screen_$(if $(call with,NCURSES),without_,)ncurses.c,\
              $(call folder,eventlog/tool $(addprefix eventlog/tool/,picture export report watch rewrite)))
+SERVER_C  := $(if $(call with,NGHTTP2),$(filter-out eventlog/server/main.c,$(call folder,eventlog/server $(addprefix eventlog/server/,grpc store))))
 EVENTLOG_MPI_C := $(call folder,eventlog_mpi)
 CHECKPOINT_C := $(call folder,checkpoint checkpoint/directory)
 CHECKPOINT_TOOL_C := $(call folder,checkpoint/tool checkpoint/tool/convert)
@@ -110,7 +113,8 @@ VERSION   := $(shell sed -n 's/^.define EVALBOARD_VERSION "\(.*\)"$$/\1/p' base/
 # What is installed for others: build/lib/ holds what our own programs link, which shows all its names.
 LIBRARIES := libeventlog $(if $(call with,MPI),libeventlog_mpi)
 PRODUCT   := $(foreach l,$(LIBRARIES),$(addprefix $(B)/product/$l,.a .so.$(VERSION) .so.0 .so)) $(B)/product/eventlog.h
-PROGRAMS  := $(addprefix $(B)/bin/,$(if $(TRAINER),trainer) $(if $(EVALUATOR),evaluator dataset) eventlog $(if $(CHECKPOINTS),checkpoint))
+PROGRAMS  := $(addprefix $(B)/bin/,$(if $(TRAINER),trainer) $(if $(EVALUATOR),evaluator dataset) eventlog $(if $(call with,NGHTTP2),eventlog-server) \
+             $(if $(CHECKPOINTS),checkpoint))
 
 all: $(PROGRAMS) $(if $(SAN),,$(PRODUCT))
 	@$(if $(LEFT_OUT),printf '%s\n' "Not found on this machine (in brackets: Debian's packages, which 'make deps' installs):" \
@@ -119,6 +123,7 @@ all: $(PROGRAMS) $(if $(SAN),,$(PRODUCT))
 $(call lib,base):       $(call objects,$(BASE_C))
 $(call lib,proto):      $(GENERATED:.c=.o)
 $(call lib,eventlog):   $(call objects,$(EVENTLOG_C))
+$(call lib,eventlog-server): $(call objects,$(SERVER_C))
 $(call lib,eventlog_mpi): $(call objects,$(EVENTLOG_MPI_C))
 $(call lib,checkpoint): $(call objects,$(CHECKPOINT_C))
 $(call lib,dataset):    $(call objects,$(DATASET_C))
@@ -138,6 +143,7 @@ MPI_LIBS  = $(shell $(CONFIG) --libs ompi-c)
 NEEDS_base       = $(call lib,base)
 NEEDS_eventlog   = $(call lib,eventlog) $(NEEDS_base)
 NEEDS_eventlog/tool = $(call lib,eventlog-tool) $(NEEDS_eventlog)
+NEEDS_eventlog/server = $(call lib,eventlog-server) $(NEEDS_eventlog)
 NEEDS_checkpoint = $(call lib,checkpoint) $(call lib,proto) $(NEEDS_base)
 NEEDS_dataset    = $(call lib,dataset) $(NEEDS_checkpoint)
 NEEDS_dataset/tool = $(call lib,dataset) $(call lib,checkpoint) $(call lib,proto) $(NEEDS_model)
@@ -149,9 +155,11 @@ ZSTD_MODULE       = $(if $(filter 1,$(ZSTD)),libzstd)
 DEFLATE_MODULE    = $(if $(filter 1,$(DEFLATE)),libdeflate)
 SYSTEM_eventlog   = $(shell $(CONFIG) --libs zlib $(ZSTD_MODULE) $(DEFLATE_MODULE)) -lm
 SYSTEM_eventlog/tool = $(SYSTEM_eventlog) $(SQLITE_LIBS) $(NCURSES_LIBS)
+SYSTEM_eventlog/server = $(SYSTEM_eventlog) $(NGHTTP2_LIBS)
 STATIC_eventlog   = $(shell $(CONFIG) --static --libs zlib $(ZSTD_MODULE) $(DEFLATE_MODULE)) -lm
 SQLITE_LIBS       = $(if $(filter 1,$(SQLITE)),$(shell $(CONFIG) --libs sqlite3))
 NCURSES_LIBS      = $(if $(call with,NCURSES),$(shell $(CONFIG) --libs ncursesw))
+NGHTTP2_LIBS      = $(if $(call with,NGHTTP2),$(shell $(CONFIG) --libs libnghttp2))
 SYSTEM_checkpoint = $(shell $(CONFIG) --libs libprotobuf-c jansson) -lsnappy -lm
 SYSTEM_dataset    = $(shell $(CONFIG) --libs zlib libpng libjpeg jansson libprotobuf-c) -lsnappy -lm
 SYSTEM_model      = $(MATH_LIBS)
@@ -171,6 +179,9 @@ $(B)/bin/dataset:   $(call objects,$(DATASET_TOOL_C)) $(NEEDS_dataset/tool)
 $(B)/bin/eventlog:  $(call objects,$(TOOL_C)) $(NEEDS_eventlog)
 	$(call say,LINK)
 	$(Q)$(LINK) -o $@ $^ $(SYSTEM_eventlog/tool)
+$(B)/bin/eventlog-server: $(B)/eventlog/server/main.o $(NEEDS_eventlog/server)
+	$(call say,LINK)
+	$(Q)$(LINK) -o $@ $^ $(SYSTEM_eventlog/server)
 $(B)/bin/checkpoint: $(call objects,$(CHECKPOINT_TOOL_C)) $(NEEDS_checkpoint)
 	$(call say,LINK)
 	$(Q)$(LINK) -o $@ $^ $(SYSTEM_checkpoint)
@@ -233,13 +244,14 @@ wheel: $(WHEEL)/libeventlog.so.0 $(WHEEL_PROGRAMS)
 	    --licenses $(wildcard $(foreach p,$(WHEEL_PACKAGES),/usr/share/doc/$p/copyright))
 
 # ---- tests: tests/<folder>/test_<module>.c is one program of that folder -------------------------------------------
-TEST_FOLDERS = base eventlog eventlog/tool checkpoint dataset model trainer evaluator
+TEST_FOLDERS = base eventlog eventlog/tool $(if $(call with,NGHTTP2),eventlog/server) checkpoint dataset model trainer evaluator
 TEST_C    := $(sort $(foreach f,$(TEST_FOLDERS),$(wildcard tests/$f/test_*.c)))
 TESTS     := $(patsubst tests/%.c,$(B)/tests/%,$(TEST_C))
-FUZZ_C    := $(sort $(wildcard tests/fuzz/fuzz_*.c))
+SERVER_FUZZ := $(if $(call with,NGHTTP2),,data_request grpc_connection)
+FUZZ_C    := $(filter-out $(SERVER_FUZZ:%=tests/fuzz/fuzz_%.c),$(sort $(wildcard tests/fuzz/fuzz_*.c)))
 FUZZ      := $(patsubst tests/fuzz/fuzz_%.c,$(B)/fuzz/%,$(FUZZ_C))
 # The same harnesses over the inputs in tests/fuzz/corpus, as tests.
-REPLAYS   := $(patsubst tests/fuzz/corpus/%.txt,$(B)/tests/fuzz/replay_%,$(sort $(wildcard tests/fuzz/corpus/*.txt)))
+REPLAYS   := $(patsubst tests/fuzz/corpus/%.txt,$(B)/tests/fuzz/replay_%,$(filter-out $(SERVER_FUZZ:%=tests/fuzz/corpus/%.txt),$(sort $(wildcard tests/fuzz/corpus/*.txt))))
 TESTS     += $(REPLAYS)
 HELPERS   := $(patsubst %.c,$(B)/%,$(sort $(wildcard tests/programs/*.c tests/peers/*.c tests/faults/*.c tests/mpi/*.c bench/*.c)))
 
@@ -375,8 +387,8 @@ format:
 # Every parser under libFuzzer (clang), SECONDS each, with objects of its own. A crash leaves its input in build/.
 $(call lib,eventlog-tool): $(filter-out %/main.o,$(call objects,$(TOOL_C)))
 HARNESS_NEEDS  = $(call lib,made) $(call lib,trainer) $(call lib,model) $(call lib,evaluator) $(call lib,eventlog-tool) \
-                 $(call lib,eventlog) $(call lib,dataset) $(call lib,checkpoint) $(call lib,proto) $(NEEDS_base)
-HARNESS_SYSTEM = $(SYSTEM_eventlog/tool) $(SYSTEM_checkpoint) $(SYSTEM_dataset)
+                 $(call lib,eventlog-server) $(call lib,eventlog) $(call lib,dataset) $(call lib,checkpoint) $(call lib,proto) $(NEEDS_base)
+HARNESS_SYSTEM = $(SYSTEM_eventlog/tool) $(NGHTTP2_LIBS) $(SYSTEM_checkpoint) $(SYSTEM_dataset)
 $(FUZZ): $(B)/fuzz/%: $(B)/tests/fuzz/fuzz_%.o $(HARNESS_NEEDS)
 	$(call say,LINK)
 	$(Q)$(CC) $(CFLAGS) -fsanitize=fuzzer,address,undefined -o $@ $^ $(HARNESS_SYSTEM)

@@ -111,6 +111,7 @@ def command_page(o, line, text, version, related, binaries):
 
 LINES = {"trainer": "train a model on one or more ranks", "evaluator": "score every checkpoint of a running training",
          "eventlog": "inspect, verify, repair, follow, rewrite and export TensorBoard event files",
+         "eventlog-server": "serve a log directory to TensorBoard, with every point",
          "checkpoint": "inspect, verify, compare and convert checkpoints",
          "dataset": "make and prepare data sets"}
 # Pages of section 7: {program: [(name, line)]}

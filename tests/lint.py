@@ -38,6 +38,9 @@ OURS = {
     "eventlog/tool/report": LIBEVENTLOG | {"eventlog/tool", "eventlog/tool/picture", "eventlog/tool/export"},
     "eventlog/tool/watch": LIBEVENTLOG | {"eventlog/tool", "eventlog/tool/picture"},
     "eventlog/tool/rewrite": LIBEVENTLOG | {"eventlog/tool", "eventlog/tool/report"},
+    "eventlog/server": BASE | {"eventlog/format", "eventlog/read", "eventlog/server/store", "eventlog/server/grpc"},
+    "eventlog/server/store": {"base", "eventlog/format"},
+    "eventlog/server/grpc": {"base"},
     "eventlog_mpi": set(),
     "checkpoint": {"base", "proto"},
     "checkpoint/directory": {"base", "checkpoint"},
@@ -98,6 +101,7 @@ LIBRARIES = {
     "jpeglib.h": ["dataset/stream/"],
     "jerror.h": ["dataset/stream/"],
     "sqlite3.h": ["eventlog/tool/"],
+    "nghttp2": ["eventlog/server/grpc/grpc_connection.c"],
     "curses.h": ["eventlog/tool/watch/watch_screen_ncurses.c"],
 }
 # Folders beside those whose C has the layout of .clang-format, and files that stay as they once were.

@@ -1,5 +1,7 @@
 """An unmodified TensorBoard on a log directory, asked for data as its own pages ask; and its loader in this process."""
 import json
+import os
+import pathlib
 import re
 import subprocess
 import sys
@@ -35,10 +37,19 @@ def localhost_or_skip():
         pytest.skip(str(error))
 
 
+def data_server_or_skip():
+    """The path of eventlog-server, which is not built without nghttp2."""
+    program = pathlib.Path(os.environ.get("EVALBOARD_BUILD", "build")).resolve() / "bin" / "eventlog-server"
+    if not program.exists():
+        pytest.skip("eventlog-server is not built")
+    return str(program)
+
+
 class TensorBoard:
     """A process, from its construction to close() or the end of `with`; it listens when the constructor returns.
 
-    loader: "fast" (its data server), "python", or "auto" as a user gets it; what is not installed is a skip.
+    loader: "fast" (its data server), "python", "auto" as a user gets it, or "ours" (eventlog-server as its data server);
+    what is not installed is a skip.
     output: a file for what it says. Routes are those below /data/plugin/.
     """
 
@@ -48,11 +59,13 @@ class TensorBoard:
         if loader == "fast":
             pytest.importorskip("tensorboard_data_server")
         self.loader, self.output = loader, output
-        load_fast = {"fast": "true", "python": "false", "auto": "auto"}[loader]
+        load_fast = {"fast": "true", "python": "false", "auto": "auto", "ours": "true"}[loader]
+        environ = dict(os.environ, TENSORBOARD_DATA_SERVER_BINARY=data_server_or_skip()) if loader == "ours" else None
         with open(output, "w") as log:
             self.process = subprocess.Popen(
                 [sys.executable, "-m", "tensorboard.main", "--logdir", logdir, "--port", "0", "--host", "127.0.0.1",
-                 f"--load_fast={load_fast}", "--reload_interval=1", *arguments], stdout=log, stderr=log)
+                 f"--load_fast={load_fast}", "--reload_interval=1", *arguments], stdout=log, stderr=log,
+                env=environ)
         try:
             self.address = wait_for(self.find_address, "the address of TensorBoard")
         except BaseException:

@@ -223,7 +223,7 @@ def test_soname_and_needed(tree):
 
 def test_uninstall_takes_what_install_put(tmp_path):
     make("install", tmp_path)
-    for program in ("trainer", "evaluator", "eventlog", "checkpoint", "dataset"):
+    for program in ("trainer", "evaluator", "eventlog", "eventlog-server", "checkpoint", "dataset"):
         assert {f"{PREFIX}/{path}".lstrip("/") for path in (
             f"bin/{program}", f"share/man/man1/{program}.1", f"share/bash-completion/completions/{program}",
             f"share/zsh/site-functions/_{program}", f"share/fish/vendor_completions.d/{program}.fish")} <= files(tmp_path)

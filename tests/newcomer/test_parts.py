@@ -63,9 +63,11 @@ def programs(folder):
 def test_without_libraries(tmp_path):
     """First the event logs alone; then, with what checkpoints need, all but what needs MPI."""
     build, tree = tmp_path / "build", tmp_path / "tree"
-    fixed = ["-j2", f"B={build}", "CFLAGS=-O0", "MPI=0", "ONEDNN=0", "INOTIFY=0", "SQLITE=0", "ZSTD=0", "DEFLATE=0", "NCURSES=0"]
+    fixed = ["-j2", f"B={build}", "CFLAGS=-O0", "MPI=0", "ONEDNN=0", "INOTIFY=0", "SQLITE=0", "ZSTD=0", "DEFLATE=0", "NCURSES=0",
+             "NGHTTP2=0"]
     said = make("install", *fixed, "JANSSON=0", "PYTHON=0", f"DESTDIR={tree}", "PREFIX=/usr")
-    for name in ("MPI", "oneDNN", "libinotifytools", "SQLite", "ncurses (", "zstd", "libdeflate", "jansson", "Python"):
+    for name in ("MPI", "oneDNN", "libinotifytools", "SQLite", "ncurses (", "zstd", "libdeflate", "jansson", "nghttp2",
+                 "Python"):
         assert sum(line.startswith("  ") and name in line for line in said.splitlines()) == 1, said
     assert "OpenBLAS (" not in said and "snappy" not in said
     assert programs(tree / "usr") == {"eventlog"}
@@ -82,9 +84,9 @@ def test_without_libraries(tmp_path):
     refused = subprocess.run(zstd, capture_output=True, text=True)
     assert refused.returncode == 2 and "built without libzstd" in refused.stderr
 
-    said = make(*fixed, "SQLITE=1", "ZSTD=1", "NCURSES=1")  # a part that came is compiled in; the last of two words counts
+    said = make(*fixed, "SQLITE=1", "ZSTD=1", "NCURSES=1", "NGHTTP2=1")  # a part that came is compiled in; the last of two words counts
     assert "jansson" not in said and "SQLite" not in said and "no trainer, no libeventlog_mpi" in said
-    assert programs(build) == {"eventlog", "checkpoint", "dataset", "evaluator"}
+    assert programs(build) == {"eventlog", "eventlog-server", "checkpoint", "dataset", "evaluator"}
     subprocess.run(sqlite, check=True)
     watch = subprocess.run([build / "bin/eventlog", "watch", log], capture_output=True, text=True)
     assert watch.returncode == 2 and "is not a terminal" in watch.stderr

@@ -16,12 +16,12 @@ PLUGINS = {"scalars", "timeseries", "images", "audio", "text", "histograms", "di
            "custom_scalars", "mesh", "graphs"}
 
 
-@pytest.fixture(scope="module")
-def page(tmp_path_factory):
+@pytest.fixture(scope="module", params=["auto", "ours"])
+def page(request, tmp_path_factory):
     directory = tmp_path_factory.mktemp("pages")
     log = directory / "log"
     subprocess.run([BUILD / "tests/peers/plugin_pages", log], check=True)
-    with chromium() as browser, TensorBoard(log, directory / "tensorboard.txt", loader="auto") as tensorboard:
+    with chromium() as browser, TensorBoard(log, directory / "tensorboard.txt", loader=request.param) as tensorboard:
         tensorboard.until_active(PLUGINS)
         yield Page(browser, tensorboard.address)
 

@@ -12,8 +12,13 @@ from shell_completion import Bash
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 BUILD = pathlib.Path(os.environ.get("EVALBOARD_BUILD", "build")).resolve()
-PROGRAMS = ("trainer", "evaluator", "eventlog", "checkpoint", "dataset")
+PROGRAMS = ("trainer", "evaluator", "eventlog-server", "eventlog", "checkpoint", "dataset")
 HEADERS = (BUILD / "product/eventlog.h", ROOT / "eventlog_mpi/eventlog_mpi.h")
+
+
+def program_of(name):
+    """The program, and the command or "", of a name as in a man page."""
+    return (name, "") if name in PROGRAMS else tuple(name.split("-", 1))
 
 
 @pytest.fixture(scope="module")
@@ -184,7 +189,7 @@ Same Select Separate Show Sort Split Take Tell Thin Use Write""".split())
 def test_help_of_eventlog_begins_with_a_verb(described):
     """'Also', 'Only' and 'Same as' come before one. 'wide, reduce: ' names the formats, 'With -f, ' the case."""
     for name, o in described.items():
-        if name.split("-")[0] != "eventlog":
+        if program_of(name)[0] != "eventlog":
             continue
         for words in [o["summary"], *(x["help"] for x in o["options"]), *(c["help"] for c in o["commands"])]:
             first = re.sub(r"^(?:With (?:-f, |[^:(]*: )|[a-z-]+(?:, [a-z-]+)*: )", "", words).split()[0].rstrip(",")
@@ -196,6 +201,7 @@ def test_help_of_eventlog_begins_with_a_verb(described):
 FOREIGN = {"mca", "cflags", "libs", "static", "variable", "logdir", "load_fast", "samples_per_plugin", "reload_interval", "open",
            "host", "map-by", "distribution", "mpi", "ntasks-per-node", "oversubscribe", "save-every", "inspect", "lax-steps", "handle-dup-steps", "summary", "only",
            "no-deps", "target"}
+           "grpc_data_provider"}
 
 
 def options_in(text):
@@ -216,7 +222,7 @@ def test_texts_name_options_that_are_there(described):
     assert len(commands) > 20
     for program, command, rest in commands:
         name = f"{program}-{command}" if f"{program}-{command}" in known else program
-        assert name != program or program in ("trainer", "evaluator"), f"{program} has no command {command}"
+        assert name != program or program in ("trainer", "evaluator", "eventlog-server"), f"{program} has no command {command}"
         assert not options_in(rest.split("#")[0]) - known[name], (name, rest)
 
 
@@ -242,7 +248,7 @@ def test_bash(described, tmp_path, tmp_path_factory):
         "evaluator --metrics c": {"captions", "classes", "confusion", "curves"},
     }
     for name, o in described.items():
-        program, _, command = name.partition("-")
+        program, command = program_of(name)
         cases[f"{program} {command} -" if command else f"{program} -"] = {"-h", "--help", "-V", "--version"} | {
             f for x in o["options"] if x["kind"] != "heading"
             for f in [f"--{x['name']}"] + ([f"-{x['letter']}"] if x["letter"] else [])}
@@ -258,7 +264,7 @@ def test_completions_name_every_option(described, shell):
         text = path.read_text()
         assert shell != "zsh" or text.startswith(f"#compdef {program}\n")
         for name, o in described.items():
-            if name.split("-")[0] != program:
+            if program_of(name)[0] != program:
                 continue
             for option in o["options"]:
                 if option["kind"] != "heading":

@@ -9,7 +9,7 @@ import pytest
 BUILD = pathlib.Path(os.environ.get("EVALBOARD_BUILD", "build")).resolve()
 COMMANDS = (("evaluator",), ("evaluator", "status"), ("evaluator", "replay"), ("trainer",), ("trainer", "status"),
             ("trainer", "compare"), ("trainer", "plan"), ("trainer", "models"), ("trainer", "describe"),
-            ("dataset",), ("dataset", "make-captions"), ("dataset", "vocabulary"), ("dataset", "encode"))
+            ("eventlog-server",), ("dataset",), ("dataset", "make-captions"), ("dataset", "vocabulary"), ("dataset", "encode"))
 # How a help begins that describes a thing instead of saying what the option does.
 NO_VERBS = {"A", "All", "Also", "At", "Images", "More", "No", "None", "Of", "One", "Or", "Our", "Random", "Steps", "The",
             "This", "What", "When", "Where", "Whether", "Which", "Whatever"}

@@ -1,0 +1,352 @@
+#include "eventlog/server/data_answer.h"
+
+#include "base/bytes.h"
+#include "base/clock.h"
+#include "eventlog/format/wire.h"
+#include "eventlog/server/blob_key.h"
+#include "eventlog/server/data_series.h"
+#include "eventlog/server/store/value_form.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* fields of the answers */
+enum {
+    DATA_LOCATION = 1,
+    PLUGINS = 1,
+    PLUGIN_NAME = 1,
+    RUNS = 1,
+    RUN_NAME = 2,
+    RUN_START = 3,
+    ENTRY_NAME = 1,
+    ENTRY_TAGS = 2,
+    BLOB_DATA = 1
+};
+
+static enum data_code failed(char *message, enum data_code code, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+static enum data_code failed(char *message, enum data_code code, const char *format, ...)
+{
+    va_list arguments;
+
+    va_start(arguments, format);
+    vsnprintf(message, DATA_ANSWER_MESSAGE, format, arguments);
+    va_end(arguments);
+    return code;
+}
+
+/* Puts the length before the message that begins at `start` in the buffer, after its prefix. */
+static void seal(struct buffer *out, size_t start)
+{
+    uint8_t *prefix;
+    size_t n = out->length - start - DATA_PREFIX;
+
+    if (!buffer_ok(out))
+        return;
+    prefix = (uint8_t *)out->data + start;
+    prefix[0] = 0;
+    for (int i = 0; i < 4; i++)
+        prefix[1 + i] = (uint8_t)(n >> (24 - 8 * i));
+}
+
+static void begin_message(struct buffer *out)
+{
+    buffer_append(out, "\0\0\0\0\0", DATA_PREFIX);
+}
+
+/* ---- lists ----------------------------------------------------------------------------------------------------- */
+
+static int same_text(const struct span *a, const char *text, size_t n)
+{
+    return a->length == n && !memcmp(a->bytes, text, n);
+}
+
+static void append_plugins(const struct log_view *v, struct wire *w)
+{
+    struct span seen[256];
+    size_t count = 0;
+
+    for (size_t i = 0; i < v->count; i++)
+        for (size_t k = 0; k < v->runs[i]->count; k++) {
+            const struct series_info *s = v->runs[i]->series[k]->info;
+            size_t at = 0, mark;
+
+            while (at < count && !same_text(&seen[at], s->plugin, s->plugin_length))
+                at++;
+            if (at < count || !s->plugin_length || count == sizeof seen / sizeof *seen)
+                continue;
+            seen[count++] = (struct span){ (const uint8_t *)s->plugin, s->plugin_length };
+            mark = wire_begin(w, PLUGINS);
+            wire_bytes(w, PLUGIN_NAME, s->plugin, s->plugin_length);
+            wire_end(w, mark);
+        }
+}
+
+static void append_runs(const struct log_view *v, struct wire *w)
+{
+    for (size_t i = 0; i < v->count; i++) {
+        size_t mark = wire_begin(w, RUNS);
+
+        wire_bytes(w, RUN_NAME, v->runs[i]->name, v->runs[i]->name_length);
+        wire_number(w, RUN_START, v->runs[i]->start_time);
+        wire_end(w, mark);
+    }
+}
+
+/* ---- series ---------------------------------------------------------------------------------------------------- */
+
+/* What a request for series is answered by. */
+struct series_answer {
+    const struct data_source *source;
+    const struct data_request *request;
+    const struct data_patience *patience;
+    enum series_class class;
+    void (*append)(struct data_series *d, struct wire *w, const struct run_view *run, struct series_view *v);
+    int lists; /* series without points are left out */
+    struct data_series series;
+    struct wire *w;
+};
+
+static enum data_code patience_over(const struct data_patience *p)
+{
+    if (p->cancelled && __atomic_load_n(p->cancelled, __ATOMIC_RELAXED))
+        return DATA_CANCELLED;
+    return p->deadline > 0 && clock_monotonic() > p->deadline ? DATA_DEADLINE_EXCEEDED : DATA_OK;
+}
+
+static void add_tag(struct series_answer *a, const struct run_view *run, struct series_view *v)
+{
+    size_t mark;
+
+    if (v->info->class != a->class || !same_text(&a->request->plugin, v->info->plugin, v->info->plugin_length) ||
+        (a->lists && !v->count))
+        return;
+    mark = wire_begin(a->w, ENTRY_TAGS);
+    wire_bytes(a->w, ENTRY_NAME, v->info->tag, v->info->tag_length);
+    a->append(&a->series, a->w, run, v);
+    wire_end(a->w, mark);
+}
+
+static int by_span(const void *a, const void *b)
+{
+    const struct span *x = a, *y = b;
+
+    return bytes_compare(x->bytes, x->length, y->bytes, y->length);
+}
+
+/* A run whose series are all left out is left out itself. */
+static void add_run(struct series_answer *a, const struct run_view *run)
+{
+    const struct data_names *tags = &a->request->tags;
+    size_t before = a->w->bytes.length, mark = wire_begin(a->w, RUNS), head;
+
+    wire_bytes(a->w, ENTRY_NAME, run->name, run->name_length);
+    head = a->w->bytes.length;
+    if (tags->given && tags->count < run->count) {
+        for (size_t i = 0; i < tags->count; i++) {
+            struct series_view *v = run_view_find(run, (const char *)tags->names[i].bytes, tags->names[i].length);
+
+            if (v)
+                add_tag(a, run, v);
+        }
+    } else {
+        for (size_t i = 0; i < run->count; i++) {
+            struct span tag = { (const uint8_t *)run->series[i]->info->tag, run->series[i]->info->tag_length };
+
+            if (!tags->given || (tags->count && bsearch(&tag, tags->names, tags->count, sizeof *tags->names, by_span)))
+                add_tag(a, run, run->series[i]);
+        }
+    }
+    if (a->w->bytes.length == head)
+        a->w->bytes.length = before;
+    else
+        wire_end(a->w, mark);
+}
+
+static int by_number(const void *a, const void *b)
+{
+    size_t x = *(const size_t *)a, y = *(const size_t *)b;
+
+    return x < y ? -1 : x > y;
+}
+
+/* The indices of the wanted runs, rising. NULL: no memory. */
+static size_t *wanted_runs(const struct log_view *v, const struct data_names *names, size_t *count)
+{
+    size_t *wanted = malloc((v->count + names->count + 1) * sizeof *wanted);
+
+    *count = 0;
+    for (size_t i = 0; wanted && !names->given && i < v->count; i++)
+        wanted[(*count)++] = i;
+    for (size_t i = 0; wanted && names->given && i < names->count; i++) {
+        size_t found = log_view_find(v, (const char *)names->names[i].bytes, names->names[i].length);
+
+        if (found != (size_t)-1)
+            wanted[(*count)++] = found;
+    }
+    if (wanted && names->given)
+        qsort(wanted, *count, sizeof *wanted, by_number);
+    return wanted;
+}
+
+/* DATA_RESOURCE_EXHAUSTED: the message is too large. */
+static enum data_code add_series(struct series_answer *a, const struct log_view *v)
+{
+    enum data_code code = DATA_OK;
+    size_t count, *wanted = wanted_runs(v, &a->request->runs, &count);
+
+    a->series.longest = 0;
+    for (size_t i = 0; wanted && i < count && code == DATA_OK; i++) {
+        add_run(a, v->runs[wanted[i]]);
+        code = a->w->bytes.length > DATA_ANSWER_MOST ? DATA_RESOURCE_EXHAUSTED : patience_over(a->patience);
+    }
+    free(wanted);
+    if (!wanted || !buffer_ok(&a->w->bytes) || a->series.failed)
+        return DATA_INTERNAL;
+    return code;
+}
+
+static const struct {
+    enum series_class class;
+    int lists;
+    void (*append)(struct data_series *d, struct wire *w, const struct run_view *run, struct series_view *v);
+} kinds[DATA_METHODS] = {
+    [DATA_LIST_SCALARS] = { SERIES_SCALARS, 1, data_series_describe },
+    [DATA_READ_SCALARS] = { SERIES_SCALARS, 0, data_series_scalars },
+    [DATA_LIST_TENSORS] = { SERIES_TENSORS, 1, data_series_describe },
+    [DATA_READ_TENSORS] = { SERIES_TENSORS, 0, data_series_tensors },
+    [DATA_LIST_BLOBS] = { SERIES_BLOBS, 1, data_series_describe_blobs },
+    [DATA_READ_BLOBS] = { SERIES_BLOBS, 0, data_series_blobs },
+};
+
+/* Points are thinned further until the message is small enough. */
+static enum data_code answer_series(const struct data_source *s, const struct data_request *r,
+                                    const struct data_patience *p, const struct log_view *v, struct wire *w,
+                                    char *message)
+{
+    struct series_answer a = { s,     r, p, kinds[r->method].class, kinds[r->method].append, kinds[r->method].lists,
+                               { 0 }, w };
+    uint64_t hint = sample_hints_most(&s->hints, (const char *)r->plugin.bytes, r->plugin.length);
+    enum data_code code;
+
+    if (!r->plugin.length)
+        return failed(message, DATA_INVALID_ARGUMENT, "must specify non-empty plugin name");
+    if (!a.lists && !r->has_limit)
+        return failed(message, DATA_INVALID_ARGUMENT, "must specify downsample");
+    if (!a.lists && r->limit < 0)
+        return failed(message, DATA_INVALID_ARGUMENT, "num_points must be non-negative; got %" PRId64, r->limit);
+    a.series = (struct data_series){ .values = s->values, .experiment = r->experiment, .extremes = s->extremes };
+    a.series.limit = hint < (uint64_t)r->limit ? (size_t)hint : (size_t)r->limit;
+    while ((code = add_series(&a, v)) == DATA_RESOURCE_EXHAUSTED && !a.lists && a.series.longest > 1) {
+        w->bytes.length = DATA_PREFIX;
+        a.series.limit = a.series.longest / 2;
+    }
+    data_series_release(&a.series);
+    if (code == DATA_RESOURCE_EXHAUSTED)
+        return failed(message, code, "the answer would be larger than %d MiB", DATA_ANSWER_MOST >> 20);
+    if (code == DATA_DEADLINE_EXCEEDED || code == DATA_CANCELLED)
+        return failed(message, code, code == DATA_CANCELLED ? "cancelled" : "the deadline has passed");
+    return code == DATA_OK ? DATA_OK : failed(message, code, "out of memory");
+}
+
+/* ---- blobs ----------------------------------------------------------------------------------------------------- */
+
+/* The blob in messages of at most DATA_BLOB_PART bytes. */
+static void append_blob(struct buffer *out, struct span blob)
+{
+    for (size_t at = 0; at < blob.length;) {
+        size_t n = blob.length - at < DATA_BLOB_PART ? blob.length - at : DATA_BLOB_PART, start = out->length;
+        struct wire w = { *out, NULL, 0 };
+
+        begin_message(&w.bytes);
+        wire_bytes(&w, BLOB_DATA, blob.bytes + at, n);
+        *out = w.bytes;
+        seal(out, start);
+        at += n;
+    }
+}
+
+/* How much of a name a message has: a client takes no long ones. */
+static int shown(struct span name)
+{
+    return name.length < 100 ? (int)name.length : 100;
+}
+
+static enum data_code answer_blob(const struct data_source *s, const struct log_view *v, const struct blob_key *key,
+                                  struct buffer *out, char *message)
+{
+    const struct span run_name = key->run, tag = key->tag;
+    size_t run = log_view_find(v, (const char *)run_name.bytes, run_name.length), row;
+    struct data_series series = { .values = s->values };
+    struct series_view *found;
+    char digits[VALUE_FORM_DIGITS];
+    enum data_code code = DATA_OK;
+    struct span blob;
+
+    if (run == (size_t)-1)
+        return failed(message, DATA_NOT_FOUND, "no such run: \"%.*s\"", shown(run_name), run_name.bytes);
+    found = run_view_find(v->runs[run], (const char *)tag.bytes, tag.length);
+    if (!found || found->info->class != SERIES_BLOBS)
+        return failed(message, DATA_NOT_FOUND, "run \"%.*s\" has no such tag: \"%.*s\"", (int)(run_name.length & 0xff),
+                      run_name.bytes, shown(tag), tag.bytes);
+    if ((row = series_view_find(found, key->step)) == (size_t)-1)
+        return failed(message, DATA_NOT_FOUND, "run \"%.*s\", tag \"%.*s\" has no step %" PRId64, shown(run_name),
+                      run_name.bytes, shown(tag), tag.bytes, key->step);
+    if (!data_series_blob(&series, v->runs[run], found, row, key->index, digits, &blob))
+        code = failed(message, DATA_NOT_FOUND,
+                      "run \"%.*s\", tag \"%.*s\", step %" PRId64 ": there is no blob %" PRIu64, shown(run_name),
+                      run_name.bytes, shown(tag), tag.bytes, key->step, key->index);
+    else
+        append_blob(out, blob);
+    data_series_release(&series);
+    return code;
+}
+
+static enum data_code read_blob(const struct data_source *s, const struct data_request *r, const struct log_view *v,
+                                struct buffer *out, char *message)
+{
+    struct error e = { 0 };
+    struct blob_key key;
+    enum data_code code;
+    int rc = blob_key_read(&key, r->blob_key.bytes, r->blob_key.length, &e);
+
+    if (rc != OK)
+        return failed(message, rc == ERR_ARG ? DATA_INVALID_ARGUMENT : DATA_INTERNAL, "%s", e.message);
+    code = answer_blob(s, v, &key, out, message);
+    blob_key_release(&key);
+    return code;
+}
+
+enum data_code data_answer(const struct data_source *s, const struct data_request *r, const struct data_patience *p,
+                           struct buffer *out, char message[DATA_ANSWER_MESSAGE])
+{
+    struct log_view *v = snapshot_take(s->snapshot);
+    enum data_code code = patience_over(p);
+    struct wire w = WIRE_EMPTY;
+
+    message[0] = 0;
+    if (code == DATA_OK && r->method == DATA_READ_BLOB) {
+        code = read_blob(s, r, v, out, message);
+    } else if (code == DATA_OK) {
+        w.bytes = *out;
+        begin_message(&w.bytes);
+        switch (r->method) {
+        case DATA_GET_EXPERIMENT: wire_bytes(&w, DATA_LOCATION, s->location, strlen(s->location)); break;
+        case DATA_LIST_PLUGINS: append_plugins(v, &w); break;
+        case DATA_LIST_RUNS: append_runs(v, &w); break;
+        default: code = answer_series(s, r, p, v, &w, message);
+        }
+        *out = w.bytes;
+        seal(out, 0);
+    }
+    log_view_drop(v);
+    if (code == DATA_OK && !buffer_ok(out))
+        code = failed(message, DATA_INTERNAL, "out of memory");
+    if (code != DATA_OK)
+        buffer_clear(out);
+    return code;
+}

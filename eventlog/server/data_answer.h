@@ -1,0 +1,53 @@
+/*
+ * data_answer.h - answers requests from the current snapshot, as TensorBoard's data provider expects it. Any thread.
+ *
+ * The answer is a sequence of gRPC messages: each a byte 0, its length as 32-bit big-endian, and the message. All
+ * methods answer with one, but for ReadBlob, whose messages are parts of the blob, in order.
+ */
+#ifndef EVENTLOG_SERVER_DATA_ANSWER_H
+#define EVENTLOG_SERVER_DATA_ANSWER_H
+
+#include "base/buffer.h"
+#include "eventlog/server/data_request.h"
+#include "eventlog/server/sample_hints.h"
+#include "eventlog/server/store/snapshot.h"
+#include "eventlog/server/value_source.h"
+
+/* gRPC's numbers */
+enum data_code {
+    DATA_OK = 0,
+    DATA_CANCELLED = 1,
+    DATA_INVALID_ARGUMENT = 3,
+    DATA_DEADLINE_EXCEEDED = 4,
+    DATA_NOT_FOUND = 5,
+    DATA_RESOURCE_EXHAUSTED = 8,
+    DATA_OUT_OF_RANGE = 11,
+    DATA_UNIMPLEMENTED = 12,
+    DATA_INTERNAL = 13,
+};
+
+enum {
+    DATA_PREFIX = 5,              /* bytes before each message */
+    DATA_BLOB_PART = 8 << 20,     /* bytes of a blob in one message at most */
+    DATA_ANSWER_MOST = 240 << 20, /* TensorBoard takes 256 MiB: beyond, fewer points are given */
+    DATA_ANSWER_MESSAGE = 512,    /* room for a text that explains a code */
+};
+
+struct data_source {
+    struct snapshot *snapshot;
+    struct value_source *values;
+    const char *location; /* of the log, as GetExperiment tells it; borrowed */
+    struct sample_hints hints;
+    int extremes; /* as of series_sample.h */
+};
+
+struct data_patience {
+    double deadline;      /* monotonic; 0: none */
+    const int *cancelled; /* atomic; NULL: never */
+};
+
+/* An enum data_code; if it is not DATA_OK, out is empty and message explains. */
+enum data_code data_answer(const struct data_source *s, const struct data_request *r, const struct data_patience *p,
+                           struct buffer *out, char message[DATA_ANSWER_MESSAGE]);
+
+#endif

@@ -1,0 +1,498 @@
+#include "eventlog/server/loader.h"
+
+#include "base/array.h"
+#include "base/clock.h"
+#include "eventlog/read/log_follow.h"
+#include "eventlog/read/log_watch.h"
+#include "eventlog/server/store/run_data.h"
+
+#include <poll.h>
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+/* Seconds after which everything is listed anew, whatever the system notifies of. */
+#define LIST_EVERY 60
+/* Seconds between rounds, at least: many changes are read together. */
+#define ROUND_PAUSE 0.02
+
+enum {
+    THREADS_MOST = 64,
+    EVENTS_BETWEEN_LOOKS = 1024, /* at the clock, while a run is read */
+};
+
+/* While much is read: seconds until the first view of a run, and between its later ones. */
+#define VIEW_FIRST 0.05
+#define VIEW_EVERY 0.25
+
+struct loader_run {
+    struct run_data *data;
+    struct run_view *view; /* with the lock; NULL: not shown */
+};
+
+struct loader {
+    struct loader_options options;
+    struct snapshot *snapshot;
+    struct log_roots roots;
+    struct log_follow follow;
+    struct log_input input;
+    struct loader_run *runs; /* by index in follow.runs */
+    size_t run_count, run_capacity;
+    pthread_t thread;
+    int stop, stop_event; /* stop: read and written atomically */
+    pthread_mutex_t lock; /* of all below, and of messages */
+    int views_changed;
+    double shown; /* when the snapshot was last changed */
+    double show_cost;
+    uint64_t rounds, points;
+    int problem_told;
+    /* notifications */
+    struct log_watch watch;
+    size_t *watched; /* by number of a watch: 1 + the index of its run; 0: no run; WATCH_SEVERAL */
+    size_t watch_count;
+    struct tag_index names; /* of the runs; their numbers are indices of runs */
+    int complete;           /* all directories are watched, and on file systems that notify */
+    double listed, looked;  /* when everything was listed, and when all files were looked at */
+    /* of a round: all runs, or those in hot */
+    int all;
+    unsigned char *is_hot; /* by index of the run */
+    size_t *hot, hot_count;
+    size_t next_run; /* atomic */
+};
+
+#define WATCH_SEVERAL ((size_t)-1)
+
+/* ---- messages -------------------------------------------------------------------------------------------------- */
+
+static void say(struct loader *l, enum loader_level level, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+static void say(struct loader *l, enum loader_level level, const char *format, ...)
+{
+    char text[1024];
+    va_list arguments;
+
+    va_start(arguments, format);
+    vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    pthread_mutex_lock(&l->lock);
+    if (l->options.message)
+        l->options.message(l->options.context, level, text);
+    pthread_mutex_unlock(&l->lock);
+}
+
+static void say_left_out(void *context, const char *path)
+{
+    say(context, LOADER_WARNING,
+        "%s: is a link that leads out of the log directory; left out (--follow-links reads it)", path);
+}
+
+/* ---- views ----------------------------------------------------------------------------------------------------- */
+
+/* Puts a snapshot of all views in place; with the lock. */
+static void show_views(struct loader *l)
+{
+    struct run_view **views;
+    struct log_view *view;
+    double began = clock_monotonic();
+    size_t count = 0;
+
+    if (!l->views_changed || !(views = malloc((l->run_count + 1) * sizeof *views)))
+        return;
+    for (size_t i = 0; i < l->run_count; i++)
+        if (l->runs[i].view)
+            views[count++] = l->runs[i].view;
+    if ((view = log_view_new(views, count))) {
+        snapshot_put(l->snapshot, view);
+        l->views_changed = 0;
+    }
+    free(views);
+    l->shown = clock_monotonic();
+    l->show_cost = l->shown - began;
+}
+
+/* Makes a view of the run, and shows it unless the last was shown just now. Without memory the old view stays. */
+static void view_run(struct loader *l, struct loader_run *run)
+{
+    struct run_view *view, *old;
+    double wait;
+
+    if (!run_data_changed(run->data) || run_data_view(run->data, &view, NULL) != OK)
+        return;
+    pthread_mutex_lock(&l->lock);
+    old = run->view;
+    run->view = view;
+    l->views_changed = 1;
+    wait = 20 * l->show_cost > VIEW_FIRST ? 20 * l->show_cost : VIEW_FIRST;
+    if (clock_monotonic() - l->shown >= wait)
+        show_views(l);
+    pthread_mutex_unlock(&l->lock);
+    run_view_drop(old);
+}
+
+/* ---- one run --------------------------------------------------------------------------------------------------- */
+
+/* What is told of a file once it is read. */
+struct losses {
+    uint64_t count;
+    uint64_t offset;
+    char first[200];
+};
+
+static void note_damage(struct losses *s, const struct event_damage *damage)
+{
+    if (damage->kind == EVENT_DAMAGE_UTF8) /* such texts are shown with U+FFFD */
+        return;
+    if (!s->count++) {
+        s->offset = damage->offset;
+        event_damage_text(damage, s->first, sizeof s->first);
+    }
+}
+
+/* Tells of damage once, and again when there is twice as much. */
+static void tell_damage(struct loader *l, struct log_follow_file *file, struct losses *s)
+{
+    uint64_t told = file->infinite & 0xffffffff, all = (file->infinite >> 32) + s->count;
+
+    if (s->count && (!told || all >= 2 * told)) {
+        say(l, LOADER_WARNING, "%s:%llu: %s%s", file->path, (unsigned long long)s->offset, s->first,
+            all > 1 ? "; this file has more damage" : "");
+        told = all;
+    }
+    file->infinite = (all & 0x7fffffff) << 32 | (told & 0x7fffffff);
+    s->count = 0;
+}
+
+static void tell_unread(struct loader *l, struct log_follow_file *file, const struct error *e)
+{
+    if (file->told || log_input_gone(file->path, e))
+        return;
+    file->told = 1;
+    say(l, LOADER_WARNING, "%s; is tried again", e->message);
+}
+
+static void add_progress(struct loader *l, uint64_t points)
+{
+    pthread_mutex_lock(&l->lock);
+    l->points += points;
+    pthread_mutex_unlock(&l->lock);
+}
+
+static void start_again(struct loader_run *run, struct log_follow_run *files, int learnt)
+{
+    run_data_restart(run->data, learnt);
+    log_follow_again(files);
+}
+
+/* Takes an event; 0: the run could not be continued. */
+static int take_event(struct loader *l, struct loader_run *run, struct log_follow_run *files, const struct event *event)
+{
+    const struct log_follow_file *file = &files->files[files->at_file];
+    struct error e = { 0 };
+    uint64_t offset;
+    size_t length;
+    int rc;
+
+    event_reader_record(file->reader, &length, &offset);
+    rc = run_data_event(run->data, files->at_file, file->path, event, offset, &e);
+    if (rc == OK)
+        return 1;
+    start_again(run, files, rc == RUN_DATA_AGAIN);
+    if (rc == RUN_DATA_AGAIN)
+        return 1;
+    say(l, LOADER_WARNING, "%s; is tried again", e.message);
+    return 0;
+}
+
+/* Reads what is new in all files of a run. */
+static void read_run(struct loader *l, struct loader_run *run, struct log_follow_run *files, struct log_input *input)
+{
+    double due = clock_monotonic_coarse() + VIEW_FIRST;
+    uint64_t points = run_data_points(run->data), now;
+    struct losses losses = { 0 };
+    struct event_damage damage;
+    struct event event;
+    struct error e = { 0 };
+    int rc;
+
+    for (uint64_t n = 1; !__atomic_load_n(&l->stop, __ATOMIC_RELAXED) &&
+                         (rc = log_follow_next_of(&l->follow, files, input, &event, &damage, &e)) != LOG_FOLLOW_END;
+         n++) {
+        struct log_follow_file *file = files->at_file < files->count ? &files->files[files->at_file] : NULL;
+
+        if (rc == EVENT_READER_EVENT && !take_event(l, run, files, &event))
+            break;
+        if (rc == EVENT_READER_RESTARTED)
+            run_data_restart(run->data, 0);
+        else if (rc == EVENT_READER_DAMAGE)
+            note_damage(&losses, &damage);
+        else if (rc < 0 && file)
+            tell_unread(l, file, &e);
+        if (rc == LOG_FOLLOW_FILE_END && file) {
+            tell_damage(l, file, &losses);
+            file->told = 0;
+        }
+        if (n % EVENTS_BETWEEN_LOOKS == 0 && clock_monotonic_coarse() >= due) {
+            now = run_data_points(run->data);
+            add_progress(l, now > points ? now - points : 0);
+            points = now;
+            view_run(l, run);
+            due = clock_monotonic_coarse() + VIEW_EVERY;
+        }
+        e = (struct error){ 0 };
+    }
+    now = run_data_points(run->data);
+    if (now > points)
+        add_progress(l, now - points);
+    view_run(l, run);
+}
+
+/* ---- rounds ---------------------------------------------------------------------------------------------------- */
+
+static void *read_runs(void *context)
+{
+    struct loader *l = context;
+    struct log_input input = { 0 };
+
+    for (size_t i;
+         (i = __atomic_fetch_add(&l->next_run, 1, __ATOMIC_RELAXED)) < (l->all ? l->run_count : l->hot_count);) {
+        size_t run = l->all ? i : l->hot[i];
+
+        read_run(l, &l->runs[run], &l->follow.runs[run], &input);
+    }
+    log_input_release(&input);
+    return NULL;
+}
+
+/* Reads the runs of this round, with as many threads as are allowed and useful. */
+static void read_round(struct loader *l)
+{
+    size_t runs = l->all ? l->run_count : l->hot_count;
+    pthread_t threads[THREADS_MOST];
+    size_t most = l->options.threads > 0 ? (size_t)l->options.threads : (size_t)sysconf(_SC_NPROCESSORS_ONLN),
+           count = 0;
+
+    most = most > THREADS_MOST ? THREADS_MOST : most;
+    l->next_run = 0;
+    for (; count + 1 < most && count + 1 < runs; count++)
+        if (pthread_create(&threads[count], NULL, read_runs, l) != 0)
+            break;
+    read_runs(l);
+    for (size_t i = 0; i < count; i++)
+        pthread_join(threads[i], NULL);
+}
+
+static int every_run(void *context, const char *run)
+{
+    (void)context;
+    (void)run;
+    return 1;
+}
+
+/* Knows the runs that are followed. */
+static int know_runs(struct loader *l, struct error *e)
+{
+    size_t wanted = l->follow.count;
+    unsigned char *is_hot = realloc(l->is_hot, wanted + 1);
+    size_t *hot = realloc(l->hot, (wanted + 1) * sizeof *hot);
+    int good;
+
+    l->is_hot = is_hot ? is_hot : l->is_hot;
+    l->hot = hot ? hot : l->hot;
+    pthread_mutex_lock(&l->lock);
+    good = is_hot && hot && ARRAY_ROOM_ZERO(l->runs, l->run_capacity, wanted);
+    while (good && l->run_count < wanted) {
+        struct loader_run *run = &l->runs[l->run_count];
+        const char *name = l->follow.runs[l->run_count].name;
+
+        good = (run->data || (run->data = run_data_new(name, l->options.merge))) &&
+               tag_index_add(&l->names, name, strlen(name)) == l->run_count;
+        if (good)
+            l->is_hot[l->run_count++] = 0;
+    }
+    pthread_mutex_unlock(&l->lock);
+    return good ? OK : error_memory(e, NULL, "for %zu runs", wanted);
+}
+
+/* Watches the directories of a listing. Returns 1 if one was not watched before: it may have changed since. */
+static int watch_listing(struct loader *l, const struct log_directory *d)
+{
+    int again = 0;
+
+    for (size_t i = 0; i < d->directory_count; i++)
+        again |= log_watch_directory(&l->watch, d->directories[i]);
+    l->complete = d->directory_count > 0 && !l->watch.missed;
+    if (l->watch.last >= 0 && !ARRAY_ROOM_ZERO(l->watched, l->watch_count, (size_t)l->watch.last + 1))
+        return again;
+    memset(l->watched, 0, l->watch_count * sizeof *l->watched);
+    for (size_t i = 0; i < d->count; i++) {
+        size_t run = tag_index_find(&l->names, d->runs[i].name, strlen(d->runs[i].name));
+
+        log_watch_directory(&l->watch, d->runs[i].directory);
+        if (l->watch.number >= 0 && (size_t)l->watch.number < l->watch_count && run != TAG_INDEX_NONE) {
+            size_t *place = &l->watched[l->watch.number];
+
+            *place = *place && *place != run + 1 ? WATCH_SEVERAL : run + 1;
+        }
+    }
+    return again;
+}
+
+/* Lists all runs, and once more if the first listing found directories that were not watched. */
+static int list_runs(struct loader *l, struct error *e)
+{
+    int rc = OK, again = 1;
+
+    for (int round = 0; round < 8 && again && rc == OK; round++) {
+        struct log_directory d;
+
+        again = 0;
+        if ((rc = log_roots_list(&l->roots, &d, &l->input, e)) != OK)
+            return rc;
+        for (size_t i = 0; i < d.problem_count && !l->problem_told; i++)
+            say(l, LOADER_WARNING, "%s", d.problems[i]);
+        l->problem_told = d.problem_count != 0;
+        rc = log_follow_list(&l->follow, &d, e);
+        if (rc == OK)
+            rc = know_runs(l, e);
+        if (rc == OK && l->watch.fd >= 0)
+            again = watch_listing(l, &d);
+        log_directory_release(&d);
+    }
+    l->listed = clock_monotonic();
+    return rc;
+}
+
+/* Notes what the system notifies of. Returns 1 if directories changed. */
+static int note_changes(struct loader *l)
+{
+    int number, contents, listing = 0;
+
+    while (log_watch_next(&l->watch, &number, &contents)) {
+        size_t run = number >= 0 && (size_t)number < l->watch_count ? l->watched[number] : 0;
+
+        if (!contents || !run || run == WATCH_SEVERAL) {
+            listing = 1;
+        } else if (!l->is_hot[run - 1]) {
+            l->is_hot[run - 1] = 1;
+            l->hot[l->hot_count++] = run - 1;
+        }
+    }
+    return listing;
+}
+
+/* Waits until something has changed, or it is time to look. *list: whether to list. 0: there is no further round. */
+static int wait_round(struct loader *l, int *list)
+{
+    struct pollfd waits[] = { { l->stop_event, POLLIN, 0 }, { l->watch.fd, POLLIN, 0 } };
+    double reload = l->options.reload < LOADER_PAUSE_LEAST ? LOADER_PAUSE_LEAST : l->options.reload;
+    double pause = 10 * l->show_cost > ROUND_PAUSE ? 10 * l->show_cost : ROUND_PAUSE;
+
+    for (size_t i = 0; i < l->hot_count; i++)
+        l->is_hot[l->hot[i]] = 0;
+    l->hot_count = 0;
+    if (l->options.reload < 0)
+        return 0;
+    /* First only for the end: what changes meanwhile is read together. */
+    if (!poll(waits, 1, (int)(1000 * pause) + 1))
+        poll(waits, l->watch.fd >= 0 ? 2 : 1, (int)(1000 * reload));
+    *list = note_changes(l);
+    l->all = *list || !l->hot_count || clock_monotonic() - l->looked >= reload;
+    *list = *list || (l->all && (!l->complete || clock_monotonic() - l->listed > LIST_EVERY));
+    return !__atomic_load_n(&l->stop, __ATOMIC_RELAXED);
+}
+
+static void *load(void *context)
+{
+    struct loader *l = context;
+    int list = 1;
+
+    if (l->options.notify && l->options.reload >= 0)
+        log_watch_open(&l->watch);
+    l->all = 1;
+    do {
+        struct error e = { 0 };
+
+        if (list && list_runs(l, &e) != OK)
+            say(l, LOADER_WARNING, "%s", e.message);
+        l->looked = l->all ? clock_monotonic() : l->looked;
+        read_round(l);
+        pthread_mutex_lock(&l->lock);
+        show_views(l);
+        l->rounds++;
+        pthread_mutex_unlock(&l->lock);
+    } while (wait_round(l, &list));
+    return NULL;
+}
+
+int loader_start(struct loader **out, const struct loader_options *options, struct snapshot *snapshot, struct error *e)
+{
+    struct loader *l = calloc(1, sizeof *l);
+    int failed;
+
+    *out = NULL;
+    if (!l)
+        return error_memory(e, NULL, "to load");
+    l->options = *options;
+    l->snapshot = snapshot;
+    l->roots = (struct log_roots){ .roots = options->roots,
+                                   .count = options->root_count,
+                                   .follow_links = options->follow_links,
+                                   .left_out = say_left_out,
+                                   .context = l };
+    l->follow = (struct log_follow){ .input = &l->input, .wanted = every_run, .whole_runs = 1, .forgets = 1 };
+    l->watch = (struct log_watch)LOG_WATCH_NONE;
+    pthread_mutex_init(&l->lock, NULL);
+    l->stop_event = eventfd(0, EFD_CLOEXEC);
+    if ((failed = l->stop_event < 0 ? -1 : pthread_create(&l->thread, NULL, load, l)) != 0) {
+        if (l->stop_event >= 0)
+            close(l->stop_event);
+        free(l);
+        return error_set(e, ERR_NOMEM, "cannot start the thread that loads: %s", strerror(failed > 0 ? failed : 0));
+    }
+    *out = l;
+    return OK;
+}
+
+struct loader_progress loader_progress(struct loader *l)
+{
+    struct loader_progress p;
+
+    pthread_mutex_lock(&l->lock);
+    p = (struct loader_progress){ l->run_count, l->points, l->rounds };
+    pthread_mutex_unlock(&l->lock);
+    return p;
+}
+
+void loader_stop(struct loader *l)
+{
+    uint64_t one = 1;
+
+    if (!l)
+        return;
+    __atomic_store_n(&l->stop, 1, __ATOMIC_RELAXED);
+    if (write(l->stop_event, &one, sizeof one) < 0) {
+        /* the counter is full: the thread is woken anyway */
+    }
+    pthread_join(l->thread, NULL);
+    log_follow_release(&l->follow);
+    for (size_t i = 0; i < l->run_count; i++) {
+        run_data_free(l->runs[i].data);
+        run_view_drop(l->runs[i].view);
+    }
+    free(l->runs);
+    free(l->watched);
+    free(l->hot);
+    free(l->is_hot);
+    tag_index_release(&l->names);
+    log_watch_close(&l->watch);
+    log_roots_release(&l->roots);
+    log_input_release(&l->input);
+    close(l->stop_event);
+    pthread_mutex_destroy(&l->lock);
+    free(l);
+}

@@ -1,0 +1,153 @@
+#include "eventlog/server/log_roots.h"
+
+#include "base/buffer.h"
+#include "eventlog/server/store/utf8_text.h"
+
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+static int is_link(const char *path)
+{
+    struct stat st;
+
+    return lstat(path, &st) == 0 && S_ISLNK(st.st_mode);
+}
+
+/* 1 if a part of the path below its first `root` bytes is a link, and the path as a whole leads out of `home`. */
+static int leads_out(const char *path, size_t root, const char *home)
+{
+    char part[PATH_MAX], real[PATH_MAX];
+    size_t n = strlen(home);
+    int links = 0;
+
+    if (strlen(path) >= sizeof part)
+        return 1;
+    strcpy(part, path);
+    for (char *slash = part + root; slash && !links;) {
+        slash = strchr(slash + (*slash == '/'), '/');
+        if (slash)
+            *slash = 0;
+        links = strlen(part) > root && is_link(part);
+        if (slash)
+            *slash = '/';
+    }
+    if (!links)
+        return 0;
+    return !realpath(path, real) || strncmp(real, home, n) != 0 || (n > 1 && real[n] && real[n] != '/');
+}
+
+static void tell(struct log_roots *r, const char *path)
+{
+    size_t known = r->told.count;
+
+    if (tag_index_add(&r->told, path, strlen(path)) == known && r->left_out)
+        r->left_out(r->context, path);
+}
+
+/* Removes runs and files that are not below the root. */
+static void keep_inside(struct log_roots *r, struct log_directory *d, const char *root)
+{
+    char home[PATH_MAX];
+    size_t runs = 0;
+
+    if (r->follow_links || !realpath(root, home))
+        return;
+    for (size_t i = 0; i < d->count; i++) {
+        struct log_run *run = &d->runs[i];
+        size_t files = 0, directory = strlen(run->directory);
+        int out = leads_out(run->directory, strlen(root), home);
+
+        if (out)
+            tell(r, run->directory);
+        for (size_t k = 0; k < run->file_count; k++) {
+            if (!out && !leads_out(run->files[k], directory, home)) {
+                run->files[files++] = run->files[k];
+                continue;
+            }
+            if (!out)
+                tell(r, run->files[k]);
+            free(run->files[k]);
+        }
+        run->file_count = files;
+        if (files)
+            d->runs[runs++] = *run;
+        else
+            log_run_release(run);
+    }
+    d->count = runs;
+}
+
+/* The name as it is shown: below the root's own, of valid UTF-8. */
+static int rename_run(struct log_run *run, const char *root)
+{
+    struct buffer name = BUFFER_EMPTY;
+    int whole = !strcmp(run->name, "."), named = root && *root;
+
+    if (named)
+        utf8_text_append(&name, root, strlen(root));
+    if (named && !whole)
+        buffer_append_text(&name, "/");
+    if (!named || !whole)
+        utf8_text_append(&name, run->name, strlen(run->name));
+    if (!buffer_ok(&name))
+        return 0;
+    free(run->name);
+    run->name = name.data;
+    return 1;
+}
+
+/* Moves what `from` lists to the end of d. */
+static int append(struct log_directory *d, struct log_directory *from)
+{
+    struct log_run *runs = realloc(d->runs, (d->count + from->count + 1) * sizeof *runs);
+    char **problems, **directories;
+
+    if (runs)
+        d->runs = runs;
+    if ((problems = realloc(d->problems, (d->problem_count + from->problem_count + 1) * sizeof *problems)))
+        d->problems = problems;
+    directories = realloc(d->directories, (d->directory_count + from->directory_count + 1) * sizeof *directories);
+    if (directories)
+        d->directories = directories;
+    if (!runs || !problems || !directories)
+        return 0;
+    for (size_t i = 0; i < from->count; i++)
+        d->runs[d->count++] = from->runs[i];
+    for (size_t i = 0; i < from->problem_count; i++)
+        d->problems[d->problem_count++] = from->problems[i];
+    for (size_t i = 0; i < from->directory_count; i++)
+        d->directories[d->directory_count++] = from->directories[i];
+    from->count = from->problem_count = from->directory_count = 0;
+    return 1;
+}
+
+int log_roots_list(struct log_roots *r, struct log_directory *d, struct log_input *in, struct error *e)
+{
+    memset(d, 0, sizeof *d);
+    for (size_t i = 0; i < r->count; i++) {
+        char *paths[] = { (char *)(uintptr_t)r->roots[i].path };
+        struct log_directory listed = { 0 };
+        int rc = log_directory_list_there(&listed, in, paths, 1, e);
+
+        if (rc == OK)
+            keep_inside(r, &listed, r->roots[i].path);
+        for (size_t k = 0; rc == OK && k < listed.count; k++)
+            if (!rename_run(&listed.runs[k], r->roots[i].name))
+                rc = error_memory(e, listed.runs[k].directory, "for its name");
+        if (rc == OK && !append(d, &listed))
+            rc = error_memory(e, r->roots[i].path, "to list it");
+        log_directory_release(&listed);
+        if (rc != OK) {
+            log_directory_release(d);
+            return rc;
+        }
+    }
+    return OK;
+}
+
+void log_roots_release(struct log_roots *r)
+{
+    tag_index_release(&r->told);
+}

@@ -1,0 +1,45 @@
+/*
+ * run_data.h - one run as the loader collects it, event by event: all series of numbers with their points, and of all
+ * other series where each value is in which file. From it views are made (snapshot.h).
+ *
+ * Files of a run are read in their order. A file that begins after the others ended continues them: if its steps start
+ * lower, the training was restarted, and replaces what it repeats. A file that overlaps others in time is that of
+ * another writer: its series are collected apart, and merged by step, at equal steps the newer value. That two files
+ * overlap may show only after the second has been read; then the run must be read again.
+ *
+ * One thread at a time; several threads may each have a run.
+ */
+#ifndef EVENTLOG_SERVER_STORE_RUN_DATA_H
+#define EVENTLOG_SERVER_STORE_RUN_DATA_H
+
+#include "base/error.h"
+#include "eventlog/format/event_decode.h"
+#include "eventlog/server/store/snapshot.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct run_data;
+
+/* merge 0: as if each file began after the one before it, like TensorBoard's data server. NULL: no memory. */
+struct run_data *run_data_new(const char *name, int merge);
+void run_data_free(struct run_data *r); /* NULL is fine */
+
+/* The event of file number `file`, path `path` (copied when first seen), whose record is at offset. OK; RUN_DATA_AGAIN:
+ * call run_data_restart() and feed all files again; ERR_NOMEM: the same, later. */
+enum { RUN_DATA_AGAIN = 1 };
+int run_data_event(struct run_data *r, size_t file, const char *path, const struct event *event, uint64_t offset,
+                   struct error *e);
+
+/* Forgets all events. learnt 1: but not which files overlap, after RUN_DATA_AGAIN; 0: this, too. */
+void run_data_restart(struct run_data *r, int learnt);
+
+/* 1 if events came since the last view. */
+int run_data_changed(const struct run_data *r);
+/* How many rows of numbers have been read since the start. */
+uint64_t run_data_points(const struct run_data *r);
+
+/* A new view; *out is NULL while the run has no event with a time. OK or ERR_NOMEM: then try again later. */
+int run_data_view(struct run_data *r, struct run_view **out, struct error *e);
+
+#endif
