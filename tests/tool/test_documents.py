@@ -198,10 +198,9 @@ def test_help_of_eventlog_begins_with_a_verb(described):
 
 
 # What the texts say of other programs' options.
-FOREIGN = {"mca", "cflags", "libs", "static", "variable", "logdir", "load_fast", "samples_per_plugin", "reload_interval", "open",
-           "host", "map-by", "distribution", "mpi", "ntasks-per-node", "oversubscribe", "save-every", "inspect", "lax-steps", "handle-dup-steps", "summary", "only",
-           "no-deps", "target"}
-           "grpc_data_provider"}
+FOREIGN = {"mca", "cflags", "libs", "static", "variable", "logdir", "load_fast", "samples_per_plugin", "reload_interval",
+           "open", "host", "map-by", "distribution", "mpi", "ntasks-per-node", "oversubscribe", "save-every", "inspect",
+           "lax-steps", "handle-dup-steps", "summary", "only", "no-deps", "target", "grpc_data_provider"}
 
 
 def options_in(text):
