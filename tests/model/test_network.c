@@ -21,10 +21,11 @@ struct fed {
     const struct model *model;
 };
 
-/* The first of these models that is tested: mnist_cnn takes ten times as long as others, models of large images more. */
+/* The first of these models that is tested: mnist_cnn takes ten times as long, others of large images or captions more. */
 static const char *const *next_model(const char *const *names)
 {
-    return *names && (!strcmp(*names, "mnist_cnn") || model_find(*names)->height > 64) ? next_model(names + 1) : names;
+    const struct model *m = *names ? model_find(*names) : NULL;
+    return m && (!strcmp(m->name, "mnist_cnn") || m->height > 64 || m->features) ? next_model(names + 1) : names;
 }
 
 static struct network *new_network(const char *model, int max_batch)
@@ -46,8 +47,7 @@ static struct fed *new_fed(const char *model)
 
     assert_non_null(f);
     f->model = m;
-    f->image = (size_t)m->height * (size_t)m->width * (size_t)m->channels;
-    f->each = (size_t)model_labels(m);
+    f->image = (size_t)m->height * (size_t)m->width * (size_t)m->channels, f->each = (size_t)model_labels(m);
     f->images = malloc(ROOM * f->image * sizeof *f->images);
     f->labels = calloc(ROOM * f->each, sizeof *f->labels);
     assert_true(f->images && f->labels);
