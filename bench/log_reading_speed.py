@@ -4,10 +4,12 @@ EventAccumulator and `tensorboard --inspect` for inspect. Peers get a tenth of t
 """
 import collections
 import os
+import pathlib
 import subprocess
 import time
 
 import programs
+import summary
 
 Run = collections.namedtuple("Run", "seconds cpu mebibytes system")
 
@@ -82,13 +84,17 @@ def peer(rows, name, module, command, count):
 
 def ours(rows, name, command, count, wanted):
     run = measure(command, good=(0, 1))
+    file = pathlib.Path(command[-1])
+    roof = programs.copy_seconds(file.stat().st_size) if file.is_file() else None
+    summary.add(name, "s", run.cpu, None, "", roof, summary.limit_of(run, roof))
     rows.append((name, f"{run.seconds:.2f}", f"{run.cpu:.2f}", f"{run.mebibytes:.0f}", f"{run.seconds / count * 1e9:.0f}",
                  wanted))
     return run.seconds / count
 
 
-def ratio(text, our, their):
+def ratio(text, our, their, peer_name=""):
     if their:
+        summary.add(f"{text}, per unit", "ns", our * 1e9, their * 1e9, peer_name)
         print(f"{text}: {their / our:.0f} times as fast as the peer, per unit")
 
 
@@ -104,7 +110,7 @@ def export_speed(options):
         theirs = peer(rows, f"tbparse, {n // 10:,} points", "tbparse", ["-c", TBPARSE, few.parent, out], n // 10)
     print("\nexport_speed: 37 series of one file to CSV", flush=True)
     programs.table(("", "seconds", "CPU s", "MiB", "ns a point", "wanted of 10^7"), rows)
-    ratio("export", first, theirs)
+    ratio("export", first, theirs, "tbparse")
     return [first]
 
 
@@ -130,7 +136,7 @@ def verify_speed(options):
             rows.append((f"TensorBoard's file loader: missing ({missing})", "", "", "", "", ""))
     print("\nverify_speed: every CRC and every rule", flush=True)
     programs.table(("", "MB", "seconds", "MiB", "GB/s", "wanted"), rows)
-    ratio("verify, the slowest kind", slowest, theirs)
+    ratio("verify, the slowest kind", slowest, theirs, "TensorBoard")
     return [slowest]
 
 
@@ -146,6 +152,6 @@ def inspect_speed(options):
                       ["-m", "tensorboard.main", "--inspect", "--event_file", few], n // 10)
     print("\ninspect_speed: what is in a log", flush=True)
     programs.table(("", "seconds", "CPU s", "MiB", "ns a point", "wanted"), rows)
-    ratio("5,000 runs", many, accumulated)
-    ratio("one file", one, theirs)
+    ratio("5,000 runs", many, accumulated, "EventAccumulator")
+    ratio("one file", one, theirs, "tensorboard --inspect")
     return [one]

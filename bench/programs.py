@@ -115,6 +115,20 @@ def trainer(build, ranks, data, directory, steps, *more):
     return ["mpirun", "--oversubscribe", "--bind-to", "none", "-n", ranks, *command]
 
 
+def cores():
+    return len(os.sched_getaffinity(0))
+
+
+def copy_seconds(size):
+    """Processor seconds to copy so many bytes in memory, the least of a few times: no program that reads them is faster."""
+    source, target, times = bytes(size), bytearray(size), []
+    for _ in range(5):
+        started = time.process_time()
+        target[:] = source
+        times.append(time.process_time() - started)
+    return min(times)
+
+
 def table(header, rows):
     """Aligned columns: text to the left, numbers to the right."""
     cells = [list(map(str, row)) for row in [header, *rows]]

@@ -23,6 +23,8 @@ import saving_speed
 import slow_network
 import start_up
 import strategy_agreement
+import summary
+import value_speed
 
 
 def train_step(options):
@@ -54,6 +56,7 @@ BENCHMARKS = {
                          "PyTorch, safetensors"),
     "saving_speed": (saving_speed.run, "what a checkpoint every 10 steps costs a step: ResNet-32, 100 MB of weights"),
     "event_writing": (event_writing.run, "scalars/s into one event file: ours, PyTorch, tensorboardX, TensorFlow"),
+    "value_speed": (value_speed.run, "ms of a histogram of 10^6 values and of a picture, beside PyTorch"),
     "export_speed": (log_reading_speed.export_speed, "10^7 scalars to CSV, beside tbparse"),
     "verify_speed": (log_reading_speed.verify_speed,
                      "GB/s of verify for logs of several kinds, beside TensorBoard's own file loader"),
@@ -81,6 +84,8 @@ def main():
     parser.add_argument("--build", default="build", help="where the programs are (build)")
     parser.add_argument("--only", action="append", choices=BENCHMARKS, help="run this one; may be given again")
     parser.add_argument("--cifar10-dir", help="CIFAR-10 in its binary version; without it noise is trained on")
+    parser.add_argument("--json", metavar="FILE", help="write the results of the last table to FILE")
+    parser.add_argument("--compare", metavar="FILE", help="show beside them those that --json wrote in an earlier run")
     parser.add_argument("--batch-size", type=int, default=128, help="a process (128)")
     speed = parser.add_argument_group("resnet32_speed")
     speed.add_argument("--steps", type=int, default=100, help="(100)")
@@ -109,7 +114,12 @@ def main():
         sizes.add_argument(f"--growth-{by}", type=growth.powers_of, default=powers, metavar="LIST", help=f"({powers})")
     parser.add_argument("--num-examples", type=int, default=10000, help="evaluation_speed: images (10000)")
     options = parser.parse_args()
+    earlier = summary.read(options.compare) if options.compare else []
     done = [measured(name, options) for name in BENCHMARKS if not options.only or name in options.only]
+    if summary.RESULTS:
+        summary.show(earlier)
+    if options.json:
+        summary.write(options.json)
     sys.exit(0 if any(done) else 1)
 
 
