@@ -15,13 +15,14 @@ static int changed_before(const struct event_reader *a, const struct event_reade
     return x.tv_sec != y.tv_sec ? x.tv_sec < y.tv_sec : x.tv_nsec < y.tv_nsec;
 }
 
-/* How many files may stay open, given the descriptors that this process may have. */
-static size_t open_most(void)
+/* How many files may stay open, given the descriptors that this process may have and what the caller wants. */
+static size_t open_limit(size_t wanted)
 {
+    size_t most = wanted && wanted < LOG_FOLLOW_OPEN_MOST ? wanted : LOG_FOLLOW_OPEN_MOST;
     struct rlimit limit;
     rlim_t part = getrlimit(RLIMIT_NOFILE, &limit) == 0 ? limit.rlim_cur / 16 : 1;
 
-    return part < 1 ? 1 : part < LOG_FOLLOW_OPEN_MOST ? (size_t)part : LOG_FOLLOW_OPEN_MOST;
+    return part < 1 ? 1 : part < most ? (size_t)part : most;
 }
 
 /* The reader is about to be used: no other thread may close its file until it is at an end again. */
@@ -44,9 +45,9 @@ static void keep_open(struct log_follow *f, struct event_reader *r)
     pthread_mutex_lock(&f->lock);
     for (size_t i = 0; i < f->open_count; i++)
         oldest = changed_before(f->open[i], f->open[oldest]) ? i : oldest;
-    if (!f->open_most)
-        f->open_most = open_most();
-    if (f->open_count < f->open_most) {
+    if (!f->open_limit)
+        f->open_limit = open_limit(f->open_most);
+    if (f->open_count < f->open_limit) {
         f->open[f->open_count++] = r;
     } else if (changed_before(r, f->open[oldest])) {
         event_reader_rest(r);

@@ -41,7 +41,7 @@ struct log_follow_run {
     int forget, again;
 };
 
-/* the members up to forgets are set by the caller; the rest is zero at first */
+/* the members up to open_most are set by the caller; the rest is zero at first */
 struct log_follow {
     struct log_input *input;
     int (*wanted)(void *context, const char *run); /* only such runs join in */
@@ -49,6 +49,7 @@ struct log_follow {
     int records_only; /* as event_reader_records_only() */
     int whole_runs;   /* when a file starts again, all files of its run do */
     int forgets;      /* a run whose files are all gone loses them, and starts again when new ones appear */
+    size_t open_most; /* files that stay open between rounds, at most; 0: as above */
     struct log_follow_run *runs;
     size_t count;
     size_t at_run, at_file; /* the run and file that log_follow_next() returned; no such file exists where all files of
@@ -57,7 +58,7 @@ struct log_follow {
     struct tag_index names;                          /* of the runs; the numbers are indices of runs */
     pthread_mutex_t lock;                            /* of what follows; all zero is ready for use */
     struct event_reader *open[LOG_FOLLOW_OPEN_MOST]; /* those between rounds */
-    size_t open_count, open_most;
+    size_t open_count, open_limit;
 };
 
 /* beside EVENT_READER_EVENT, _DAMAGE and _RESTARTED */
