@@ -17,10 +17,12 @@
 
 /* Seconds after which everything is listed anew, whatever the system notifies of. */
 #define LIST_EVERY 60
-/* Seconds between rounds, at least: many changes are read together. */
+/* Seconds between rounds, at least, and where showing them takes long: many changes are read together. */
 #define ROUND_PAUSE 0.02
+#define ROUND_PAUSE_MOST 0.1
 
 enum {
+    OPEN_MOST = 32, /* files between rounds: the server has 64 descriptors, and one for each client */
     THREADS_MOST = 64,
     EVENTS_BETWEEN_LOOKS = 1024, /* at the clock, while a run is read */
 };
@@ -392,6 +394,7 @@ static int wait_round(struct loader *l, int *list)
     double reload = l->options.reload < LOADER_PAUSE_LEAST ? LOADER_PAUSE_LEAST : l->options.reload;
     double pause = 10 * l->show_cost > ROUND_PAUSE ? 10 * l->show_cost : ROUND_PAUSE;
 
+    pause = pause < ROUND_PAUSE_MOST ? pause : ROUND_PAUSE_MOST;
     for (size_t i = 0; i < l->hot_count; i++)
         l->is_hot[l->hot[i]] = 0;
     l->hot_count = 0;
@@ -444,7 +447,9 @@ int loader_start(struct loader **out, const struct loader_options *options, stru
                                    .follow_links = options->follow_links,
                                    .left_out = say_left_out,
                                    .context = l };
-    l->follow = (struct log_follow){ .input = &l->input, .wanted = every_run, .whole_runs = 1, .forgets = 1 };
+    l->follow = (struct log_follow){
+        .input = &l->input, .wanted = every_run, .whole_runs = 1, .forgets = 1, .open_most = OPEN_MOST
+    };
     l->watch = (struct log_watch)LOG_WATCH_NONE;
     pthread_mutex_init(&l->lock, NULL);
     l->stop_event = eventfd(0, EFD_CLOEXEC);
