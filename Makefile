@@ -513,7 +513,8 @@ Variables
   V=1              show commands
   CI=1, WERROR=1   warnings are errors
   MPI=0, ...       build without a part: $(wordlist 1,5,$(PARTS))
-                   $(wordlist 6,99,$(PARTS))
+                   $(wordlist 6,11,$(PARTS))
+                   $(wordlist 12,99,$(PARTS))
   CC, CFLAGS, LDFLAGS, PREFIX (/usr/local), LIBDIR, DESTDIR, B (build)
 endef
 help:
