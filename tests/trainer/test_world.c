@@ -38,19 +38,38 @@ static void *live(void *context)
     return NULL;
 }
 
-static void broadcast_without(struct one *ones, int silent)
+static void *arrive(void *context)
+{
+    struct one *o = context;
+
+    if (world_over(&o->world, thread_participant(o->post, o->rank), DEADLINE, NULL) < 0)
+        abort();
+    return NULL;
+}
+
+static struct thread_post *together(struct one *ones, int silent, void *(*begin)(void *))
 {
     struct thread_post *post = thread_post_new(RANKS);
 
     for (int r = 0; r < RANKS; r++) {
         ones[r] = (struct one){ .post = post, .rank = r, .silent = silent };
-        assert_int_equal(pthread_create(&ones[r].thread, NULL, live, &ones[r]), 0);
+        assert_int_equal(pthread_create(&ones[r].thread, NULL, begin, &ones[r]), 0);
     }
     for (int r = 0; r < RANKS; r++)
         pthread_join(ones[r].thread, NULL);
+    return post;
+}
+
+static void part(struct one *ones, struct thread_post *post)
+{
     for (int r = 0; r < RANKS; r++)
         world_close(ones[r].world);
     thread_post_free(post);
+}
+
+static void broadcast_without(struct one *ones, int silent)
+{
+    part(ones, together(ones, silent, live));
 }
 
 static void test_root_reports(void **state)
@@ -77,6 +96,21 @@ static void test_root_is_late(void **state)
         assert_non_null(strstr(ones[r].error.message, " to send the weights;"));
         assert_true(ones[r].seconds > DEADLINE + places_precedence(DEADLINE, 2));
     }
+}
+
+/* The workers of a hybrid run wait for each other: the marks are of those only. */
+static void test_marks_of_some(void **state)
+{
+    struct one ones[RANKS];
+    struct thread_post *post = together(ones, -1, arrive);
+    struct patience p;
+
+    (void)state;
+    patience_init(&p, ones[0].world, 0);
+    while (patience_pause(&p))
+        ;
+    assert_int_equal(patience_speaks(&p, (const char[]){ 0, 1, 1 }, 2), 1);
+    part(ones, post);
 }
 
 static void count(void *context, struct error *sentence)
@@ -122,6 +156,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_root_reports),
         cmocka_unit_test(test_root_is_late),
+        cmocka_unit_test(test_marks_of_some),
         cmocka_unit_test(test_last_sentence),
     };
 

@@ -71,19 +71,19 @@ int patience_spend(struct patience *p)
     return !p->world->say && world_ran(p->world) - p->begun <= p->limit;
 }
 
-int patience_speaks(const struct patience *p, const char *late)
+int patience_speaks(const struct patience *p, const char *late, int count)
 {
     const struct world *w = p->world;
     int before = 0, before_here = 0;
 
-    for (int r = 0; r < w->rank; r++) {
+    for (int r = 0; r < w->rank && r < count; r++) {
         before |= !late[r];
         before_here |= !late[r] && !strcmp(w->places[r].host, w->places[w->rank].host);
     }
     if (w->say)
         return !before_here;
     return world_ran(p->world) - p->begun >
-           p->limit + places_precedence(w->deadline, before + 4 * places_scattered(w->places, late, w->size));
+           p->limit + places_precedence(w->deadline, before + 4 * places_scattered(w->places, late, count));
 }
 
 /* Says that mpirun ends the ranks, and what this one knows: that others have ended; whom it waits for, unless it is
@@ -172,7 +172,7 @@ static int wait_for_all(struct world *w, const char *doing, double longer, struc
             w->late[r] = !in || !out;
             more |= w->late[r];
         }
-        if (!more || patience_pause(&p) || !patience_speaks(&p, w->late))
+        if (!more || patience_pause(&p) || !patience_speaks(&p, w->late, w->size))
             continue;
         buffer_clear(&ranks);
         places_text(&ranks, w->places, w->late, w->size, 1);

@@ -8,7 +8,7 @@
 int transport_late(const struct transport *t, size_t bucket, const char *late, const struct patience *patience,
                    struct error *e)
 {
-    return patience_speaks(patience, late) ? transport_late_sentence(t, bucket, late, patience, e) : 0;
+    return patience_speaks(patience, late, t->plan.ranks) ? transport_late_sentence(t, bucket, late, patience, e) : 0;
 }
 
 int transport_late_sentence(const struct transport *t, size_t bucket, const char *late, const struct patience *patience,
