@@ -33,25 +33,36 @@ static void test_text(void **state)
     assert_text(NULL, "x.x", "ranks 0, 2");
 }
 
-static int scattered(const char *marks)
+/* How many have the word before that rank, on hosts "aabb". */
+static int before(int rank, const char *marks)
 {
-    char numbers[4];
+    char late[4];
 
     for (int r = 0; r < 4; r++)
-        numbers[r] = marks[r] == 'x';
-    return places_scattered(two_hosts, numbers, 4);
+        late[r] = marks[r] == 'x';
+    return places_before(two_hosts, late, 4, rank);
 }
 
-static void test_scattered(void **state)
+static void test_before(void **state)
 {
+    static const struct process apart[] = { { .host = "a" }, { .host = "b" }, { .host = "c" } };
+
     (void)state;
-    assert_int_equal(scattered("...."), 0);
-    assert_int_equal(scattered(".x.."), 0);
-    assert_int_equal(scattered("..xx"), 0);
-    assert_int_equal(scattered("xx.."), 0);
-    assert_int_equal(scattered(".xx."), 1);
-    assert_int_equal(scattered(".xxx"), 1);
-    assert_int_equal(places_scattered(two_hosts, (const char[]){ 1, 0, 1 }, 3), 1);
+    assert_int_equal(before(1, "x..."), 0); /* of the same host */
+    assert_int_equal(before(3, "..x."), 0);
+    assert_int_equal(before(2, "x..."), 2); /* rank 1 sees more, and so do those of its own host */
+    assert_int_equal(before(0, "...x"), 1); /* rank 2 sees more */
+    assert_int_equal(before(1, "...x"), 2);
+    assert_int_equal(before(0, "..xx"), 2); /* one of them may wait for the other */
+    assert_int_equal(before(1, "..xx"), 3);
+    assert_int_equal(before(2, "xx.."), 2);
+    assert_int_equal(before(0, ".xx."), 4);
+    assert_int_equal(before(3, ".xx."), 5);
+    assert_int_equal(before(0, ".xxx"), 4);
+    assert_int_equal(places_before(apart, (const char[]){ 0, 0, 1 }, 3, 0), 0); /* alone on its host */
+    assert_int_equal(places_before(apart, (const char[]){ 0, 0, 1 }, 3, 1), 1);
+    assert_int_equal(places_before(apart, (const char[]){ 0, 1, 1 }, 3, 0), 4);
+    assert_int_equal(places_before(apart, (const char[]){ 0, 0, 0 }, 3, 2), 1);
 }
 
 static void test_one_host(void **state)
@@ -132,7 +143,7 @@ static void test_hosts(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = { cmocka_unit_test(test_text),      cmocka_unit_test(test_hosts),
-                                        cmocka_unit_test(test_scattered), cmocka_unit_test(test_one_host),
+                                        cmocka_unit_test(test_before),    cmocka_unit_test(test_one_host),
                                         cmocka_unit_test(test_roles),     cmocka_unit_test(test_json),
                                         cmocka_unit_test(test_precedence) };
 

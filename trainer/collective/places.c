@@ -27,17 +27,32 @@ int places_text(struct buffer *out, const struct process *places, const char *ma
     return marked;
 }
 
-int places_scattered(const struct process *places, const char *marks, int count)
+static int one_name(const struct process *places, int a, int b)
 {
-    int first = 0, several = 0, apart = 0;
+    return !strcmp(places[a].host, places[b].host);
+}
 
-    while (first < count && !marks[first])
+int places_before(const struct process *places, const char *late, int count, int rank)
+{
+    enum { KNOWS, SEES_LESS, MISSES_HOST, MISSES_MORE = 4 };
+    int first = 0, marked = 0, apart = 0, near = 0, lower = 0, lower_here = 0;
+
+    while (first < count && !late[first])
         first++;
     for (int r = 0; r < count; r++) {
-        several |= r > first && marks[r];
-        apart |= !marks[r] != (strcmp(places[r].host, places[first < count ? first : 0].host) != 0);
+        const int there = first < count && one_name(places, r, first);
+
+        marked += late[r] != 0;
+        apart |= late[r] && !there;
+        near |= !late[r] && there;
+        lower |= r < rank && !late[r];
+        lower_here |= r < rank && !late[r] && one_name(places, r, rank);
     }
-    return several && apart;
+    if (marked > 1)
+        return lower + (apart || near ? MISSES_MORE : MISSES_HOST);
+    if (marked == 1 && one_name(places, first, rank))
+        return lower_here + KNOWS;
+    return lower + (near ? SEES_LESS : KNOWS);
 }
 
 double places_precedence(double deadline, int before)

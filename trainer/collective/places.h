@@ -11,14 +11,17 @@
  * without hosts if places is NULL. Returns how many there are; appends nothing if 0. */
 int places_text(struct buffer *out, const struct process *places, const char *marks, int count, char mark);
 
-/* 1: more than one of the ranks r < count has a mark (not 0), and they are not all the ranks of one host. */
-int places_scattered(const struct process *places, const char *marks, int count);
-
 /* When a deadline passes several ranks know. The one that knows most speaks and ends all, which takes the launcher a
  * second or two; the others wait this many seconds longer, so that they speak only where it cannot. A tenth of the
  * deadline is for their clocks, which count only the time in which they run, on a busy machine. before: how many have
  * the word before; 0: none. */
 double places_precedence(double deadline, int before);
+
+/* How many have the word before this rank, which misses the ranks r < count with late[r] != 0. Who misses one rank
+ * knows most, first on its own host, where all see what it does. Who misses a whole host of several ranks cannot know
+ * for which of them the others there wait, and who misses any other ranks not even on which host. Among equals the
+ * lowest of the ranks that are not late has the word. */
+int places_before(const struct process *places, const char *late, int count, int rank);
 
 /* Numbers the hosts in the order of their first ranks: hosts[r], r < count, is that of rank r. Two ranks are on one
  * host if its name and boot are the same. Returns how many hosts there are. */

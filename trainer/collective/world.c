@@ -74,16 +74,14 @@ int patience_spend(struct patience *p)
 int patience_speaks(const struct patience *p, const char *late, int count)
 {
     const struct world *w = p->world;
-    int before = 0, before_here = 0;
+    int before_here = 0;
 
-    for (int r = 0; r < w->rank && r < count; r++) {
-        before |= !late[r];
+    for (int r = 0; r < w->rank && r < count; r++)
         before_here |= !late[r] && !strcmp(w->places[r].host, w->places[w->rank].host);
-    }
     if (w->say)
         return !before_here;
     return world_ran(p->world) - p->begun >
-           p->limit + places_precedence(w->deadline, before + 4 * places_scattered(w->places, late, count));
+           p->limit + places_precedence(w->deadline, places_before(w->places, late, count, w->rank));
 }
 
 /* Says that mpirun ends the ranks, and what this one knows: that others have ended; whom it waits for, unless it is

@@ -122,9 +122,8 @@ void patience_init(struct patience *p, struct world *w, double limit);
 void patience_calm(struct patience *p); /* call on progress: shortens the pauses, and restarts the deadline */
 int patience_pause(struct patience *p); /* sleeps; 0: the limit has passed, or world_hurry() */
 int patience_spend(struct patience *p); /* the same for callers that sleep in another way */
-/* After the limit: 1 if this rank should report that ranks r < count are late, those with late[r] != 0. Ranks that miss
- * one rank, or one whole host, come first: of several late ones, some may themselves be waiting for another. Among
- * those, the lowest rank. */
+/* After the limit: 1 if this rank should report that ranks r < count are late, those with late[r] != 0: who knows most
+ * comes first (places_before), since of several late ones, some may themselves be waiting for another. */
 int patience_speaks(const struct patience *p, const char *late, int count);
 /* Sets "waited 60 s FORMAT; ending all ranks" and returns ERR_PEER; or 0 if world_hurry() had this reported, and the
  * wait continues. */

@@ -20,7 +20,8 @@
  * The order of adding is by rank, or by the tree, first within a host, then over the hosts.
  *
  * Who reports a missed deadline: a carrier that misses a rank of its own host knows which, so it is the first; then a
- * rank that waits for a carrier which does not even look for messages; last a carrier that misses a whole host.
+ * rank that waits for a carrier which does not even look for messages; last a carrier that misses a whole host
+ * of several ranks (places_before).
  */
 #include "trainer/collective/transports/transport.h"
 
@@ -349,7 +350,7 @@ static int finish_lane(struct two_level *m, struct error *e)
         if (m->done == p->buckets)
             return OK;
         if (!patience_pause(&patience) &&
-            (rc = late_after(m, m->done, &patience, mark_late(m, m->done) ? 0 : 2, e)) < 0)
+            (rc = late_after(m, m->done, &patience, mark_late(m, m->done) ? 0 : 1, e)) < 0)
             return rc;
     }
 }
