@@ -76,11 +76,15 @@ def test_ended_at_the_start(tmp_path):
 
 
 # Options, the ranks and which of them stops; what is said. Asynchronous workers push on, and a server misses the one that does
-# not. A server that has a part of the gradient's norm is missed by another server first: either, as it may have told one. If it
-# stops with weights that it has not sent, no worker pushes, and server 0, which misses their tensors, sees who stands.
+# not. With bounded staleness servers wait for the decisions of server 0, so that no other one answers: who sees it stand
+# names it alone. A server that has a part of the gradient's norm is missed by another server first: either, as it may have
+# told one. If it stops with weights that it has not sent, no worker pushes, and server 0, which misses their tensors, sees
+# who stands.
 STEPS = {
     "asynchronous": ([*ASYNC, "--servers", 1], 3, 1, "2 on host HOST: waited 60 s at step N, as server 0, for rank 1 on host "
                                                      "HOST, for tensors "),
+    "bounded": ([*ASYNC, "--servers", 2, "--staleness", 1], 4, 2, "[03] on host HOST: waited 60 s at step N, (as server 1, )?for rank "
+                                                                 "2 on host HOST"),
     "clipped": ([*PS, "--servers", 3, "--clip-norm", 0.5], 5, 3, "[24] on host HOST: waited 60 s at step N, as server [02], "
                 "for rank 3 on host HOST, for (the norm of the gradient|tensors .*); ending all ranks$"),
 }

@@ -8,8 +8,11 @@
 #include "trainer/collective/places.h"
 
 #include <pthread.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 enum { RANKS = 3, DEADLINE = 1 };
 
@@ -113,6 +116,49 @@ static void test_marks_of_some(void **state)
     part(ones, post);
 }
 
+static pid_t stopped_child(struct process *out)
+{
+    int status, fds[2];
+    pid_t child;
+
+    assert_int_equal(pipe(fds), 0);
+    if ((child = fork()) == 0) {
+        struct process self;
+
+        process_self(&self);
+        if (write(fds[1], &self, sizeof self) != sizeof self)
+            _exit(1);
+        raise(SIGSTOP);
+        _exit(0);
+    }
+    assert_int_equal(read(fds[0], out, sizeof *out), sizeof *out);
+    close(fds[0]);
+    close(fds[1]);
+    assert_int_equal(waitpid(child, &status, WUNTRACED), child);
+    assert_true(WIFSTOPPED(status));
+    return child;
+}
+
+/* Of several late ranks, one is stopped, for which the others may wait: it alone is named. */
+static void test_one_stands(void **state)
+{
+    struct one ones[RANKS];
+    struct thread_post *post = together(ones, -1, arrive);
+    const struct process *places = world_places(ones[0].world);
+    struct process *place;
+    pid_t child;
+
+    (void)state;
+    memcpy(&place, &places, sizeof place);
+    child = stopped_child(&place[2]);
+    ones[0].rc = world_agree(ones[0].world, "end", OK, &ones[0].error);
+    kill(child, SIGKILL);
+    waitpid(child, NULL, 0);
+    assert_int_equal(ones[0].rc, ERR_PEER);
+    assert_non_null(strstr(ones[0].error.message, "waited 1 s for rank 2 on host "));
+    part(ones, post);
+}
+
 static void count(void *context, struct error *sentence)
 {
     ++*(int *)context;
@@ -154,10 +200,8 @@ static void test_last_sentence(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_root_reports),
-        cmocka_unit_test(test_root_is_late),
-        cmocka_unit_test(test_marks_of_some),
-        cmocka_unit_test(test_last_sentence),
+        cmocka_unit_test(test_root_reports), cmocka_unit_test(test_root_is_late),  cmocka_unit_test(test_marks_of_some),
+        cmocka_unit_test(test_one_stands),   cmocka_unit_test(test_last_sentence),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

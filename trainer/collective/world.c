@@ -71,17 +71,23 @@ int patience_spend(struct patience *p)
     return !p->world->say && world_ran(p->world) - p->begun <= p->limit;
 }
 
+int patience_exceeds(const struct patience *p, int before)
+{
+    return p->world->say || world_ran(p->world) - p->begun > p->limit + places_precedence(p->world->deadline, before);
+}
+
 int patience_speaks(const struct patience *p, const char *late, int count)
 {
     const struct world *w = p->world;
-    int before_here = 0;
+    int before_here = 0, stands = 0;
 
     for (int r = 0; r < w->rank && r < count; r++)
         before_here |= !late[r] && !strcmp(w->places[r].host, w->places[w->rank].host);
     if (w->say)
         return !before_here;
-    return world_ran(p->world) - p->begun >
-           p->limit + places_precedence(w->deadline, places_before(w->places, late, count, w->rank));
+    for (int r = 0; r < count && !stands; r++)
+        stands = late[r] && world_stands(w, r);
+    return patience_exceeds(p, stands ? before_here : places_before(w->places, late, count, w->rank));
 }
 
 /* Says that mpirun ends the ranks, and what this one knows: that others have ended; whom it waits for, unless it is
@@ -173,6 +179,7 @@ static int wait_for_all(struct world *w, const char *doing, double longer, struc
         if (!more || patience_pause(&p) || !patience_speaks(&p, w->late, w->size))
             continue;
         buffer_clear(&ranks);
+        world_narrow(w, w->late, w->size);
         places_text(&ranks, w->places, w->late, w->size, 1);
         if (patience_over(&p, e, "for %s to %s", buffer_text(&ranks), doing) < 0) {
             buffer_release(&ranks);
@@ -366,6 +373,21 @@ int world_stands(const struct world *w, int rank)
     const enum process_state state = process_judge(p);
 
     return rank != w->rank && (state == PROCESS_GONE || (state == PROCESS_LIVES && process_stopped(p->pid)));
+}
+
+int world_narrow(const struct world *w, char *late, int count)
+{
+    enum { MISSING = 1, STANDS };
+    int some = 0;
+
+    for (int r = 0; r < count && !w->say; r++)
+        if (late[r]) {
+            late[r] = world_stands(w, r) ? STANDS : MISSING;
+            some |= late[r] == STANDS;
+        }
+    for (int r = 0; r < count; r++)
+        late[r] = some ? late[r] == STANDS : late[r] != 0;
+    return some;
 }
 
 void world_name(const struct world *w, int rank, char *text, size_t size)

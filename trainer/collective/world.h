@@ -44,6 +44,9 @@ int world_lost(const struct world *w);     /* 1: a rank missed a collective oper
 const struct process *world_places(const struct world *w);
 /* 1: that other rank is on this host, and has ended or is stopped, so those who wait for it need not be blamed. */
 int world_stands(const struct world *w, int rank);
+/* Of the ranks r < count with late[r] != 0, keeps those that stand, if any do: the others may be waiting for them. Not
+ * once the launcher is ending the ranks (world_hurry). 1: some stand. */
+int world_narrow(const struct world *w, char *late, int count);
 enum { WORLD_NAME_MAX = HOST_NAME_MAX + 32 };
 void world_name(const struct world *w, int rank, char *text, size_t size); /* "rank 2 on host b" */
 /* Puts "rank 2 on host b: " before the sentence of that rank's error, if there are several ranks. Returns e->code. */
@@ -122,8 +125,12 @@ void patience_init(struct patience *p, struct world *w, double limit);
 void patience_calm(struct patience *p); /* call on progress: shortens the pauses, and restarts the deadline */
 int patience_pause(struct patience *p); /* sleeps; 0: the limit has passed, or world_hurry() */
 int patience_spend(struct patience *p); /* the same for callers that sleep in another way */
-/* After the limit: 1 if this rank should report that ranks r < count are late, those with late[r] != 0: who knows most
- * comes first (places_before), since of several late ones, some may themselves be waiting for another. */
+/* 1: the time of `before` others that have the word first (places_precedence) has passed after the limit, or
+ * world_hurry(). */
+int patience_exceeds(const struct patience *p, int before);
+/* After the limit: 1 if this rank should report that ranks r < count are late, those with late[r] != 0: who sees that
+ * one of them stands, comes first, then who knows most (places_before), since of several late ones, some may
+ * themselves be waiting for another. */
 int patience_speaks(const struct patience *p, const char *late, int count);
 /* Sets "waited 60 s FORMAT; ending all ranks" and returns ERR_PEER; or 0 if world_hurry() had this reported, and the
  * wait continues. */

@@ -518,20 +518,26 @@ static int look(struct server_loop *l, struct error *e)
     return moved > 0 || action.kind != SERVER_NOTHING;
 }
 
+/* The rank of another server of this host that is certainly the cause, as it stands; 0: none. */
+static int standing_server(const struct server_loop *l)
+{
+    for (int other = l->setup.workers; other < world_size(l->setup.world); other++)
+        if (world_stands(l->setup.world, other))
+            return other;
+    return 0;
+}
+
 static int server_late_sentence(struct server_loop *l, const struct patience *patience, struct error *e)
 {
     struct buffer workers = BUFFER_EMPTY;
     char names[200] = "none";
     int64_t step;
     const size_t packet = server_core_waits_for(l->core, &step);
+    const int other = standing_server(l);
     int rc;
 
-    /* A worker that does not push may wait for another server, which a server of the same host can see. */
-    for (int other = l->setup.workers; other < world_size(l->setup.world); other++)
-        if (world_stands(l->setup.world, other)) {
-            memset(l->late, 0, (size_t)other);
-            l->late[other] = 1;
-        }
+    l->late[other] |= other > 0; /* for which a worker that does not push may wait */
+    world_narrow(l->setup.world, l->late, world_size(l->setup.world));
     places_text(&workers, world_places(l->setup.world), l->late, world_size(l->setup.world), 1);
     if (packet < l->packets) {
         const struct packet *p = &l->setup.packing->packets[packet];
@@ -583,6 +589,8 @@ static int is_late(struct server_loop *l, const struct patience *p, double prece
     if (l->held.added && l->held.added == l->packets)
         return held_late(l, p) ? held_late_sentence(l, p, e) : OK;
     memset(l->late, 0, (size_t)world_size(l->setup.world));
+    if (world_ran(l->setup.world) - p->begun > world_deadline(l->setup.world) && standing_server(l))
+        return server_late_sentence(l, p, e);
     if (server_core_late(l->core, world_ran(l->setup.world), p->begun, p->limit, precedence, l->late))
         return server_late_sentence(l, p, e);
     return OK;

@@ -280,9 +280,9 @@ static int has_answered(struct worker_side *w, const struct connection *c, int n
     return 1;
 }
 
-/* Marks the servers that the worker waits for, and appends their numbers: only `one`, or, if < 0, all that have not
- * answered; else server 0, whose verdict is missing. Returns how many. */
-static int mark_late_servers(struct worker_side *w, int one, struct buffer *numbers)
+/* Marks the servers that the worker waits for: only `one`, or, if < 0, all that have not answered, of which some may
+ * stand (world_narrow); else server 0, whose verdict is missing. Returns how many. */
+static int mark_late_servers(struct worker_side *w, int one)
 {
     struct error ignored;
     const int none = verdict_is_empty(w, &ignored);
@@ -290,11 +290,11 @@ static int mark_late_servers(struct worker_side *w, int one, struct buffer *numb
 
     memset(w->late, 0, (size_t)world_size(w->setup.world));
     for (int j = 0; j < w->setup.servers; j++)
-        if (one < 0 ? !has_answered(w, &w->servers[j], none) : j == one) {
-            w->late[worker_side_rank_of(w, j)] = 1;
-            buffer_format(numbers, "%s%d", count++ ? ", " : "", j);
-        }
-    return count ? count : mark_late_servers(w, 0, numbers);
+        w->late[worker_side_rank_of(w, j)] = one < 0 ? !has_answered(w, &w->servers[j], none) : j == one;
+    world_narrow(w->setup.world, w->late, world_size(w->setup.world));
+    for (int j = 0; j < w->setup.servers; j++)
+        count += w->late[worker_side_rank_of(w, j)];
+    return count ? count : mark_late_servers(w, 0);
 }
 
 /* late, packet: the first that is missing. one: as above. */
@@ -305,14 +305,20 @@ static int worker_side_late_sentence(struct worker_side *w, const struct patienc
     struct buffer servers = BUFFER_EMPTY, numbers = BUFFER_EMPTY;
     struct extent x = { 0, 1 };
     char names[200];
-    int count, rc;
+    const int count = mark_late_servers(w, one);
+    int rc;
 
+    /* Of several servers some may wait for another, which knows better: they have the word first. */
+    if (count > 1 && !patience_exceeds(patience, 2))
+        return 0;
     if (p->packet_count > 0) {
         x.from = p->packets[packet].low;
         x.to = p->pieces[p->packets[packet].first_piece].to;
     }
     extent_names(w->setup.network, x, names, sizeof names);
-    count = mark_late_servers(w, one, &numbers);
+    for (int j = 0, at = 0; j < w->setup.servers; j++)
+        if (w->late[worker_side_rank_of(w, j)])
+            buffer_format(&numbers, "%s%d", at++ ? ", " : "", j);
     places_text(&servers, world_places(w->setup.world), w->late, world_size(w->setup.world), 1);
     rc = patience_over(patience, e, "at step %lld for %s (server%s %s), for tensors %s", (long long)w->step,
                        buffer_text(&servers), count > 1 ? "s" : "", buffer_text(&numbers), names);
@@ -328,6 +334,7 @@ static int members_late_sentence(struct worker_side *w, const struct patience *p
     int rc;
 
     shared_push_late(w->setup.shared, w->late);
+    world_narrow(w->setup.world, w->late, w->setup.workers);
     places_text(&workers, world_places(w->setup.world), w->late, w->setup.workers, 1);
     rc = patience_over(patience, e, "at step %lld for %s, with which it pushes gradients", (long long)w->step,
                        buffer_text(&workers));

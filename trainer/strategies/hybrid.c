@@ -206,6 +206,7 @@ static int hybrid_late(struct hybrid *h, const struct patience *p, int server, s
     int rc;
 
     table_server_names(h->server, names, sizeof names);
+    world_narrow(h->base.world, h->late, h->base.workers);
     places_text(&workers, world_places(h->base.world), h->late, h->base.workers, 1);
     rc = patience_over(p, e, "at step %" PRId64 ", as server %d, for %s, for rows of %s", step, server,
                        buffer_text(&workers), names);

@@ -5,13 +5,13 @@
 #include <limits.h>
 #include <stdlib.h>
 
-int transport_late(const struct transport *t, size_t bucket, const char *late, const struct patience *patience,
+int transport_late(const struct transport *t, size_t bucket, char *late, const struct patience *patience,
                    struct error *e)
 {
     return patience_speaks(patience, late, t->plan.ranks) ? transport_late_sentence(t, bucket, late, patience, e) : 0;
 }
 
-int transport_late_sentence(const struct transport *t, size_t bucket, const char *late, const struct patience *patience,
+int transport_late_sentence(const struct transport *t, size_t bucket, char *late, const struct patience *patience,
                             struct error *e)
 {
     const struct transport_plan *p = &t->plan;
@@ -22,6 +22,7 @@ int transport_late_sentence(const struct transport *t, size_t bucket, const char
 
     if (p->part)
         x = dense_part_extent(p->part, x);
+    world_narrow(p->world, late, p->ranks);
     places_text(&ranks, world_places(p->world), late, p->ranks, 1);
     extent_names(p->network, x, names, sizeof names);
     rc = patience_over(patience, e, "at step %lld for %s, for tensors %s", (long long)t->step, buffer_text(&ranks),

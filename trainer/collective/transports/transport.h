@@ -60,13 +60,13 @@ int transport_alone_new(struct transport **out, const struct transport_plan *pla
 int transport_messages_fit(const struct transport_plan *plan, struct error *e);
 
 /*
- * Reports a missed deadline: step, the bucket's tensors, and the ranks waited for (late[r] != 0). ERR_PEER, or 0
- * without a sentence while another rank should report it (patience_speaks).
+ * Reports a missed deadline: step, the bucket's tensors, and the ranks waited for (late[r] != 0), as far as
+ * world_narrow() keeps them. ERR_PEER, or 0 without a sentence while another rank should report it (patience_speaks).
  */
-int transport_late(const struct transport *t, size_t bucket, const char *late, const struct patience *patience,
+int transport_late(const struct transport *t, size_t bucket, char *late, const struct patience *patience,
                    struct error *e);
 /* The same by a rank that knows that it should report it. */
-int transport_late_sentence(const struct transport *t, size_t bucket, const char *late, const struct patience *patience,
+int transport_late_sentence(const struct transport *t, size_t bucket, char *late, const struct patience *patience,
                             struct error *e);
 
 #endif
