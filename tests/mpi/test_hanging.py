@@ -115,3 +115,20 @@ def test_in_a_step(tmp_path):
     host = re.escape(socket.gethostname())
     assert re.findall("^trainer: (.*) at step", said, re.M)[:1] == [f"rank 2 on host {host}: waited 60 s"], said
     assert re.search(rf"^trainer: rank 2 .*, as server 0, for rank 1 on host {host}, for tensors", said, re.M), said
+
+
+def test_waiting_at_the_end(tmp_path):
+    """Rank 2 is stopped between its last two messages. Rank 0 has got the first and ends MPI, rank 1 waits for the second: only
+    rank 2 is named."""
+    words = [3, *LENET, *MPI, "--transport", "shared", "--max-steps", 2]
+    library, counts = str(ranks.BUILD / "tests/campaign/moment.so"), tmp_path / "counts"
+    counts.mkdir()
+    whole = ranks.start(*words, "--checkpoint-dir", tmp_path / "whole", LD_PRELOAD=library, MOMENT_COUNTS=str(counts))
+    _, said = whole.communicate(timeout=DEADLINE)
+    assert whole.returncode == 0, said
+    last = re.search(r"^MPI_Isend (\d+)$", (counts / "2").read_text(), re.M).group(1)
+    process = ranks.start(*words, "--checkpoint-dir", tmp_path / "stopped", "--deadline", 60, LD_PRELOAD=library, MOMENT_RANK="2",
+                          MOMENT_CALL="MPI_Isend", MOMENT_AT=last, MOMENT_DOES="stop", MOMENT_FIRED=str(tmp_path / "fired"))
+    _, said = process.communicate(timeout=DEADLINE)
+    assert re.findall(r"^trainer: rank 0 on host \S+: waited 60 s for (.*) on host \S+ to end MPI;", said, re.M) == ["rank 2"], said
+    assert process.returncode != 0

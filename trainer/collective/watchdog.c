@@ -132,7 +132,7 @@ static int phase_of(const char *pid)
     return phase;
 }
 
-enum { NOT_HERE, HERE, LATE };
+enum { NOT_HERE, HERE, WAITS, LATE };
 
 /* How many of this host's ranks have ended: mpirun ends the others then, and whoever knew why has said so. */
 static int count_ended(const char *ranks, int count)
@@ -144,7 +144,15 @@ static int count_ended(const char *ranks, int count)
     return ended;
 }
 
-/* The state of each rank: NOT_HERE on this host, HERE and as far as we are, or LATE. */
+static char state_of(int phase, int its_phase, int stopped)
+{
+    if (stopped || its_phase < WATCHDOG_STARTING)
+        return LATE;
+    return its_phase < phase ? WAITS : HERE;
+}
+
+/* The state of each rank: NOT_HERE on this host, HERE and as far as we are, WAITS for others with the deadline of
+ * world.h, since MPI runs, or LATE. */
 static void look_around(int phase, char *ranks, int count)
 {
     struct dirent *entry;
@@ -155,7 +163,7 @@ static void look_around(int phase, char *ranks, int count)
         const int rank = pid[0] >= '1' && pid[0] <= '9' ? watchdog_rank_of(pid) : -1;
 
         if (rank >= 0 && rank < count)
-            ranks[rank] = phase_of(pid) < phase || process_stopped(number_of(pid)) ? LATE : HERE;
+            ranks[rank] = state_of(phase, phase_of(pid), process_stopped(number_of(pid)));
     }
     if (processes)
         closedir(processes);
@@ -292,13 +300,17 @@ static _Noreturn void end_as_told(const struct watchdog *d)
 /* ---- deadlines --------------------------------------------------------------------------------------------------- */
 
 /* When the deadline passes, the first rank of a host speaks that sees who is late there. A grace later, the first one
- * of each host speaks, since if all are there, one of another host is late; and after another, any rank. */
+ * of each host speaks, since if all are there, one of another host is late; and after another, any rank. Ranks that
+ * wait for others as MPI runs know more: they have the word until then. */
 enum { SEES, INFERS, ANYONE };
+static const int preceding[] = { 0, 2, 6 }; /* kinds of ranks (places_precedence) */
 
 /* 1: another rank has the word, on this host or, before a grace has passed, on another. */
 static int yields(const char *ranks, int count, int rank, int grace)
 {
-    if (grace == SEES && !memchr(ranks, LATE, (size_t)count) && count_ended(ranks, count) <= 0)
+    const int sees = memchr(ranks, LATE, (size_t)count) || count_ended(ranks, count) > 0;
+
+    if (!sees && (grace == SEES || (grace == INFERS && memchr(ranks, WAITS, (size_t)count))))
         return 1;
     for (int r = 0; grace < ANYONE && r < rank && r < count; r++)
         if (ranks[r] == HERE)
@@ -335,6 +347,8 @@ static void give_up(const struct watchdog *d, int phase, int grace)
             _Exit(d->status);
         }
         late = places_text(&whom, places, ranks, count, LATE);
+        if (!late)
+            late = places_text(&whom, places, ranks, count, WAITS);
         if (!late)
             places_text(&whom, places, ranks, count, NOT_HERE);
         if (!places && late)
@@ -376,7 +390,7 @@ static void *watch(void *context)
         if (phase == WATCHDOG_STARTING && to_end)
             end_as_told(d);
         waited += passed < 0.1 ? passed : 0.1; /* time in which the run was stopped does not count */
-        if (phase == WATCHDOG_RUNNING || waited <= d->deadline + places_precedence(d->deadline, grace) ||
+        if (phase == WATCHDOG_RUNNING || waited <= d->deadline + places_precedence(d->deadline, preceding[grace]) ||
             atomic_load(&d->phase) != phase)
             continue;
         give_up(d, phase, grace);
