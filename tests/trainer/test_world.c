@@ -159,6 +159,32 @@ static void test_one_stands(void **state)
     part(ones, post);
 }
 
+static int over(struct world *w, struct error *e)
+{
+    struct patience p;
+
+    patience_init(&p, w, 0);
+    return patience_over(&p, e, "for %s", "all");
+}
+
+/* One rank reports; the others, whose deadline passes before the launcher has ended them, say nothing, unless it takes a
+ * whole deadline. */
+static void test_one_reports(void **state)
+{
+    struct one ones[RANKS];
+    struct thread_post *post = together(ones, -1, arrive);
+    int rc;
+
+    (void)state;
+    assert_int_equal(over(ones[1].world, &ones[1].error), ERR_PEER);
+    assert_int_equal(over(ones[0].world, &ones[0].error), 0);
+    assert_int_equal(over(ones[2].world, &ones[2].error), 0);
+    while ((rc = over(ones[0].world, &ones[0].error)) == 0)
+        ;
+    assert_int_equal(rc, ERR_PEER);
+    part(ones, post);
+}
+
 static void count(void *context, struct error *sentence)
 {
     ++*(int *)context;
@@ -200,8 +226,8 @@ static void test_last_sentence(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_root_reports), cmocka_unit_test(test_root_is_late),  cmocka_unit_test(test_marks_of_some),
-        cmocka_unit_test(test_one_stands),   cmocka_unit_test(test_last_sentence),
+        cmocka_unit_test(test_root_reports), cmocka_unit_test(test_root_is_late), cmocka_unit_test(test_marks_of_some),
+        cmocka_unit_test(test_one_stands),   cmocka_unit_test(test_one_reports),  cmocka_unit_test(test_last_sentence),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -14,8 +14,12 @@
 #include <time.h>
 #include <unistd.h>
 
+#define TELLING_SECONDS 0.1 /* at most, to tell the others that this rank reports */
+
 enum { PAUSE_SHORTEST = 20000, PAUSE_LONGEST = 500000 }; /* nanoseconds */
-enum { TAG_TOGETHER = PARTICIPANTS_TAG_MAX };            /* above the strategies' tags */
+enum { LOOKS = 16 };                                     /* for the word of a rank that reports */
+/* Above the strategies' tags. */
+enum { TAG_REPORTED = PARTICIPANTS_TAG_MAX - 1, TAG_TOGETHER };
 
 struct world {
     struct participants *participants; /* NULL: a rank alone */
@@ -34,8 +38,12 @@ struct world {
     struct process *arrived;   /* (size) the places by the launcher's numbers, for the watchdog */
     int *order, *number;       /* (size) the launcher's number of each rank, and the other way round; NULL: the same */
     struct message *in, *out;  /* (size) of the current collective operation */
-    char *late;                /* (size) */
-    struct world_sent *sent;   /* (size) */
+    struct message heard; /* receives the word of a rank that has reported and ends all, once this one looks for it */
+    struct message *told; /* (size) the same of this rank to the others */
+    int listens;          /* 1: heard is used */
+    char word;            /* its contents */
+    char *late;           /* (size) */
+    struct world_sent *sent; /* (size) */
 };
 
 double world_ran(struct world *w)
@@ -118,6 +126,39 @@ static int is_told(struct world *w)
     return w->told_at > 0 && world_ran(w) - w->told_at <= w->deadline;
 }
 
+/* 1: another rank has reported, and ends all ranks; the launcher may need longer for that than its word needs. */
+static int is_reported(struct world *w)
+{
+    struct error ignored = { 0 };
+
+    if (!w->listens && w->told)
+        w->listens = world_receive(w, WORLD_ANY_RANK, TAG_REPORTED, &w->word, sizeof w->word, &w->heard, &ignored) ==
+                     OK;
+    for (int i = 0; w->listens && i < LOOKS; i++) /* the first ones may only move what has come */
+        if (message_done(w, &w->heard, &ignored) == 1) {
+            w->listens = 0;
+            w->told_at = world_ran(w);
+        }
+    return is_told(w);
+}
+
+/* Tells all others that this rank reports. Who stands does not take it. */
+static void tell_all(struct world *w)
+{
+    static const char word = 1;
+    const double end = clock_monotonic() + TELLING_SECONDS;
+    struct error ignored = { 0 };
+
+    for (int r = 0; r < w->size && w->told; r++)
+        if (r != w->rank)
+            world_send(w, r, TAG_REPORTED, &word, sizeof word, &w->told[r], &ignored);
+    for (int more = w->told != NULL; more && clock_monotonic() < end;) {
+        more = 0;
+        for (int r = 0; r < w->size; r++)
+            more |= message_done(w, &w->told[r], &ignored) == 0;
+    }
+}
+
 int patience_over(const struct patience *p, struct error *e, const char *format, ...)
 {
     struct world *w = p->world;
@@ -127,8 +168,10 @@ int patience_over(const struct patience *p, struct error *e, const char *format,
     va_start(args, format);
     vsnprintf(sentence.message, sizeof sentence.message, format, args);
     va_end(args);
-    if (!w->say && is_told(w))
+    if (!w->say && (is_told(w) || is_reported(w)))
         return 0;
+    if (!w->say)
+        tell_all(w);
     if (!w->say)
         return error_set(e, ERR_PEER, "waited %g s %s; ending all ranks", w->deadline, sentence.message);
     say_last(w, world_ran(w) - p->begun, sentence.message);
@@ -225,7 +268,8 @@ static int meet(struct world *w, struct error *e)
     w->out = calloc((size_t)w->size, sizeof *w->out);
     w->late = calloc((size_t)w->size, 1);
     w->sent = calloc((size_t)w->size, sizeof *w->sent);
-    if (!w->places || !w->in || !w->out || !w->late || !w->sent)
+    w->told = calloc((size_t)w->size, sizeof *w->told);
+    if (!w->places || !w->told || !w->in || !w->out || !w->late || !w->sent)
         return error_memory(e, NULL, "to start as one of %d ranks", w->size);
     process_self(&self);
     if (w->watchdog)
@@ -287,6 +331,7 @@ void world_close(struct world *w)
     if (!w)
         return;
     watchdog_enter(w->watchdog, WATCHDOG_ENDING);
+    message_cancel(w, &w->heard);
     if (w->participants)
         w->participants->operations->end(w->participants);
     watchdog_stop(w->watchdog);
@@ -299,6 +344,7 @@ void world_close(struct world *w)
     free(w->out);
     free(w->late);
     free(w->sent);
+    free(w->told);
     free(w);
 }
 

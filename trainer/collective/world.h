@@ -132,8 +132,9 @@ int patience_exceeds(const struct patience *p, int before);
  * one of them stands, comes first, then who knows most (places_before), since of several late ones, some may
  * themselves be waiting for another. */
 int patience_speaks(const struct patience *p, const char *late, int count);
-/* Sets "waited 60 s FORMAT; ending all ranks" and returns ERR_PEER; or 0 if world_hurry() had this reported, and the
- * wait continues. */
+/* Sets "waited 60 s FORMAT; ending all ranks", tells the other ranks that this one reports, and returns ERR_PEER. Or
+ * returns 0, and the wait continues, for another deadline without a word: world_hurry() had this reported, or another
+ * rank has told that it reports; the launcher may need long to end all then. */
 int patience_over(const struct patience *p, struct error *e, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
