@@ -19,13 +19,10 @@
  * MODEL is the name of a model, or a file with a model.
  */
 #include "base/file.h"
-#include "checkpoint/tensor_bundle.h"
 #include "dataset/dataset.h"
 #include "dataset/transform.h"
-#include "model/file/model_file.h"
-#include "model/network.h"
 #include "tests/model/images_batch.h"
-#include "tests/peers/layer_models.h"
+#include "tests/peers/loaded_network.h"
 #include "trainer/optimizer.h"
 #include "trainer/recipes/recipe.h"
 
@@ -35,59 +32,9 @@
 
 enum { FILE_LIMIT = 1 << 30 };
 
-static int load_variable(struct tensor_bundle *bundle, struct network *n, const struct variable *v, struct error *e)
-{
-    const struct tensor_entry *entry = tensor_bundle_find(bundle, v->name);
-    real *to = (v->kind == VARIABLE_WEIGHT ? network_parameters(n) : network_statistics(n)) + v->offset;
-
-    if (!entry)
-        return error_set(e, ERR_ARG, "the checkpoint has no %s", v->name);
-    if (entry->rank != v->rank || memcmp(entry->shape, v->shape, (size_t)v->rank * sizeof *v->shape) != 0)
-        return error_set(e, ERR_ARG, "%s has another shape in the checkpoint", v->name);
-    return tensor_bundle_read_float(bundle, entry, to, v->count, e);
-}
-
-static struct model_file *opened; /* freed at the end: networks borrow it */
-
-static const struct model *find_model(const char *name, struct error *e)
-{
-    const struct model *model;
-
-    if (!model_file_is_path(name)) {
-        if (!(model = layer_model_find(name)))
-            error_set(e, ERR_ARG, "unknown model %s", name);
-        return model;
-    }
-    if (!opened && model_file_open(&opened, name, e) < 0)
-        return NULL;
-    return &opened->model;
-}
-
-/* A network of the model's name with weights from the checkpoint (prefix NULL: none). */
-static int load(struct network **out, const char *name, const char *prefix, int max_batch, struct error *e)
-{
-    const struct model *model = find_model(name, e);
-    struct tensor_bundle *bundle = NULL;
-    const struct variable *variables;
-    size_t count;
-    int rc;
-
-    if (!model)
-        return e->code;
-    if ((rc = network_new(out, model, max_batch, e)) < 0 || !prefix)
-        return rc;
-    if ((rc = tensor_bundle_open(&bundle, prefix, e)) < 0)
-        return rc;
-    variables = network_variables(*out, &count);
-    for (size_t i = 0; i < count && rc == OK; i++)
-        rc = load_variable(bundle, *out, &variables[i], e);
-    tensor_bundle_close(bundle);
-    return rc;
-}
-
 static size_t image_size(const char *name)
 {
-    const struct model *model = find_model(name, NULL);
+    const struct model *model = loaded_model(name, NULL);
 
     return model ? (size_t)model->height * (size_t)model->width * (size_t)model->channels * sizeof(float) : 1;
 }
@@ -102,7 +49,7 @@ static int print_variables(char **argv, struct error *e)
     const struct variable *variables;
     struct network *n = NULL;
     size_t count;
-    int rc = load(&n, argv[0], NULL, 0, e);
+    int rc = loaded_network(&n, argv[0], NULL, 0, e);
 
     if (rc == OK) {
         variables = network_variables(n, &count);
@@ -131,7 +78,7 @@ static int infer(char **argv, struct error *e)
     if ((rc = file_read(argv[2], FILE_LIMIT, &images, e)) < 0)
         goto done;
     count = images.length / image_size(argv[0]);
-    if ((rc = load(&n, argv[0], argv[1], (int)count, e)) < 0)
+    if ((rc = loaded_network(&n, argv[0], argv[1], (int)count, e)) < 0)
         goto done;
     row = (size_t)network_model(n)->classes * (size_t)model_labels(network_model(n));
     if (!(logits = calloc(count * row, sizeof *logits))) {
@@ -162,7 +109,7 @@ static int train(char **argv, struct error *e)
         (rc = file_read(argv[3], FILE_LIMIT, &labels, e)) < 0 || (rc = file_read(argv[4], FILE_LIMIT, &weights, e)) < 0)
         goto done;
     count = images.length / image_size(argv[0]);
-    if ((rc = load(&n, argv[0], argv[1], (int)count, e)) < 0)
+    if ((rc = loaded_network(&n, argv[0], argv[1], (int)count, e)) < 0)
         goto done;
     each = model_labels(network_model(n));
     if (labels.length != count * (size_t)each * sizeof(int32_t) || weights.length != labels.length) {
@@ -212,7 +159,7 @@ static int optimize(char **argv, struct error *e)
     for (int kind = 0; kind < OPTIMIZER_KINDS; kind++)
         if (!strcmp(argv[2], optimizer_kind_names[kind]))
             options.kind = (enum optimizer_kind)kind;
-    if ((rc = file_read(argv[8], FILE_LIMIT, &sums, e)) < 0 || (rc = load(&n, argv[0], argv[1], 0, e)) < 0 ||
+    if ((rc = file_read(argv[8], FILE_LIMIT, &sums, e)) < 0 || (rc = loaded_network(&n, argv[0], argv[1], 0, e)) < 0 ||
         (rc = optimizer_new(&o, n, &options, e)) < 0)
         goto done;
     width = network_exchange_count(n) - 1;
@@ -260,7 +207,7 @@ static int steps(char **argv, struct error *e)
         rc = error_set(e, ERR_ARG, "the labels do not fit the images, or the batch is too large");
         goto done;
     }
-    if ((rc = load(&n, argv[0], argv[1], (int)batch, e)) < 0 || (rc = optimizer_new(&o, n, &options, e)) < 0)
+    if ((rc = loaded_network(&n, argv[0], argv[1], (int)batch, e)) < 0 || (rc = optimizer_new(&o, n, &options, e)) < 0)
         goto done;
     for (size_t step = 0; (step + 1) * batch * size <= images.length; step++) {
         struct score result;
@@ -341,7 +288,7 @@ int main(int argc, char **argv)
         if (argc != 2 + commands[i].arguments || strcmp(argv[1], commands[i].name) != 0)
             continue;
         rc = commands[i].run(argv + 2, &e);
-        model_file_free(opened);
+        loaded_release();
         if (rc == OK)
             return 0;
         fprintf(stderr, "model_tool: %s\n", e.message);
