@@ -1,6 +1,8 @@
 """show_and_tell against TensorFlow from a checkpoint that TensorFlow wrote: variables, logits, losses, gradients with the
-same dropout, 20 steps of clipped gradient descent, beams.
+same dropout, 20 steps of clipped gradient descent, beams; and the perplexity of a training with the programs.
 """
+import csv
+import json
 import os
 import pathlib
 import subprocess
@@ -9,6 +11,9 @@ import pytest
 
 numpy = pytest.importorskip("numpy")
 tf = pytest.importorskip("tensorflow")
+safetensors = pytest.importorskip("safetensors.numpy")
+import bleu  # noqa: E402
+import captions  # noqa: E402
 from caption_models import KEEP, Batches, Decoder  # noqa: E402  (needs TensorFlow)
 
 BUILD = pathlib.Path(os.environ.get("EVALBOARD_BUILD", "build")).resolve()
@@ -146,3 +151,66 @@ def test_beams(peer, beams, power):
         ended += theirs[0][2][-1] == end
     print(f"{peer.name}: {ended} of {len(found)} ended")
     assert peer.name != "small" or beams == 1 or ended
+
+
+# ---- a training with the programs ----------------------------------------------------------------------------------
+
+TRAINED, EVERY, BATCH = 600, 200, 16
+
+
+def validation(made):
+    """The captions of the test part as the decoder reads them, and of each image its captions and features: from COCO's
+    JSON, im2txt's vocabulary and the safetensors file, without our programs."""
+    words = [line.split()[0] for line in (made / "word_counts.txt").read_text().splitlines()]
+    number = {word: k for k, word in enumerate(words)}
+    annotations = json.loads((made / "annotations/captions_val.json").read_text())["annotations"]
+    table = safetensors.load_file(made / "features/val.safetensors")
+    row = {int(image): k for k, image in enumerate(table["image_id"])}
+    steps, sentences, images = 18, [], {}
+    for one in annotations:
+        said = [number.get(word, len(words)) for word in one["caption"].lower().replace(".", " .").replace(",", " ,").split()]
+        labels = [*said, number["</S>"]]
+        assert len(labels) <= steps
+        behind = steps - len(labels)
+        features = numpy.zeros(64, "float32")  # the model reads more than there are
+        features[:40] = table["features"][row[one["image_id"]]]
+        sentences.append(([number["<S>"], *said, *[-1] * behind], labels + [0] * behind, [1] * len(labels) + [0] * behind,
+                          features, 0))
+        images.setdefault(one["image_id"], ([], features))[0].append(said)
+    return Batches(**dict(zip(Batches.PARTS, zip(*sentences)))), images, number
+
+
+def test_training(tmp_path):
+    """From the program's own first weights, on the batches that it reads, with what its dropout keeps: TensorFlow has its
+    perplexity at each checkpoint, and tells the same captions, whose BLEU and exact matches are the evaluator's."""
+    made, checkpoints, scores = captions.make(tmp_path), tmp_path / "ckpt", tmp_path / "eval"
+    common = ["--model", tmp_path / "decoder.model", "--data", "captions", "--data-dir", made]
+    run("bin/trainer", *common, "--max-steps", TRAINED, "--save-checkpoint-steps", EVERY, "--checkpoint-dir", checkpoints,
+        "--seed", SEED, "--optimizer", "sgd", "--learning-rate", RATE, "--clip-norm", 5, "--batch-size", BATCH)
+    run("bin/evaluator", "--data", "captions", "--data-dir", made, "--checkpoint-dir", checkpoints, "--eval-dir", scores,
+        "--once", "--tags", "im2txt", "--metrics", "captions")
+    table = run("bin/eventlog", "export", "--format=csv", scores)
+    ours = {int(row["step"]): float(row["value"]) for row in csv.DictReader(table.splitlines()) if row["tag"] == "Perplexity"}
+    (tmp_path / "batches").mkdir()
+    tool("batches", made, tmp_path / "decoder.model", BATCH, TRAINED, SEED, tmp_path / "batches")
+    decoder, batches = Decoder(64, 24, 18, 64), Batches.read(tmp_path / "batches", 18, 64)
+    kept = kept_of(tmp_path / "batches", tmp_path, BATCH, decoder, SEED)
+    held, images, number = validation(made)
+    decoder.load(checkpoints / "model.ckpt-0")
+    theirs = {0: decoder.perplexity(held)}
+    for step in range(TRAINED):
+        part = slice(step * BATCH, (step + 1) * BATCH)
+        feed = decoder.feed(batches.part(part.start, BATCH), [mask[part] for mask in kept])
+        decoder.session.run(decoder.update, {**feed, decoder.rate: RATE, decoder.clip: 5})
+        if (step + 1) % EVERY == 0:
+            theirs[step + 1] = decoder.perplexity(held)
+    print("perplexity, ours and theirs: " + ", ".join(f"{s}: {ours[s]:.4f} {theirs[s]:.4f}" for s in theirs))
+    assert list(ours) == list(theirs) and theirs[TRAINED] < theirs[0] / 3
+    assert list(ours.values()) == pytest.approx(list(theirs.values()), rel=1e-3)  # 1 % is wanted
+    start, end = number["<S>"], number["</S>"]
+    told = [decoder.sentences(features, 3, 20, 0, start, end)[0][2] for _, features in images.values()]
+    told = [[word for word in words[1:] if word != end] for words in told]
+    last = json.loads((scores / "evaluations.jsonl").read_text().splitlines()[-1])["metrics"]
+    want = bleu.scores(told, [references for references, _ in images.values()])
+    print(want)
+    assert {name: last[name] for name in want} == pytest.approx(want, abs=1e-6)
