@@ -21,6 +21,12 @@ def checked(command):
     return run.stdout + run.stderr
 
 
+def precisions(scores):
+    """step -> precision, as the evaluator found it"""
+    rows = map(json.loads, (scores / "evaluations.jsonl").read_text().splitlines())
+    return {row["step"]: row["metrics"]["precision"] for row in rows if row.get("metrics")}
+
+
 def ours(options, data, directory, seed):
     """step -> precision"""
     checked(programs.trainer(options.build, 1, data, directory, options.accuracy_steps, "--batch-size",
@@ -30,8 +36,7 @@ def ours(options, data, directory, seed):
     checked([programs.program(options.build, "evaluator"), "--checkpoint-dir", directory / "checkpoints", "--eval-dir",
              scores, "--model", "resnet32", "--data", "cifar10", "--data-dir", data, "--batch-size", 100,
              "--num-examples", 10000, "--once"])
-    rows = map(json.loads, (scores / "evaluations.jsonl").read_text().splitlines())
-    return {row["step"]: row["metrics"]["precision"] for row in rows if row.get("metrics")}
+    return precisions(scores)
 
 
 def torch(options, data, directory, seed):

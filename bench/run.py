@@ -14,6 +14,7 @@ import evaluation_load
 import event_writing
 import growth
 import log_reading_speed
+import mnist_lstm_accuracy
 import plan_cells
 import programs
 import python_speed
@@ -42,6 +43,8 @@ BENCHMARKS = {
     "resnet32_speed": (resnet32_speed.run,
                        "images/s of ResNet-32 training: our trainer with 1 and 2 ranks, PyTorch, TensorFlow"),
     "resnet32_accuracy": (resnet32_accuracy.run, "test precision after the same few hundred steps: ours and PyTorch"),
+    "mnist_lstm_accuracy": (mnist_lstm_accuracy.run, "test accuracy of the homework's LSTM on MNIST, 3 workers, beside TensorFlow "
+                            "and the published curve"),
     "evaluation_load": (evaluation_load.run, "1,000 checkpoints at 10 and 300 at 100 a second, five kept: how many are "
                         "evaluated, missed, twice"),
     "evaluation_speed": (evaluation_speed.run, "images/s of evaluating checkpoints, and what a checkpoint costs in all: "
@@ -84,6 +87,8 @@ def main():
     parser.add_argument("--build", default="build", help="where the programs are (build)")
     parser.add_argument("--only", action="append", choices=BENCHMARKS, help="run this one; may be given again")
     parser.add_argument("--cifar10-dir", help="CIFAR-10 in its binary version; without it noise is trained on")
+    parser.add_argument("--mnist-dir", help="MNIST, for mnist_lstm_accuracy")
+    parser.add_argument("--lstm-seeds", type=int, default=3, help="mnist_lstm_accuracy: trainings of each side (3)")
     parser.add_argument("--json", metavar="FILE", help="write the results of the last table to FILE")
     parser.add_argument("--compare", metavar="FILE", help="show beside them those that --json wrote in an earlier run")
     parser.add_argument("--batch-size", type=int, default=128, help="a process (128)")
