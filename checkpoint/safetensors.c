@@ -119,6 +119,16 @@ int safetensors_read(const struct safetensors *s, const struct safetensors_tenso
     return read_at(s, out, n, s->data + tensor->begin + at, e);
 }
 
+int safetensors_from_torch(const struct safetensors *s)
+{
+    const struct safetensors_header *h = s->header;
+
+    for (size_t i = 0; i < h->pair_count; i++)
+        if (!strcmp(h->pairs[i].key, "format") && !strcmp(h->pairs[i].value, "pt"))
+            return 1;
+    return 0;
+}
+
 int64_t safetensors_step(const struct safetensors *s, struct error *e)
 {
     static const char *const keys[] = { "global_step", "step" };

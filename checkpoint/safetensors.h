@@ -26,6 +26,9 @@ int safetensors_read(const struct safetensors *s, const struct safetensors_tenso
  * e says why it cannot be read. */
 int64_t safetensors_step(const struct safetensors *s, struct error *e);
 
+/* 1: its metadata says that PyTorch wrote it, as safetensors.torch.save_file() does. */
+int safetensors_from_torch(const struct safetensors *s);
+
 /* Writes a file: nothing is visible under `path` until finish, which syncs and renames. */
 struct safetensors_writer;
 /* io may be NULL for io_real; it is borrowed until finish or abandon. tensors: as from safetensors_layout(). */

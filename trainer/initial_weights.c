@@ -144,17 +144,6 @@ static int read_floats(struct source *s, const struct tensor_entry *entry, float
     return rc;
 }
 
-/* torch.save_file() says so. */
-static int is_torch(const struct source *s)
-{
-    const struct safetensors_header *h = s->safetensors ? safetensors_contents(s->safetensors) : NULL;
-
-    for (size_t i = 0; h && i < h->pair_count; i++)
-        if (!strcmp(h->pairs[i].key, "format") && !strcmp(h->pairs[i].value, "pt"))
-            return 1;
-    return 0;
-}
-
 /* ---- what is taken ----------------------------------------------------------------------------------------------- */
 
 /* 1 and the variable's name in the checkpoint, if it is in one of the scopes. */
@@ -214,7 +203,7 @@ static int match(struct taking *t, const char *scopes, struct error *e)
                                                .shape = v->shape,
                                                .entry = t->wanted[i] ? find_entry(t->from, name) : NULL };
     }
-    tensor_match_torch(t->matches, t->count, is_torch(t->from));
+    tensor_match_torch(t->matches, t->count, t->from->safetensors && safetensors_from_torch(t->from->safetensors));
     tensor_match(t->matches, t->count);
     for (size_t i = 0; i < t->count; i++) {
         fit += t->wanted[i] && t->matches[i].flaw == TENSOR_FITS;

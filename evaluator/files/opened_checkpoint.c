@@ -184,6 +184,11 @@ const struct tensor_entry *opened_checkpoint_find(const struct opened_checkpoint
     return find_entry(c, dotted);
 }
 
+int opened_checkpoint_from_torch(const struct opened_checkpoint *c)
+{
+    return c->safetensors && safetensors_from_torch(c->safetensors);
+}
+
 static int read_float(struct opened_checkpoint *c, const struct tensor_entry *entry, float *out, size_t count,
                       struct error *e)
 {

@@ -41,6 +41,9 @@ int opened_checkpoint_raw_digest(enum checkpoint_kind kind, const char *path, ui
  * as "a/b/c", unless the file has an "a/b/c". Borrowed until close. */
 const struct tensor_entry *opened_checkpoint_find(const struct opened_checkpoint *c, const char *name);
 
+/* 1: its format says that PyTorch wrote it, whose kernels have their outputs first (tensor_match_torch()). */
+int opened_checkpoint_from_torch(const struct opened_checkpoint *c);
+
 /* An integer of a bundle, under that name. 1 and *value; 0: there is none. */
 int opened_checkpoint_integer(struct opened_checkpoint *c, const char *name, int64_t *value);
 

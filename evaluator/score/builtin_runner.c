@@ -329,6 +329,7 @@ static int match(struct builtin_runner *r, const struct runner_job *c, enum eval
         trainable += v[i].kind == VARIABLE_WEIGHT;
     }
     *weights = !averages ? WEIGHTS_VARIABLES : averages == trainable ? WEIGHTS_AVERAGES : WEIGHTS_MIXED;
+    tensor_match_torch(r->matches, count, opened_checkpoint_from_torch(c->opened));
     wrong = tensor_match(r->matches, count);
     return wrong ? refuse(r, c, wrong, count, e) : OK;
 }
@@ -348,6 +349,27 @@ static int check_vocabulary(const struct builtin_runner *r, const struct runner_
         c->checkpoint->name);
 }
 
+/* Kernels as PyTorch has them were read to where they belong, in its order. */
+static int reorder(const struct builtin_runner *r, size_t count, struct error *e)
+{
+    size_t most = 0;
+    float *room;
+
+    for (size_t i = 0; i < count; i++)
+        if (r->matches[i].torch && r->wanted[i].count > most)
+            most = r->wanted[i].count;
+    if (!most)
+        return OK;
+    if (!(room = malloc(most * sizeof *room)))
+        return error_memory(e, r->job.checkpoint->name, "for a variable of %zu elements", most);
+    for (size_t i = 0; i < count; i++) {
+        memcpy(room, r->wanted[i].out, r->wanted[i].count * sizeof *room);
+        tensor_match_values(&r->matches[i], room, r->wanted[i].out);
+    }
+    free(room);
+    return OK;
+}
+
 static int runner_load(void *context, const struct runner_job *c, enum evaluation_weights *weights, struct error *e)
 {
     struct builtin_runner *r = context;
@@ -364,7 +386,8 @@ static int runner_load(void *context, const struct runner_job *c, enum evaluatio
     r->job = *c;
     r->begin = clock_monotonic();
     network_variables(r->network, &count);
-    return opened_checkpoint_read_floats(c->opened, r->wanted, count, r->threads, e);
+    rc = opened_checkpoint_read_floats(c->opened, r->wanted, count, r->threads, e);
+    return rc == OK ? reorder(r, count, e) : rc;
 }
 
 static int add_captions(const struct builtin_runner *r, struct evaluation_metrics *out, struct error *e)

@@ -10,6 +10,8 @@ import subprocess
 
 import pytest
 
+from evaluators import ledger
+
 numpy = pytest.importorskip("numpy")
 tf = pytest.importorskip("tensorflow")
 torch = pytest.importorskip("torch")
@@ -18,6 +20,7 @@ BUILD = pathlib.Path(os.environ.get("EVALBOARD_BUILD", "build"))
 ENVIRONMENT = {**os.environ, "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
 SIDE, CLASSES, BATCH, STEPS, RATE = 48, 10, 4, 20, 0.0001
 LAYERS = (3, 4, 6, 3)
+MEAN, DEVIATION = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)  # torchvision's, of ImageNet
 
 
 def run(program, *arguments):
@@ -183,6 +186,38 @@ def test_logits(case):
 def loss_of(net, case, step):
     images, labels = case.batch(step)
     return torch.nn.functional.cross_entropy(net(images.to(net.fc.weight.dtype)), labels)
+
+
+def test_evaluator(case):
+    """PyTorch's own file, in its order of dimensions, is scored as PyTorch scores it; the same with nothing but the shapes
+    to tell the order, and beside it in our order."""
+    if case.name != "resnet50_torchvision":
+        return
+    save_file = pytest.importorskip("safetensors.torch").save_file
+    ours = pytest.importorskip("safetensors.numpy").save_file
+    data, files = case.directory / "idx", case.directory / "files"
+    data.mkdir(), files.mkdir()
+    pixels = numpy.random.default_rng(6).integers(0, 256, (BATCH, SIDE, SIDE, 3), dtype="uint8")
+    for name, array in (("samples", pixels), ("labels", case.labels[:BATCH].astype("uint8"))):
+        (data / f"test-{name}").write_bytes(
+            bytes([0, 0, 8, array.ndim]) + numpy.array(array.shape, ">u4").tobytes() + array.tobytes())
+    state = case.net.state_dict()
+    save_file(state, files / "model-1.safetensors", {"format": "pt"})
+    save_file(state, files / "model-2.safetensors")
+    ours(case.tensors, files / "model-3.safetensors")
+    run("bin/evaluator", "--checkpoint-dir", files, "--eval-dir", case.directory / "eval", "--model", case.model, "--data", "idx",
+        "--data-dir", data, "--classes", CLASSES, "--once")
+    images = (torch.from_numpy(pixels).permute(0, 3, 1, 2) / 255 - torch.tensor(MEAN)[:, None, None]) \
+        / torch.tensor(DEVIATION)[:, None, None]
+    case.net.eval()
+    with torch.no_grad():
+        logits, labels = case.net(images), case.batch(0)[1]
+    records = ledger(case.directory)
+    assert [record["step"] for record in records] == [1, 2, 3]
+    for record in records:
+        assert record["metrics"]["cross_entropy"] == pytest.approx(
+            float(torch.nn.functional.cross_entropy(logits, labels)), rel=1e-4)
+        assert record["metrics"]["precision"] == float((logits.argmax(1) == labels).float().mean())
 
 
 def test_training_pass(case):
