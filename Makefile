@@ -290,7 +290,7 @@ $(B)/tests/eventlog/test_image_png: SYSTEM_eventlog += $(shell $(CONFIG) --libs 
 $(B)/tests/eventlog/test_event_encode: $(call lib,proto)
 # Allocation fails in these where they say: tests/failing_allocation.h.
 $(addprefix $(B)/tests/,base/test_array $(addprefix checkpoint/test_,data_file saved_slices tensor_match) \
-                        $(addprefix dataset/test_,fixed_records idx_files image_folder tfrecord) \
+                        $(addprefix dataset/test_,csv fixed_records idx_files image_folder tfrecord) \
                         $(addprefix evaluator/test_,checkpoint_data lookout queue sightings) \
                         $(addprefix eventlog/test_,event_writer_memory log_reader_memory) \
                         $(addprefix trainer/test_,server_core server_core_decided aggregation arbiter follower saving)): \

@@ -55,6 +55,7 @@ struct dataset_kind {
     ROW(tfrecord, "tfrecord") \
     ROW(records, "records") \
     ROW(idx, "idx") \
+    ROW(csv, "csv") \
     ROW(cifar100, "cifar100") \
     ROW(cifar100_coarse, "cifar100-coarse") \
     ROW(captions, "captions")

@@ -7,12 +7,12 @@
 
 enum { SIDE_MAX = 4096 };
 
-static const char own_files[] = "data sets that are not published under fixed names: tfrecord, records and idx";
+static const char own_files[] = "data sets that are not published under fixed names: tfrecord, records, idx and csv";
 
 /* In the order of the rows. */
-static const char *const names[DATASET_READING_ROWS] = { "--image-size",   "--bad-samples",  "--train-files",
-                                                         "--test-files",   "--classes",      "--first-label",
-                                                         "--example-keys", "--record-fields" };
+static const char *const names[DATASET_READING_ROWS] = { "--image-size",   "--bad-samples",   "--train-files",
+                                                         "--test-files",   "--classes",       "--first-label",
+                                                         "--example-keys", "--record-fields", "--csv-format" };
 static const struct {
     unsigned takes; /* 0: all data sets do */
     const char *whom;
@@ -25,6 +25,7 @@ static const struct {
     { DATASET_TAKES_LABELS, own_files },
     { DATASET_TAKES_KEYS, "tfrecord" },
     { DATASET_TAKES_RECORD, "records" },
+    { DATASET_TAKES_CSV, "csv" },
 };
 
 void dataset_reading_rows(struct option *rows, struct dataset_words *values)
@@ -41,7 +42,7 @@ void dataset_reading_rows(struct option *rows, struct dataset_words *values)
         { OPTION_TEXT, .value = &values->train_files, .argument = "PATTERN",
           .help = "Train on the files of DIR whose names match PATTERN, such as 'train-*'. Default: those with "
                   "\"train\" in their names, or all that are not of the test part. For --data tfrecord, "
-                  "records and idx." },
+                  "records, idx and csv." },
         { OPTION_TEXT, .value = &values->test_files, .argument = "PATTERN",
           .help = "Evaluate on the files of DIR whose names match PATTERN. Default: those with \"test\", \"val\" or "
                   "\"t10k\" in their names." },
@@ -58,6 +59,12 @@ void dataset_reading_rows(struct option *rows, struct dataset_words *values)
           .help = "Read the records of --data records as these fields, in their order: label=BYTES, image=HxWxC or "
                   "planes=CxHxW (a byte for each colour), floats=HxWxC, skip=BYTES. CIFAR-100's are "
                   "skip=1,label=1,planes=3x32x32." },
+        { OPTION_TEXT, .value = &values->csv, .argument = "FORMAT",
+          .help =
+              "Read the files of --data csv so: label=COLUMN, skip=COLUMN (repeated), header=yes|no, "
+              "separator=comma|semicolon|tab, pixels=HxWxC, with commas between them. A column is named as in the "
+              "header or by its number, from 1. Default: the label is in the column \"label\", else in the last; all "
+              "others are numbers; a first record without a number is a header." },
     };
 
     memcpy(rows, all, sizeof all);
@@ -120,6 +127,7 @@ int dataset_reading_parse(struct dataset_reading *out, const struct dataset_word
         .test_files = words->test_files,
         .example_keys = words->example_keys,
         .record = words->record,
+        .csv = words->csv,
     };
     dataset_reading_rows(rows, &copy);
     for (size_t i = 0; i < DATASET_READING_ROWS; i++)

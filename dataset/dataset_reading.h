@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { DATASET_READING_ROWS = 8, DATASET_CLASSES_MAX = 1000000 };
+enum { DATASET_READING_ROWS = 9, DATASET_CLASSES_MAX = 1000000 };
 
 /* What data sets have in common, and not all of them take. */
 enum dataset_takes {
@@ -19,11 +19,13 @@ enum dataset_takes {
     DATASET_TAKES_LABELS = 2, /* --classes, --first-label */
     DATASET_TAKES_KEYS = 4,   /* --example-keys */
     DATASET_TAKES_RECORD = 8, /* --record-fields */
+    DATASET_TAKES_CSV = 16,   /* --csv-format */
 };
 
 /* As on the command line; NULL: not given. */
 struct dataset_words {
-    const char *image_size, *bad_samples, *train_files, *test_files, *classes, *first_label, *example_keys, *record;
+    const char *image_size, *bad_samples, *train_files, *test_files, *classes, *first_label, *example_keys, *record,
+        *csv;
 };
 
 /* What they say. All 0: samples as they are, and the first broken one is an error. */
@@ -35,6 +37,7 @@ struct dataset_reading {
     int64_t first_label;                  /* the label of class 0 */
     const char *example_keys;             /* as example_keys_parse() takes it; NULL: the usual ones */
     const char *record;                   /* as record_layout_parse() takes it */
+    const char *csv;                      /* as csv_format_parse() takes it; NULL: the default */
     unsigned given;                       /* enum dataset_takes, of the options that were given */
 };
 
