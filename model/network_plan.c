@@ -337,6 +337,20 @@ static void want_whole(struct network_plan *p, const struct layer *l)
         p->values[p->values[l->out].data].wanted_whole = 1;
 }
 
+/* What layer i reads after all slices went through a layer that needs the whole batch: each slice's stays then. */
+static void want_kept(struct network_plan *p, int i)
+{
+    for (int k = 0; k < p->layers[i].input_count; k++) {
+        const struct value *v = &p->values[p->layers[i].inputs[k].value];
+        int j = i;
+
+        while (j > 0 && j > v->producer && p->layers[j].whole == p->layers[j - 1].whole)
+            j--;
+        if (p->layers[i].inputs[k].value != VALUE_IMAGES && j > v->producer)
+            p->values[v->data].wanted_whole = 1;
+    }
+}
+
 int network_plan_finish(struct network_plan *p, int max_batch, struct error *e)
 {
     int rc;
@@ -349,6 +363,7 @@ int network_plan_finish(struct network_plan *p, int max_batch, struct error *e)
 
         if (l->whole)
             want_whole(p, l);
+        want_kept(p, i);
         if (l->kind->make && (rc = l->kind->make(l, p->segments[l->segment].slice, max_batch, e)) < 0)
             return rc;
     }

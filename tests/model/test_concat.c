@@ -282,10 +282,60 @@ static void mistakes(void **state)
     }
 }
 
+/* Large images, so that few go through the layers at once, and beside what is one pixel something made of an earlier
+ * value. */
+static int one_pixel(struct network_builder *b, struct error *e)
+{
+    int x = network_builder_images(b), pixel;
+
+    (void)e;
+    x = network_builder_convolution(b, x, "start", 64, window_same(3, 1), &plain);
+    x = network_builder_max_pool(b, x, window_valid(4, 4));
+    x = network_builder_max_pool(b, x, window_valid(4, 4));
+    pixel = network_builder_convolution(b, x, "pixel", 16, window_valid(4, 1), &plain);
+    pixel = network_builder_bias(b, pixel, "bias", 0.1, RELU);
+    x = network_builder_max_pool(b, x, window_valid(4, 1));
+    x = network_builder_concat(b, (const int[]){ pixel, x }, 2);
+    network_builder_cross_entropy(b, network_builder_dense(b, x, "finish", CLASSES, &plain));
+    return OK;
+}
+
+/* In inference, images together give what each gives alone. */
+static void test_one_pixel(void **state)
+{
+    enum { IMAGES = 9, SIDE = 64 };
+    const struct model m = {
+        .name = "pixel", .height = SIDE, .width = SIDE, .channels = CHANNELS, .classes = CLASSES, .build = one_pixel
+    };
+    const size_t size = (size_t)SIDE * SIDE * CHANNELS;
+    real *images = aligned_alloc(64, IMAGES * size * sizeof *images), all[IMAGES * CLASSES], alone[CLASSES];
+    struct network *n = new_network(&m);
+    struct random r;
+    struct field in;
+
+    (void)state;
+    assert_non_null(images);
+    random_init(&r, 3, RANDOM_TEST, 0, 0);
+    for (size_t i = 0; i < IMAGES * size; i++)
+        images[i] = (real)random_normal(&r);
+    network_initialize(n, 5);
+    in = model_input(&m, images, IMAGES);
+    network_infer(n, &in, all);
+    for (int i = 0; i < IMAGES; i++) {
+        in = model_input(&m, images + (size_t)i * size, 1);
+        network_infer(n, &in, alone);
+        for (int k = 0; k < CLASSES; k++)
+            if (!(fabs((double)(alone[k] - all[i * CLASSES + k])) < 1e-4))
+                fail_msg("image %d: %g, alone %g", i, (double)all[i * CLASSES + k], (double)alone[k]);
+    }
+    network_free(n);
+    free(images);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(side_by_side), cmocka_unit_test(in_slices),
-                                        cmocka_unit_test(mistakes) };
+    const struct CMUnitTest tests[] = { cmocka_unit_test(side_by_side), cmocka_unit_test(test_one_pixel),
+                                        cmocka_unit_test(in_slices), cmocka_unit_test(mistakes) };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
