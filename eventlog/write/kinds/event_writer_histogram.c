@@ -1,11 +1,10 @@
 #include "eventlog/write/event_writer.h"
 
 #include "base/bytes.h"
-#include "base/vector.h"
 #include "eventlog/eventlog.h"
 #include "eventlog/write/kinds/histogram_limits.h"
+#include "eventlog/write/kinds/number_range.h"
 
-#include <float.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,7 +14,7 @@
  * loaders keep it in double. The older HistogramProto would become float32 in one of them, and in the other get a first
  * row whose left edge is to the right of its right edge.
  */
-enum { ROW = 24, MOST_BUCKETS = 1 << 24, BLOCK = 512, LANES = 8 };
+enum { ROW = 24, MOST_BUCKETS = 1 << 24, BLOCK = 512 };
 
 /* Values of either type; the other pointer is NULL. */
 struct numbers {
@@ -60,60 +59,6 @@ static double left_edge(const uint8_t *rows, size_t i)
 
 /* ---- the range ------------------------------------------------------------------------------------------------- */
 
-/* of the values so far, in lanes that vector code takes side by side */
-struct range {
-    double min[LANES], max[LANES];
-};
-
-static void range_begin(struct range *r)
-{
-    for (size_t k = 0; k < LANES; k++) {
-        r->min[k] = DBL_MAX;
-        r->max[k] = -DBL_MAX;
-    }
-}
-
-/* 1 if all values are finite: exponents are not all ones. By their bits, so that nothing traps, whatever the caller has
- * asked the processor for. */
-VECTOR_CLONES static int all_finite(const double *values, size_t n)
-{
-    enum { EXPONENT = 52 };
-    uint64_t odd[LANES] = { 0 }, any = 0, bits;
-    size_t i;
-
-    for (i = 0; i + LANES <= n; i += LANES)
-        for (size_t k = 0; k < LANES; k++) {
-            memcpy(&bits, &values[i + k], sizeof bits);
-            odd[k] |= (bits & INT64_MAX) + (UINT64_C(1) << EXPONENT);
-        }
-    for (; i < n; i++)
-        odd[0] |= (double_bits(values[i]) & INT64_MAX) + (UINT64_C(1) << EXPONENT);
-    for (size_t k = 0; k < LANES; k++)
-        any |= odd[k];
-    return !(any >> 63);
-}
-
-VECTOR_CLONES static void range_extend(struct range *r, const double *values, size_t n)
-{
-    struct range l = *r;
-    size_t i;
-
-    for (i = 0; i + LANES <= n; i += LANES)
-        for (size_t k = 0; k < LANES; k++) {
-            double x = values[i + k];
-
-            l.min[k] = x < l.min[k] ? x : l.min[k];
-            l.max[k] = x > l.max[k] ? x : l.max[k];
-        }
-    for (; i < n; i++) {
-        double x = values[i];
-
-        l.min[0] = x < l.min[0] ? x : l.min[0];
-        l.max[0] = x > l.max[0] ? x : l.max[0];
-    }
-    *r = l;
-}
-
 /* Of 0 and -0, which lanes cannot tell apart, the first. */
 static double first_zero(const struct numbers *v)
 {
@@ -124,14 +69,9 @@ static double first_zero(const struct numbers *v)
     return v->floats ? (double)v->floats[i] : v->doubles[i];
 }
 
-static void range_end(const struct range *r, const struct numbers *v, double *min, double *max)
+static void find_ends(const struct number_range *r, const struct numbers *v, double *min, double *max)
 {
-    *min = r->min[0];
-    *max = r->max[0];
-    for (size_t k = 1; k < LANES; k++) {
-        *min = r->min[k] < *min ? r->min[k] : *min;
-        *max = r->max[k] > *max ? r->max[k] : *max;
-    }
+    number_range_end(r, min, max);
     if (*min == 0)
         *min = first_zero(v);
     if (*max == 0)
@@ -152,19 +92,19 @@ static int refuse_odd(const struct numbers *v, size_t from, struct error *e)
 static int range_of(const struct numbers *v, double *min, double *max, struct error *e)
 {
     double room[BLOCK];
-    struct range r;
+    struct number_range r;
 
-    range_begin(&r);
+    number_range_begin(&r);
     for (size_t from = 0, n; from < v->n; from += n) {
         const double *values;
 
         n = block_length(v, from);
         values = block(v, from, n, room);
-        if (!all_finite(values, n))
+        if (!number_range_finite(values, n))
             return refuse_odd(v, from, e);
-        range_extend(&r, values, n);
+        number_range_extend(&r, values, n);
     }
-    range_end(&r, v, min, max);
+    find_ends(&r, v, min, max);
     return OK;
 }
 
@@ -177,18 +117,18 @@ static int count_default(const struct numbers *v, const struct histogram_limits 
 {
     uint64_t others[HISTOGRAM_LIMITS] = { 0 };
     double room[BLOCK];
-    struct range r;
+    struct number_range r;
 
-    range_begin(&r);
+    number_range_begin(&r);
     for (size_t from = 0, n; from < v->n; from += n) {
         const double *values;
         size_t i;
 
         n = block_length(v, from);
         values = block(v, from, n, room);
-        if (!all_finite(values, n))
+        if (!number_range_finite(values, n))
             return refuse_odd(v, from, e);
-        range_extend(&r, values, n);
+        number_range_extend(&r, values, n);
         for (i = 0; i + 2 <= n; i += 2) {
             counts[histogram_limits_bucket(l, values[i])]++;
             others[histogram_limits_bucket(l, values[i + 1])]++;
@@ -198,7 +138,7 @@ static int count_default(const struct numbers *v, const struct histogram_limits 
     }
     for (size_t i = 0; i < HISTOGRAM_LIMITS; i++)
         counts[i] += others[i];
-    range_end(&r, v, min, max);
+    find_ends(&r, v, min, max);
     return OK;
 }
 
