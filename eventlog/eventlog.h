@@ -469,9 +469,16 @@ int eventlog_writer_close(struct eventlog_writer *writer, struct eventlog_error 
 
 /* Without a writer, for any thread. Counts n values in the buckets edges[i] <= x < edges[i + 1], of which the last
  * has its right edge, too, as numpy.histogram() does: edge_count edges, at least 2, finite and not descending. Values
- * outside and NaN are left out. counts: edge_count - 1 of them, which are set. */
+ * outside and NaN are left out. counts: edge_count - 1 of them, which are set. TensorFlow's default edges (0, and on
+ * both sides of it 1e-12 times the powers of 1.1 that are below 1e20, by repeated multiplication) take a third of the
+ * time of others. */
 int eventlog_bucket_counts(const double *values, size_t n, const double *edges, size_t edge_count, uint64_t *counts,
                            struct eventlog_error *error);
+
+/* The same of at least 1 value, and in the same pass *min and *max, the smallest and the largest of all values, also
+ * of those that are not counted: both NaN if one of them is; of 0 and -0, which are equal, the first. */
+int eventlog_bucket_counts_range(const double *values, size_t n, const double *edges, size_t edge_count,
+                                 uint64_t *counts, double *min, double *max, struct eventlog_error *error);
 
 /* Packs a picture of 8-bit pixels (height, width, channels), as of eventlog_writer_image(), as a PNG file. On OK
  * *bytes are *n bytes, yours to eventlog_free(). */

@@ -92,6 +92,18 @@ static void print_small(const double *values, size_t n)
         printf("%" PRIu64 " of %zu are small\n", counts[1], n);
 }
 
+/* eventlog_bucket_counts_range */
+static void print_positive(const double *values, size_t n)
+{
+    static const double edges[] = { 0, 1e-3, 1e-2, 0.1, 1 };
+    uint64_t counts[4];
+    double min, max;
+
+    if (eventlog_bucket_counts_range(values, n, edges, 5, counts, &min,
+                                     &max, NULL) == 0)
+        printf("%g to %g, %" PRIu64 " near 0\n", min, max, counts[0]);
+}
+
 /* eventlog_png */
 static int pack_picture(const char *path, const uint8_t *pixels,
                         size_t height, size_t width)
@@ -545,6 +557,7 @@ static int write_all(const char *directory)
         pack_picture(path, pixels, 2, 2))
         return 1;
     print_small(numbers, 4);
+    print_positive(numbers, 4);
     log_notes(writer);
     log_settings(writer, 0.1);
     log_layout(writer);

@@ -55,13 +55,17 @@ def default_limits() -> np.ndarray:
 _default_limits: list[np.ndarray] = []
 
 
-def bucket_counts(values: np.ndarray, edges: np.ndarray) -> np.ndarray:
-    """numpy.histogram(values, edges)[0] of float64 arrays, faster."""
-    values = np.ascontiguousarray(values, np.float64)
-    edges = np.ascontiguousarray(edges, np.float64)
-    counts = np.empty(max(edges.size - 1, 0), np.uint64)
-    call(lib.eventlog_bucket_counts, values.ctypes.data, values.size, edges.ctypes.data, edges.size, counts.ctypes.data)
-    return counts
+def default_histogram(values: np.ndarray) -> tuple:
+    """(numpy.histogram(values, default limits)[0], values.min(), values.max()) of a float64 array that is not empty, in one
+    pass; NumPy decides between 0 and -0."""
+    limits = _default_limits[0]
+    values = np.ascontiguousarray(values)
+    counts = np.empty(limits.size - 1, np.int64)
+    ends = ctypes.c_double(), ctypes.c_double()
+    call(lib.eventlog_bucket_counts_range, values.ctypes.data, values.size, limits.ctypes.data, limits.size,
+         counts.ctypes.data, *map(ctypes.byref, ends))
+    low, high = (end.value for end in ends)
+    return counts, low or values.min(), high or values.max()
 
 
 def histogram(values, bins="tensorflow", max_bins=None):
@@ -73,9 +77,10 @@ def histogram(values, bins="tensorflow", max_bins=None):
         if not _default_limits:
             _default_limits.append(default_limits())
         limits = _default_limits[0]
-        counts = bucket_counts(values, limits).astype(np.int64)
+        counts, low, high = default_histogram(values)
     else:
         counts, limits = np.histogram(values, bins=bins)
+        low, high = values.min(), values.max()
     if max_bins is not None and len(counts) > max_bins:
         joined = len(counts) // max_bins
         if len(counts) % joined:
@@ -91,7 +96,7 @@ def histogram(values, bins="tensorflow", max_bins=None):
     start, end = int(filled[0]), int(filled[-1]) + 1
     counts = counts[start - 1:end] if start > 0 else np.concatenate([[0], counts[:end]])
     limits = limits[start:end + 1]
-    return (values.min(), values.max(), len(values), values.sum(), values.dot(values), limits.tolist(), counts.tolist())
+    return (low, high, len(values), values.sum(), values.dot(values), limits.tolist(), counts.tolist())
 
 
 # ---- pictures -----------------------------------------------------------------------------------------------------------

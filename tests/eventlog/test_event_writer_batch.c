@@ -3,10 +3,12 @@
 #include "base/bytes.h"
 #include "eventlog/write/event_writer.h"
 
+#include "eventlog/write/kinds/histogram_limits.h"
 #include "tests/check.h"
 #include "tests/eventlog/event_run.h"
 #include "tests/failing_io.h"
 
+#include <float.h>
 #include <math.h>
 #include <stdio.h>
 
@@ -184,6 +186,94 @@ static void test_bucket_counts(void **state)
     assert_int_equal(eventlog_bucket_counts(values, 1, (double[]){ 1, NAN }, 2, NULL, &error), EVENTLOG_ERROR_ARGUMENT);
 }
 
+/* TensorFlow's default limits have a way of their own: the same as with an edge of those between two others, which does
+ * not take it. */
+static void test_default_buckets(void **state)
+{
+    enum { LIMITS = 1549, MANY = 5 * LIMITS + 7 };
+    static double edges[LIMITS + 1], values[MANY];
+    static uint64_t counts[LIMITS], wanted[LIMITS];
+    double limit = 1e-12;
+
+    (void)state;
+    for (size_t i = LIMITS / 2 + 1; i < LIMITS; i++, limit *= 1.1) {
+        edges[i] = limit;
+        edges[LIMITS - 1 - i] = -limit;
+    }
+    assert_true(limit >= 1e20 && edges[LIMITS - 1] < 1e20);
+    edges[LIMITS] = edges[LIMITS - 1]; /* a bucket more, for the last edge alone */
+    for (size_t i = 0; i < LIMITS; i++) {
+        values[5 * i] = edges[i];
+        values[5 * i + 1] = nextafter(edges[i], INFINITY);
+        values[5 * i + 2] = nextafter(edges[i], -INFINITY);
+        values[5 * i + 3] = edges[i] * 1.05;
+        values[5 * i + 4] = sin((double)i);
+    }
+    memcpy(values + (size_t)5 * LIMITS, (double[]){ NAN, INFINITY, -INFINITY, -0.0, DBL_MAX, -DBL_MAX, 5e-324 },
+           7 * sizeof *values);
+    for (size_t n = 0; n <= MANY; n += n < 20 ? 1 : MANY - 20) {
+        assert_int_equal(eventlog_bucket_counts(values, n, edges, LIMITS, counts, &error), EVENTLOG_OK);
+        assert_int_equal(eventlog_bucket_counts(values, n, edges, LIMITS + 1, wanted, &error), EVENTLOG_OK);
+        wanted[LIMITS - 2] += wanted[LIMITS - 1];
+        assert_memory_equal(counts, wanted, (LIMITS - 1) * sizeof *counts);
+    }
+}
+
+/* With edges of both ways of counting. */
+static void check_range(const double *values, size_t n, double min, double max)
+{
+    static const double edges[] = { -1, 0, 1 };
+    static uint64_t counts[HISTOGRAM_LIMITS];
+    uint64_t wanted[2];
+
+    for (int is_default = 0; is_default < 2; is_default++) {
+        double found[2] = { 7, 7 };
+
+        assert_int_equal(eventlog_bucket_counts_range(values, n, is_default ? histogram_limits()->limits + 1 : edges,
+                                                      is_default ? HISTOGRAM_LIMITS - 2 : 3, counts, &found[0],
+                                                      &found[1], &error),
+                         EVENTLOG_OK);
+        assert_memory_equal(found, ((double[]){ min, max }), sizeof found); /* the signs of zeros, too */
+        if (!is_default) {
+            assert_int_equal(eventlog_bucket_counts(values, n, edges, 3, wanted, &error), EVENTLOG_OK);
+            assert_memory_equal(counts, wanted, sizeof wanted);
+        }
+    }
+}
+
+static void test_range(void **state)
+{
+    enum { MANY = 5000 };
+    static double values[MANY];
+    uint64_t counts[2];
+    double min, max;
+
+    (void)state;
+    for (size_t i = 0; i < MANY; i++)
+        values[i] = (double)((i * 577) % MANY) - 400;
+    check_range(values, MANY, -400, MANY - 401);
+    for (size_t n = 1; n < 20; n++) {
+        double low = values[0], high = values[0];
+
+        for (size_t i = 1; i < n; i++) {
+            low = values[i] < low ? values[i] : low;
+            high = values[i] > high ? values[i] : high;
+        }
+        check_range(values, n, low, high);
+    }
+    check_range((double[]){ 0.0, -0.0 }, 2, 0.0, 0.0);
+    check_range((double[]){ -0.0, 0.0, 3 }, 3, -0.0, 3);
+    check_range((double[]){ INFINITY, INFINITY }, 2, INFINITY, INFINITY);
+    values[MANY - 1] = -INFINITY;
+    check_range(values, MANY, -INFINITY, MANY - 401);
+    values[700] = NAN;
+    check_range(values, MANY, NAN, NAN);
+    assert_int_equal(eventlog_bucket_counts_range(values, 0, (double[]){ 0, 1 }, 2, counts, &min, &max, &error),
+                     EVENTLOG_ERROR_ARGUMENT);
+    assert_int_equal(eventlog_bucket_counts_range(values, 1, (double[]){ 1, 0 }, 2, counts, &min, &max, &error),
+                     EVENTLOG_ERROR_ARGUMENT);
+}
+
 static void test_png(void **state)
 {
     static const uint8_t pixels[] = { 1, 2, 3, 4, 5, 6 };
@@ -212,6 +302,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_event, setup, teardown),
         cmocka_unit_test_prestate(test_bucket_counts, NULL), /* edges close to each other, and apart */
         cmocka_unit_test_prestate(test_bucket_counts, &apart),
+        cmocka_unit_test(test_default_buckets),
+        cmocka_unit_test(test_range),
         cmocka_unit_test(test_png),
     };
 
