@@ -44,6 +44,8 @@ READERS = {"evalboard": "import evalboard; log = evalboard.read(sys.argv[1]); n 
                                "import numpy as np\n"
                                "arrays = {t: np.array(a.Scalars(t)) for t in a.Tags()['scalars']}; n = sum(map(len, arrays.values()))",
            "tbparse": "import tbparse; frame = tbparse.SummaryReader(sys.argv[1]).scalars; n = len(frame)"}
+# What the readers load, before memory is measured; where a name says it all, the module of that name.
+MODULES = {"evalboard": "evalboard.reader", "EventAccumulator": "tensorboard.backend.event_processing.event_accumulator"}
 READ = """
 import json, resource, sys
 import numpy, importlib
@@ -88,7 +90,7 @@ def reading(options):
         for name, code in READERS.items():
             for count in (options.points // 10, options.points) if name == "evalboard" else (options.points // 100,):
                 file = files[count] = files.get(count) or logs.make("scalars", count)
-                module = {"EventAccumulator": "tensorboard.backend.event_processing.event_accumulator"}.get(name, name)
+                module = MODULES.get(name, name)
                 seconds, grown, n = answer(python, READ.format(code=code, module=module), options.build, file.parent)
                 speeds[name] = seconds / n
                 rows.append((f"{name}, {n:,} points", f"{seconds:.2f}", f"{n / seconds:,.0f}", f"{grown / n:.1f}"))

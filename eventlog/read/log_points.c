@@ -135,22 +135,26 @@ static int read_run(struct eventlog_points *p, struct scalar_run *scalars, const
 
 /* ---- series ---------------------------------------------------------------------------------------------------- */
 
-/* scalar_point and eventlog_point hold the same: they are copied point by point, so that either may change. */
-static int move_points(struct points_series *to, struct scalar_series *s, const struct log_filter *filter,
-                       struct error *e)
+/* scalar_point and eventlog_point hold the same, and are as long: each is rewritten where it is, so that the points are
+ * in memory once. */
+static void move_points(struct points_series *to, struct scalar_series *s, const struct log_filter *filter)
 {
-    if (s->count && !(to->points = malloc(s->count * sizeof *to->points)))
-        return error_memory(e, NULL, "for %zu points", s->count);
-    for (size_t i = 0; i < s->count; i++)
-        if (log_filter_step(filter, s->points[i].step))
-            to->points[to->count++] = (struct eventlog_point){ s->points[i].step, s->points[i].wall_time,
-                                                               s->points[i].value };
-    free(s->points);
+    struct eventlog_point *points = (void *)s->points, *fitting;
+
+    _Static_assert(sizeof *s->points == sizeof *points, "points of one kind do not fit in the memory of the other");
+    for (size_t i = 0; i < s->count; i++) {
+        struct scalar_point point = s->points[i];
+
+        if (log_filter_step(filter, point.step))
+            points[to->count++] = (struct eventlog_point){ point.step, point.wall_time, point.value };
+    }
+    if (to->count && (fitting = realloc(points, to->count * sizeof *points)))
+        points = fitting;
+    to->points = points;
     free(s->marks);
     s->points = NULL;
     s->marks = NULL;
     s->count = s->capacity = 0;
-    return OK;
 }
 
 static int points_add_series(struct eventlog_points *p, struct points_run *run, struct reading *w, struct error *e)
@@ -167,8 +171,7 @@ static int points_add_series(struct eventlog_points *p, struct points_run *run, 
         memset(to, 0, sizeof *to);
         if (!(to->series = log_series_new(run->name, s, 1)))
             return error_memory(e, NULL, "for a series");
-        if (move_points(to, s, w->filter, e) != OK)
-            return ERR_NOMEM;
+        move_points(to, s, w->filter);
     }
     return OK;
 }
