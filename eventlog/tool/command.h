@@ -15,6 +15,7 @@
     ROW(repair, "repair", "Repair a damaged event file") \
     ROW(tail, "tail", "Print the newest points; with -f, keep printing new ones") \
     ROW(watch, "watch", "Show runs, their states, curves and newest values on a live page in the terminal") \
+    ROW(serve, "serve", "Start TensorBoard on a log directory, with every point, and end it on Ctrl-C") \
     ROW(write, "write", "Write points, texts and images to a log, from the command line, CSV or JSON lines") \
     ROW(merge, "merge", "Merge event files or runs, sorted by step") \
     ROW(rename_tag, "rename-tag", "Rename tags in a log") \

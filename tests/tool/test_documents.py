@@ -182,8 +182,8 @@ def test_keys_of_trainer_status_are_in_its_page(documents, tmp_path):
 
 
 VERBS = set("""Accept Add Also Begin Check Choose Compare Compress Compute Consider Copy Count Delete Draw Drop End Exit
-Extract Give Inspect Keep Leave List Look Make Mark Merge Only Order Overwrite Pack Print Put Read Rename Repair Replace Report
-Same Select Separate Show Sort Split Take Tell Thin Use Write""".split())
+Extract Give Inspect Keep Leave List Listen Look Make Mark Merge Only Order Overwrite Pack Print Put Read Rename Repair Replace Report
+Same Select Separate Show Sort Split Start Take Tell Thin Use Write""".split())
 
 
 def test_help_of_eventlog_begins_with_a_verb(described):

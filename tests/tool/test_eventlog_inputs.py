@@ -13,7 +13,7 @@ TOOL, SAMPLE = BUILD / "bin/eventlog", BUILD / "tests/programs/eventlog_sample"
 READING = ["inspect --json", "export --format=csv", "export --format=jsonl", "stats", "tags", "hparams", "compare --json",
            "plot --width 60 --tag loss", "tail", "tail --all --json"]
 # What these do with such inputs has tests of its own here, and for what takes none there is a message.
-OTHERS = ["verify", "repair", "cat", "archive", "write", "prune", "watch"]
+OTHERS = ["verify", "repair", "cat", "archive", "write", "prune", "watch", "serve"]
 REWRITING = ["merge --keep-runs", "split --tags all=*", "rename-tag loss=l", "drop-tag lo*", "downsample -n 2"]
 
 

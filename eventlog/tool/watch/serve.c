@@ -1,0 +1,504 @@
+/* eventlog serve: TensorBoard over eventlog-server, both started and ended together. */
+#include "base/buffer.h"
+#include "base/clock.h"
+#include "base/program/log.h"
+#include "base/program/options.h"
+#include "base/program/subcommand.h"
+#include "eventlog/tool/command.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/signalfd.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum {
+    WORDS = 16 + OPTION_LIST_MOST,
+    WORD = 64,
+    PATIENCE = 5 /* seconds before a child that does not end is killed */
+};
+
+struct program {
+    const char *name;
+    pid_t pid;  /* 0: not running */
+    int status; /* of waitpid(), once it has ended */
+};
+
+struct serve {
+    /* the command line */
+    const char *logdir, *host, *tensorboard;
+    struct option_list also;
+    int64_t port, samples; /* port -1: the program's own default */
+    int server_only;
+    /* the two programs */
+    struct program server, page;
+    sigset_t mask; /* as it was */
+    int signals;   /* a signalfd */
+    int alive;     /* the server ends when this, its standard input, is closed, so also if we are killed */
+    int said;      /* what TensorBoard says, -1: it said all */
+    int shown;     /* 1: its address is printed */
+    struct buffer line;
+    struct log log, relay;
+};
+
+/* ---- the programs ---------------------------------------------------------------------------------------------- */
+
+static int is_program(const char *path)
+{
+    struct stat s;
+
+    return stat(path, &s) == 0 && S_ISREG(s.st_mode) && access(path, X_OK) == 0;
+}
+
+/* Sets out (PATH_MAX bytes) to a program on PATH. 0: there is none. */
+static int find_on_path(const char *name, char *out)
+{
+    const char *path = getenv("PATH");
+
+    while (path && *path) {
+        size_t n = strcspn(path, ":");
+
+        if (snprintf(out, PATH_MAX, "%.*s%s%s", (int)n, path, n ? "/" : "", name) < PATH_MAX && is_program(out))
+            return 1;
+        path += n + (path[n] == ':');
+    }
+    return 0;
+}
+
+/* The server beside this program, as they are built and installed, else on PATH. */
+static int find_server(char *out)
+{
+    static const char name[] = "eventlog-server";
+    ssize_t n = readlink("/proc/self/exe", out, PATH_MAX - sizeof name);
+
+    if (n > 0) {
+        while (n > 0 && out[n - 1] != '/')
+            n--;
+        memcpy(out + n, name, sizeof name);
+        if (is_program(out))
+            return 1;
+    }
+    return find_on_path(name, out);
+}
+
+static int find_page(struct serve *s, char *out)
+{
+    if (!s->tensorboard)
+        return find_on_path("tensorboard", out);
+    if (!strchr(s->tensorboard, '/'))
+        return find_on_path(s->tensorboard, out);
+    return snprintf(out, PATH_MAX, "%s", s->tensorboard) < PATH_MAX && is_program(out);
+}
+
+/* In a new process: becomes the program, which ends when this one does. Its standard input is `in`; its output goes to
+ * `out`, -1: where ours goes. */
+static void become(const struct serve *s, pid_t parent, int in, int out, char **words)
+{
+    prctl(PR_SET_PDEATHSIG, SIGTERM);
+    if (getppid() != parent)
+        _exit(EXIT_USAGE);
+    setpgid(0, 0); /* Ctrl-C is for us, who end it */
+    signal(SIGTTOU, SIG_IGN);
+    sigprocmask(SIG_SETMASK, &s->mask, NULL);
+    setenv("no_grpc_proxy", "localhost", 1); /* gRPC would ask the proxy of the environment for this machine, too */
+    if (dup2(in, 0) >= 0 && (out < 0 || (dup2(out, 1) >= 0 && dup2(out, 2) >= 0)))
+        execv(words[0], words);
+    dprintf(2, "%s: %s\n", words[0], strerror(errno));
+    _exit(127);
+}
+
+static int start(struct serve *s, struct program *p, int in, int out, char **words)
+{
+    pid_t parent = getpid();
+
+    p->pid = fork();
+    if (p->pid == 0)
+        become(s, parent, in, out, words);
+    if (p->pid > 0) {
+        setpgid(p->pid, p->pid); /* whoever comes first */
+        return 1;
+    }
+    p->pid = 0;
+    log_line(&s->log, "cannot start %s: %s", p->name, strerror(errno));
+    return 0;
+}
+
+/* Appends what the log is, as options of the server. */
+static size_t add_log(const struct serve *s, char **words, size_t n, char (*texts)[PATH_MAX + WORD])
+{
+    if (s->logdir) {
+        snprintf(*texts, sizeof *texts, "--logdir=%s", s->logdir);
+        words[n++] = *texts++;
+    }
+    for (size_t i = 0; i < s->also.count; i++) {
+        snprintf(*texts, sizeof *texts, "--also=%s", s->also.items[i]);
+        words[n++] = *texts++;
+    }
+    return n;
+}
+
+/* Waits for the server's port on fd. 0: it ended without one, and said why. */
+static int read_port(int fd, unsigned *port)
+{
+    char text[16] = "";
+    size_t n = 0;
+    ssize_t got;
+
+    while (n + 1 < sizeof text && !strchr(text, '\n')) {
+        got = read(fd, text + n, sizeof text - 1 - n);
+        if (got <= 0 && errno != EINTR)
+            return 0;
+        n += got > 0 ? (size_t)got : 0;
+    }
+    return sscanf(text, "%u", port) == 1;
+}
+
+static int start_server(struct serve *s, char *program, char (*texts)[PATH_MAX + WORD], unsigned *port)
+{
+    static char any[] = "--port=0", end[] = "--die-after-stdin";
+    char file[WORD], *words[WORDS] = { program, any, end, file };
+    int input[2], answer[2], good;
+
+    if (pipe2(input, O_CLOEXEC) != 0 || pipe2(answer, 0) != 0) {
+        log_line(&s->log, "cannot make a pipe: %s", strerror(errno));
+        return 0;
+    }
+    fcntl(answer[0], F_SETFD, FD_CLOEXEC);
+    s->alive = input[1];
+    snprintf(file, sizeof file, "--port-file=/dev/fd/%d", answer[1]);
+    add_log(s, words, 4, texts);
+    good = start(s, &s->server, input[0], -1, words);
+    close(input[0]);
+    close(answer[1]);
+    good = good && read_port(answer[0], port);
+    close(answer[0]);
+    return good;
+}
+
+static int start_page(struct serve *s, char *program, unsigned port)
+{
+    char provider[WORD], number[WORD], samples[WORD], host[PATH_MAX], *words[WORDS] = { program, provider };
+    int out[2], nothing = open("/dev/null", O_RDONLY | O_CLOEXEC), good;
+    size_t n = 2;
+
+    if (nothing < 0 || pipe2(out, O_CLOEXEC) != 0) {
+        log_line(&s->log, "cannot start %s: %s", s->page.name, strerror(errno));
+        return 0;
+    }
+    snprintf(provider, sizeof provider, "--grpc_data_provider=localhost:%u", port);
+    if (s->port >= 0) {
+        snprintf(number, sizeof number, "--port=%d", (int)s->port);
+        words[n++] = number;
+    }
+    if (s->host) {
+        snprintf(host, sizeof host, "--host=%s", s->host);
+        words[n++] = host;
+    }
+    snprintf(samples, sizeof samples, "--samples_per_plugin=scalars=%lld", (long long)s->samples);
+    words[n++] = samples;
+    good = start(s, &s->page, nothing, out[1], words);
+    close(nothing);
+    close(out[1]);
+    s->said = out[0];
+    return good;
+}
+
+/* ---- while they run -------------------------------------------------------------------------------------------- */
+
+static void show_address(struct serve *s, const char *address)
+{
+    int n = (int)strcspn(address, " ");
+
+    printf("TensorBoard: %.*s (Ctrl-C ends it)\n", n, address);
+    fflush(stdout);
+    s->shown = 1;
+}
+
+/* Passes on a line of TensorBoard's, except for its address, which is printed for the user once it listens. */
+static void pass_on(struct serve *s, const char *line)
+{
+    const char *address = strncmp(line, "TensorBoard ", 12) ? NULL : strstr(line, " at http");
+
+    if (address && !s->shown)
+        show_address(s, address + 4);
+    else if (*line)
+        log_line(&s->relay, "%s", line);
+}
+
+static void read_said(struct serve *s)
+{
+    char bytes[4096];
+    ssize_t n = read(s->said, bytes, sizeof bytes);
+
+    for (ssize_t i = 0; i < n; i++) {
+        if (bytes[i] != '\n' && s->line.length < sizeof bytes) {
+            buffer_append_byte(&s->line, (unsigned char)bytes[i]);
+            continue;
+        }
+        pass_on(s, buffer_text(&s->line));
+        buffer_clear(&s->line);
+    }
+    if (n > 0 || (n < 0 && errno == EINTR))
+        return;
+    if (s->line.length)
+        pass_on(s, buffer_text(&s->line));
+    close(s->said);
+    s->said = -1;
+}
+
+/* Notes which of them have ended. */
+static void note_ends(struct serve *s)
+{
+    struct program *both[] = { &s->server, &s->page };
+
+    for (size_t i = 0; i < 2; i++)
+        if (both[i]->pid > 0 && waitpid(both[i]->pid, &both[i]->status, WNOHANG) == both[i]->pid)
+            both[i]->pid = 0;
+}
+
+/* Waits for a signal, or for what TensorBoard says, until `seconds` have passed, < 0: for ever. The signal that asks us
+ * to end, or 0. */
+static int wait_for_news(struct serve *s, double seconds)
+{
+    struct pollfd fds[] = { { .fd = s->signals, .events = POLLIN }, { .fd = s->said, .events = POLLIN } };
+    struct signalfd_siginfo news;
+    int asked = 0;
+
+    if (poll(fds, 2, seconds < 0 ? -1 : (int)(seconds * 1000) + 1) <= 0)
+        return 0;
+    if (fds[1].revents)
+        read_said(s);
+    if (fds[0].revents && read(s->signals, &news, sizeof news) == sizeof news && news.ssi_signo != SIGCHLD)
+        asked = (int)news.ssi_signo;
+    note_ends(s);
+    return asked;
+}
+
+static void signal_both(struct serve *s, int number)
+{
+    if (s->page.pid > 0)
+        kill(-s->page.pid, number);
+    if (s->server.pid > 0)
+        kill(-s->server.pid, number);
+}
+
+/* Ends both. Asked again meanwhile, or if they do not end, it kills them. */
+static void end_both(struct serve *s)
+{
+    double until = clock_monotonic() + PATIENCE;
+
+    close(s->alive);
+    signal_both(s, SIGTERM);
+    while (s->page.pid > 0 || s->server.pid > 0) {
+        double left = until - clock_monotonic();
+
+        if (left < 0 || wait_for_news(s, left)) {
+            signal_both(s, SIGKILL);
+            until = clock_monotonic() + PATIENCE;
+        }
+    }
+}
+
+static void tell_end(struct serve *s, const struct program *p)
+{
+    const char *when = s->shown ? "" : " before it listened";
+
+    if (WIFSIGNALED(p->status))
+        log_line(&s->log, "%s was ended by signal %d (%s)%s", p->name, WTERMSIG(p->status),
+                 strsignal(WTERMSIG(p->status)), when);
+    else
+        log_line(&s->log, "%s ended with status %d%s", p->name, WEXITSTATUS(p->status), when);
+}
+
+/* Blocks the signals that end us, which are read from s->signals from now on. */
+static int take_signals(struct serve *s)
+{
+    sigset_t set;
+
+    sigemptyset(&set);
+    sigaddset(&set, SIGINT);
+    sigaddset(&set, SIGTERM);
+    sigaddset(&set, SIGHUP);
+    sigaddset(&set, SIGCHLD);
+    sigprocmask(SIG_BLOCK, &set, &s->mask);
+    return (s->signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK)) >= 0;
+}
+
+static int serve_page(struct serve *s, char *server, char (*texts)[PATH_MAX + WORD])
+{
+    char page[PATH_MAX];
+    unsigned port;
+    int asked = 0;
+
+    if (!find_page(s, page)) {
+        log_line(&s->log,
+                 "%s: no such program%s; install it with 'pip install tensorboard', and activate that virtual "
+                 "environment, or give its path with --tensorboard; --server-only serves without it",
+                 s->tensorboard ? s->tensorboard : "tensorboard", s->tensorboard ? "" : " on PATH");
+        return EXIT_USAGE;
+    }
+    if (!take_signals(s)) {
+        log_line(&s->log, "cannot wait for signals: %s", strerror(errno));
+        return EXIT_USAGE;
+    }
+    if (!start_server(s, server, texts, &port) || !start_page(s, page, port)) {
+        end_both(s);
+        return EXIT_NO;
+    }
+    while (!asked && s->server.pid > 0 && s->page.pid > 0)
+        asked = wait_for_news(s, -1);
+    while (!asked && s->page.pid == 0 && s->said >= 0) /* its last words */
+        read_said(s);
+    if (!asked)
+        tell_end(s, s->page.pid ? &s->server : &s->page);
+    end_both(s);
+    return asked ? EXIT_DONE : EXIT_NO;
+}
+
+/* Becomes the server, which prints where it listens. */
+static int serve_data(struct serve *s, char *server, char (*texts)[PATH_MAX + WORD])
+{
+    char number[WORD], host[PATH_MAX], *words[WORDS] = { server, NULL };
+    size_t n = add_log(s, words, 1, texts);
+
+    if (s->port >= 0) {
+        snprintf(number, sizeof number, "--port=%d", (int)s->port);
+        words[n++] = number;
+    }
+    if (s->host) {
+        snprintf(host, sizeof host, "--host=%s", s->host);
+        words[n++] = host;
+    }
+    execv(server, words);
+    log_line(&s->log, "%s: %s", server, strerror(errno));
+    return EXIT_USAGE;
+}
+
+/* ---- the command line ------------------------------------------------------------------------------------------ */
+
+/* NAME=DIR, unless there is a file of that whole name. */
+static const char *directory_of(const char *word)
+{
+    const char *equals = strchr(word, '=');
+
+    return equals && equals != word && equals[1] && access(word, F_OK) != 0 ? equals + 1 : NULL;
+}
+
+/* 1, or 0: it is no directory. One that is missing may come later. */
+static int check_directory(struct serve *s, const char *path)
+{
+    struct stat found;
+    int missing;
+
+    if (strlen(path) >= PATH_MAX) {
+        log_line(&s->log, "the path of a directory is too long: %.60s...", path);
+        return 0;
+    }
+    if (stat(path, &found) == 0) {
+        if (!S_ISDIR(found.st_mode))
+            log_line(&s->log, "%s: not a directory; give the directory of the log", path);
+        return S_ISDIR(found.st_mode);
+    }
+    missing = errno == ENOENT;
+    log_line(&s->log, "%s: %s%s", path, strerror(errno), missing ? "; its runs are shown once it is there" : "");
+    return missing;
+}
+
+static int take_paths(struct serve *s, char **words, int count)
+{
+    for (int i = 0; i < count; i++) {
+        const char *directory = directory_of(words[i]);
+
+        if (!check_directory(s, directory ? directory : words[i]))
+            return 0;
+        if (directory && !option_list_add(&s->also, words[i])) {
+            log_line(&s->log, "%s: there can be at most %d directories with a name", words[i], OPTION_LIST_MOST);
+            return 0;
+        }
+        if (!directory && s->logdir) {
+            log_line(&s->log, "%s: a second log directory needs a name: NAME=%s", words[i], words[i]);
+            return 0;
+        }
+        if (!directory)
+            s->logdir = words[i];
+    }
+    return 1;
+}
+
+int command_serve(int argc, char **argv)
+{
+    struct serve s = { .port = -1,
+                       .samples = 1000,
+                       .said = -1,
+                       .server = { .name = "eventlog-server" },
+                       .page = { .name = "tensorboard" },
+                       .line = BUFFER_EMPTY };
+    struct option table[] = {
+        { OPTION_INT, .name = "port", .value = &s.port, .argument = "N", .minimum = 0, .maximum = 65535,
+          .help = "Listen on this port (6006, or if it is taken the next free one; 6806 with --server-only). 0: any "
+                  "free port." },
+        { OPTION_TEXT, .name = "host", .value = &s.host, .argument = "HOST",
+          .help = "Listen on this host's addresses (localhost). Whoever reaches them can read the logs." },
+        { OPTION_INT, .name = "samples", .value = &s.samples, .argument = "N", .minimum = 1, .maximum = 1000000000,
+          .help = "Show at most N points of a curve (1000): the last one and a uniform sample of the others. More make "
+                  "the page slower." },
+        { OPTION_TEXT, .name = "tensorboard", .value = &s.tensorboard, .argument = "FILE",
+          .help = "Start this TensorBoard (the one on PATH)." },
+        { OPTION_FLAG, .name = "server-only", .value = &s.server_only,
+          .help = "Start no TensorBoard; serve those that connect with --grpc_data_provider=HOST:PORT." },
+    };
+    const struct options options = {
+        .program = "eventlog serve",
+        .usage = "[OPTION...] LOGDIR [NAME=DIR...]",
+        .summary = "Start TensorBoard on a log directory with all its points, whatever damage or interleaved files it "
+                   "has, and print its address. The runs of each NAME=DIR are shown as NAME/RUN. Ctrl-C ends "
+                   "TensorBoard and the data server below it. Exit status: 0 ended by a signal; 1 TensorBoard or the "
+                   "server failed; 2 usage, or one of the two programs is missing.",
+        .examples = "  eventlog serve runs\n"
+                    "  eventlog serve mine=runs theirs=/srv/runs --port 0\n"
+                    "  eventlog serve runs --samples 100000\n"
+                    "  eventlog serve runs --server-only    then: tensorboard --grpc_data_provider=localhost:6806\n",
+        .table = table,
+        .count = sizeof table / sizeof *table,
+        .least = 1,
+        .wanted = "which log directory?",
+    };
+    char(*texts)[PATH_MAX + WORD], server[PATH_MAX];
+    struct error e = { 0 };
+    int positional, rc;
+
+    log_init(&s.log, "eventlog serve", 2);
+    log_init(&s.relay, NULL, 2);
+    if ((rc = options_parse(&options, argc, argv, &positional, &e)) != OPTIONS_RUN) {
+        if (rc != OPTIONS_DONE)
+            log_line(&s.log, "%s", e.message);
+        return rc == OPTIONS_DONE ? EXIT_DONE : EXIT_USAGE;
+    }
+    if (s.server_only && (s.tensorboard || options_given(&options, "samples"))) {
+        log_line(&s.log, "--samples and --tensorboard are for TensorBoard, which --server-only does not start");
+        return EXIT_USAGE;
+    }
+    if (!take_paths(&s, argv + 1, positional))
+        return EXIT_USAGE;
+    if (!find_server(server)) {
+        log_line(&s.log,
+                 "eventlog-server is neither beside this program nor on PATH; building it takes libnghttp2-dev");
+        return EXIT_USAGE;
+    }
+    if (!(texts = calloc(1 + OPTION_LIST_MOST, sizeof *texts))) {
+        log_line(&s.log, "out of memory");
+        return EXIT_USAGE;
+    }
+    rc = s.server_only ? serve_data(&s, server, texts) : serve_page(&s, server, texts);
+    buffer_release(&s.line);
+    free(texts);
+    return rc;
+}
