@@ -7,6 +7,7 @@
  *   event_log mixed N FILE        N events: seven scalars, every other tag in either form, then a histogram
  *   event_log tags N FILE         N tags with 10 points each
  *   event_log runs N DIRECTORY    N runs of one file with 10 points each
+ *   event_log curves N DIRECTORY  N runs of one file with 10 tags of 1,000 points each
  */
 #include "base/bytes.h"
 #include "base/random.h"
@@ -20,7 +21,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-enum { TAGS = 37, HISTOGRAM_TAGS = 8, BUCKETS = 60, FEW_POINTS = 10 };
+enum { TAGS = 37, HISTOGRAM_TAGS = 8, BUCKETS = 60, FEW_POINTS = 10, RUN_TAGS = 10, RUN_POINTS = 10000 };
 
 struct log_file {
     FILE *file;
@@ -148,7 +149,7 @@ static void put_histogram(struct log_file *l, uint64_t i)
     put_record(l);
 }
 
-static void write_runs(uint64_t count, const char *directory)
+static void write_runs(uint64_t count, const char *directory, uint64_t points, unsigned tags)
 {
     char path[PATH_MAX];
     struct log_file l;
@@ -159,8 +160,8 @@ static void write_runs(uint64_t count, const char *directory)
         mkdir(path, 0777);
         snprintf(path, sizeof path, "%s/run_%05u/events.out.tfevents.1700000000.host.1.0", directory, (unsigned)i);
         begin(&l, path, (unsigned)i);
-        for (uint64_t k = 0; k < FEW_POINTS; k++)
-            put_scalar(&l, k * TAGS, TAGS, 0);
+        for (uint64_t k = 0; k < points; k++)
+            put_scalar(&l, k, tags, 0);
         end(&l);
     }
 }
@@ -171,11 +172,15 @@ int main(int argc, char **argv)
     struct log_file l;
 
     if (!count) {
-        fprintf(stderr, "event_log scalars|tensors|histograms|mixed|tags N FILE, or runs N DIRECTORY\n");
+        fprintf(stderr, "event_log scalars|tensors|histograms|mixed|tags N FILE, or runs|curves N DIRECTORY\n");
         return 2;
     }
     if (!strcmp(argv[1], "runs")) {
-        write_runs(count, argv[3]);
+        write_runs(count, argv[3], FEW_POINTS, 1);
+        return 0;
+    }
+    if (!strcmp(argv[1], "curves")) {
+        write_runs(count, argv[3], RUN_POINTS, RUN_TAGS);
         return 0;
     }
     begin(&l, argv[3], 1);

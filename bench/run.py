@@ -9,6 +9,7 @@ import sys
 
 import all_reduce
 import checkpoint_speed
+import data_server
 import evaluation_speed
 import evaluation_load
 import event_writing
@@ -65,6 +66,8 @@ BENCHMARKS = {
                      "GB/s of verify for logs of several kinds, beside TensorBoard's own file loader"),
     "python_speed": (python_speed.run, "the Python package: points, histograms, pictures written, points read, beside PyTorch, "
                      "tensorboardX, EventAccumulator and tbparse"),
+    "data_server": (data_server.run, "seconds, memory and open files until eventlog-server has loaded a log, and ms of an answer, "
+                    "beside TensorBoard's data server"),
     "growth": (growth.run, "how time and memory of each command of eventlog grow with points, tags and runs"),
     "inspect_speed": (log_reading_speed.inspect_speed, "5,000 runs, and 10^7 points of one file, beside EventAccumulator "
                       "and tensorboard --inspect"),
@@ -96,7 +99,7 @@ def main():
     speed.add_argument("--steps", type=int, default=100, help="(100)")
     speed.add_argument("--warm-up", type=int, default=20, help="steps not counted (20)")
     speed.add_argument("--log-every", type=int, default=10, help="(10)")
-    speed.add_argument("--rounds", type=int, default=3, help="of evaluation_speed and event_writing, too (3)")
+    speed.add_argument("--rounds", type=int, default=3, help="of evaluation_speed, event_writing and data_server, too (3)")
     speed.add_argument("--without", action="append", default=[], metavar="WORD",
                        help="leave out the lines that hold this word")
     accuracy = parser.add_argument_group("resnet32_accuracy")
@@ -111,7 +114,7 @@ def main():
     network.add_argument("--network-congestion", default="reno", help="of TCP; 'kernel': what the kernel takes by itself (reno)")
     network.add_argument("--network-steps", type=int, default=30, help="(30)")
     network.add_argument("--network-rounds", type=int, default=3, help="the one in the middle counts (3)")
-    logs = parser.add_argument_group("export_speed, verify_speed, inspect_speed")
+    logs = parser.add_argument_group("export_speed, verify_speed, inspect_speed, data_server")
     logs.add_argument("--points", type=int, default=10_000_000, help="of the large file (10000000)")
     logs.add_argument("--log-bytes", type=int, default=10**9, help="of each log that is verified (1000000000)")
     sizes = parser.add_argument_group("growth", "powers of ten, two at least; 4,5,6,7,7.7 points take half an hour")
