@@ -13,6 +13,7 @@ import subprocess
 import pytest
 
 from evaluators import BUILD, ledger, steps, write
+from tensorboard_server import data_server_or_skip
 from waiting import DEADLINE, wait_for
 
 
@@ -32,11 +33,11 @@ def command_of(unit, environment):
     text = (UNITS / unit).read_text().replace("\\\n", " ")
     line = re.search(r"^ExecStart=(.*)$", text, re.M).group(1)
     words = [re.sub(r"\$\{(\w+)\}", lambda m: environment[m.group(1)], word) for word in shlex.split(line)]
-    assert words[0] == "/usr/local/bin/evaluator"
-    return [BUILD / "bin/evaluator", *words[1:]]
+    assert words[0].startswith("/usr/local/bin/")
+    return [BUILD / "bin" / pathlib.Path(words[0]).name, *words[1:]]
 
 
-@pytest.mark.parametrize("unit", ["evaluator.service", "evaluator@.service"])
+@pytest.mark.parametrize("unit", ["evaluator.service", "evaluator@.service", "eventlog-server.service"])
 def test_systemd_accepts_the_units(tmp_path, unit):
     """Sections and assignments everywhere; systemd's own opinion where it is installed."""
     sections = []
@@ -47,10 +48,21 @@ def test_systemd_accepts_the_units(tmp_path, unit):
     if not shutil.which("systemd-analyze"):
         return
     copy = tmp_path / unit.replace("@", "@one")
-    copy.write_text((UNITS / unit).read_text().replace("/usr/local/bin/evaluator", str(BUILD / "bin/evaluator")))
+    copy.write_text((UNITS / unit).read_text().replace("/usr/local/bin/", f"{BUILD}/bin/"))
     run = subprocess.run(["systemd-analyze", "verify", "--man=no", copy], capture_output=True, text=True)
     told = [line for line in run.stderr.splitlines() if unit.split(".")[0].rstrip("@") in line]
     assert not told and (run.returncode == 0 or not run.stderr.count(str(copy))), run.stderr
+
+
+def test_the_command_of_the_data_server(tmp_path):
+    data_server_or_skip()
+    defaults = dict(line.split("=", 1) for line in (UNITS / "eventlog-server.default").read_text().split())
+    assert defaults["PORT"] == "6806"
+    command = command_of("eventlog-server.service", {**defaults, "LOGDIR": str(tmp_path), "PORT": "0"})
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+    assert re.fullmatch(r"eventlog-server: listening on \S+:\d+\n", process.stderr.readline())
+    process.terminate()
+    assert process.wait(DEADLINE) == -signal.SIGTERM
 
 
 def test_the_service_command(tmp_path):
