@@ -369,25 +369,47 @@ static void merge_sort(struct scalar_point *points, uint64_t *marks, size_t n, s
     }
 }
 
+/* How many points at the start are where they belong: none of them has a greater step than a point from `tail` on.
+ * After a restart from a checkpoint these are nearly all. */
+static size_t in_place(const struct scalar_point *points, size_t tail, size_t n)
+{
+    int64_t least = points[tail].step;
+    size_t low = 0, high = tail;
+
+    for (size_t i = tail; i < n; i++)
+        least = points[i].step < least ? points[i].step : least;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+
+        if (points[middle].step <= least)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
 int scalar_series_sort(struct scalar_series *s, struct error *e)
 {
     struct scalar_point *other;
     uint64_t *other_marks = NULL;
-    size_t i = 1;
+    size_t i = 1, first, n;
 
     while (i < s->count && s->points[i - 1].step <= s->points[i].step)
         i++;
     if (i >= s->count)
         return OK;
-    other = malloc(s->count * sizeof *other);
+    first = in_place(s->points, i, s->count);
+    n = s->count - first;
+    other = malloc(n * sizeof *other);
     if (s->marks)
-        other_marks = malloc(s->count * sizeof *other_marks);
+        other_marks = malloc(n * sizeof *other_marks);
     if (!other || (s->marks && !other_marks)) {
         free(other);
         free(other_marks);
-        return error_memory(e, NULL, "for sorting %zu points", s->count);
+        return error_memory(e, NULL, "for sorting %zu points", n);
     }
-    merge_sort(s->points, s->marks, s->count, other, other_marks);
+    merge_sort(s->points + first, s->marks ? s->marks + first : NULL, n, other, other_marks);
     free(other);
     free(other_marks);
     return OK;
