@@ -55,6 +55,8 @@ void gather_sift(struct scalar_series *s, const struct point_range *range, int f
 {
     size_t kept = 0;
 
+    if (point_range_is_all(range) && !finite)
+        return;
     for (size_t i = 0; i < s->count; i++) {
         const struct scalar_point *p = &s->points[i];
 

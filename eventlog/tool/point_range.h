@@ -37,4 +37,9 @@ static inline int point_range_holds(const struct point_range *r, int64_t step, d
     return step >= r->from_step && step <= r->to_step && (!r->since_text || wall_time >= r->since);
 }
 
+static inline int point_range_is_all(const struct point_range *r)
+{
+    return r->from_step == INT64_MIN && r->to_step == INT64_MAX && !r->since_text;
+}
+
 #endif
