@@ -279,7 +279,7 @@ int caption_samples_write(const struct caption_samples *s, struct eventlog_write
     int rc = EVENTLOG_OK;
 
     for (size_t k = 0; k < s->count && rc == EVENTLOG_OK; k++) {
-        char tag[32];
+        char tag[48];
 
         snprintf(tag, sizeof tag, "captions/%zu", k + 1);
         rc = eventlog_writer_text(writer, tag, step, wall_time, s->texts[k], NULL, error);
