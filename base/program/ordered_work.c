@@ -1,10 +1,12 @@
 #include "base/program/ordered_work.h"
 
+#include <errno.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stdlib.h>
+#include <time.h>
 
-enum { MORE_ITEMS = 2 };
+enum { MORE_ITEMS = 2, WAITING_NS = 100 * 1000 * 1000 };
 
 /*
  * Item number i is at place i % count. The caller fills number `filled` and takes number `taken`; threads begin number
@@ -39,6 +41,7 @@ int ordered_work_open(struct ordered_work **out, const struct ordered_work_calls
 {
     struct ordered_work *w = calloc(1, sizeof *w);
     size_t n = cores();
+    pthread_condattr_t monotonic;
 
     *out = NULL;
     if (w) {
@@ -58,7 +61,10 @@ int ordered_work_open(struct ordered_work **out, const struct ordered_work_calls
     }
     pthread_mutex_init(&w->lock, NULL);
     pthread_cond_init(&w->work, NULL);
-    pthread_cond_init(&w->result, NULL);
+    pthread_condattr_init(&monotonic);
+    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+    pthread_cond_init(&w->result, &monotonic);
+    pthread_condattr_destroy(&monotonic);
     *out = w;
     return OK;
 }
@@ -96,16 +102,45 @@ static void run_here(struct ordered_work *w)
     w->given = w->filled;
 }
 
+static struct timespec soon(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    t.tv_nsec += WAITING_NS;
+    if (t.tv_nsec >= 1000 * 1000 * 1000) {
+        t.tv_nsec -= 1000 * 1000 * 1000;
+        t.tv_sec++;
+    }
+    return t;
+}
+
+static void wait_for_oldest(struct ordered_work *w, const int *done)
+{
+    pthread_mutex_lock(&w->lock);
+    while (!*done) {
+        struct timespec t = { 0 };
+
+        if (!w->calls.waiting) {
+            pthread_cond_wait(&w->result, &w->lock);
+            continue;
+        }
+        t = soon();
+        if (pthread_cond_timedwait(&w->result, &w->lock, &t) == ETIMEDOUT && !*done) {
+            pthread_mutex_unlock(&w->lock);
+            w->calls.waiting(w->calls.context, item_at(w, w->taken));
+            pthread_mutex_lock(&w->lock);
+        }
+    }
+    pthread_mutex_unlock(&w->lock);
+}
+
 static void take_oldest(struct ordered_work *w)
 {
     int *done = &w->done[w->taken % w->count];
 
-    if (w->thread_count) {
-        pthread_mutex_lock(&w->lock);
-        while (!*done)
-            pthread_cond_wait(&w->result, &w->lock);
-        pthread_mutex_unlock(&w->lock);
-    }
+    if (w->thread_count)
+        wait_for_oldest(w, done);
     *done = 0;
     w->calls.take(w->calls.context, item_at(w, w->taken));
     w->taken++;

@@ -22,6 +22,9 @@ struct ordered_work_calls {
     void (*run)(void *context, void *item);  /* by any thread; several items at the same time */
     void (*take)(void *context, void *item); /* by the caller's thread, in order */
     void *context;
+    /* Unless NULL: called by the caller's thread some ten times a second while it waits for this item, which is still
+     * being run: it may read what run() does not write. */
+    void (*waiting)(void *context, const void *item);
 };
 
 /* On OK *out is yours: ordered_work_close(). */

@@ -130,7 +130,7 @@ int gzip_packing_open(struct gzip_packing **out, int level, void (*write)(void *
                       void *context, struct error *e)
 {
     struct gzip_packing *p = calloc(1, sizeof *p);
-    const struct ordered_work_calls calls = { sizeof(struct gzip_block), pack_block, write_block, p };
+    const struct ordered_work_calls calls = { sizeof(struct gzip_block), pack_block, write_block, p, NULL };
 
     *out = NULL;
     if (!p)

@@ -1,6 +1,8 @@
 /* ordered_work.h: results come in the order of the items, whoever runs them and however long that takes. */
 #include "base/program/ordered_work.h"
 
+#include "base/clock.h"
+
 #include "tests/check.h"
 
 #include <sched.h>
@@ -60,7 +62,7 @@ static void give(struct ordered_work *w, size_t from, size_t to)
 static void rounds(size_t n)
 {
     struct taken t = { 0 };
-    const struct ordered_work_calls calls = { sizeof(struct item), square, take, &t };
+    const struct ordered_work_calls calls = { sizeof(struct item), square, take, &t, NULL };
     struct ordered_work *w;
 
     assert_int_equal(ordered_work_open(&w, &calls, NULL), OK);
@@ -73,6 +75,55 @@ static void rounds(size_t n)
     assert_int_equal(t.next, 2 * n + 1);
     assert_int_equal(atomic_load(&t.run), 2 * n + 1);
     give(w, 2 * n + 1, 2 * n + 4); /* left before its end */
+    ordered_work_close(w, release);
+}
+
+struct waited {
+    atomic_int calls;
+    int taken;
+};
+
+/* Done only when the caller has waited for it twice. */
+static void until_waited(void *context, void *item)
+{
+    struct waited *w = context;
+    double end = clock_monotonic() + 60;
+    (void)item;
+
+    while (atomic_load(&w->calls) < 2 && clock_monotonic() < end)
+        sched_yield();
+}
+
+static void count_taken(void *context, void *item)
+{
+    struct waited *w = context;
+    (void)item;
+
+    w->taken++;
+}
+
+static void count_waiting(void *context, const void *item)
+{
+    struct waited *w = context;
+
+    assert_int_equal(((const struct item *)item)->number, 7 + (size_t)w->taken); /* the oldest */
+    atomic_fetch_add(&w->calls, 1);
+}
+
+static void told_while_waiting(void **state)
+{
+    struct waited waited = { .taken = 0 };
+    const struct ordered_work_calls calls = { sizeof(struct item), until_waited, count_taken, &waited, count_waiting };
+    struct ordered_work *w;
+    (void)state;
+
+    assert_int_equal(ordered_work_open(&w, &calls, NULL), OK);
+    if (ordered_work_threads(w)) {
+        give(w, 7, 9);
+        ordered_work_finish(w);
+        assert_int_equal(waited.taken, 2);
+        assert_true(atomic_load(&waited.calls) >= 2);
+    }
     ordered_work_close(w, release);
 }
 
@@ -104,7 +155,8 @@ static void on_one_core(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(in_order), cmocka_unit_test(on_one_core) };
+    const struct CMUnitTest tests[] = { cmocka_unit_test(in_order), cmocka_unit_test(on_one_core),
+                                        cmocka_unit_test(told_while_waiting) };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -113,7 +113,7 @@ static void release_batch(void *context, void *item)
 /* With one core, points are written as they come: that takes less than batches of them. */
 static int open_batches(struct work *w, struct error *e)
 {
-    const struct ordered_work_calls calls = { sizeof(struct batch), format_batch, write_batch, w };
+    const struct ordered_work_calls calls = { sizeof(struct batch), format_batch, write_batch, w, NULL };
     int rc = ordered_work_open(&w->batches, &calls, e);
 
     w->settings = w->x;
