@@ -1,6 +1,5 @@
 #include "base/program/log.h"
 
-#include "base/buffer.h"
 #include "base/clock.h"
 #include "base/human.h"
 #include "base/json.h"
@@ -80,11 +79,23 @@ static void event(struct log *l, const char *level, const char *fields, const ch
 
 void log_line(struct log *l, const char *format, ...)
 {
+    char text[LINE_MAX_BYTES];
     va_list args;
 
     va_start(args, format);
-    event(l, "info", NULL, format, args);
+    if (l->kept) {
+        vsnprintf(text, sizeof text, format, args);
+        buffer_append(l->kept, text, strlen(text) + 1);
+    } else {
+        event(l, "info", NULL, format, args);
+    }
     va_end(args);
+}
+
+void log_kept_lines(struct log *l, const struct buffer *kept)
+{
+    for (size_t at = 0; at < kept->length; at += strlen(buffer_text(kept) + at) + 1)
+        log_line(l, "%s", buffer_text(kept) + at);
 }
 
 void log_event(struct log *l, const char *level, const char *fields, const char *format, ...)
@@ -142,7 +153,7 @@ void log_progress(struct log *l, const char *format, ...)
     char text[LINE_MAX_BYTES];
     va_list args;
 
-    if (now < l->status_next)
+    if (l->kept || now < l->status_next)
         return;
     va_start(args, format);
     vsnprintf(text, sizeof text, format, args);
@@ -157,7 +168,7 @@ void log_progress_work(struct log *l, double began, double share, const char *na
     int n;
     va_list args;
 
-    if (now < l->status_next)
+    if (l->kept || now < l->status_next)
         return;
     share = share < 1 ? share : 1; /* the files may have grown meanwhile */
     n = snprintf(text, sizeof text, "%.0f%% of ", 100 * share);

@@ -8,12 +8,15 @@
 #ifndef BASE_PROGRAM_LOG_H
 #define BASE_PROGRAM_LOG_H
 
+#include "base/buffer.h"
+
 struct log {
     const char *program; /* borrowed; put before each line as "program: ", NULL for none */
     int fd;              /* where lines go, usually 2 */
     int terminal;        /* 1: fd is a terminal, so progress may be drawn */
     int drawn;           /* 1: a progress line is on the terminal */
     double status_next;  /* monotonic: log_progress writes nothing before */
+    struct buffer *kept; /* unless NULL: messages of log_line() go there, each with a NUL, and progress nowhere */
     int json;            /* 1: each line is a JSON object: time (seconds since 1970), level, program, message, fields */
 };
 
@@ -21,6 +24,10 @@ void log_init(struct log *l, const char *program, int fd);
 
 /* Writes one line; adds the newline. */
 void log_line(struct log *l, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* Writes the messages that another log kept. A thread that works for another one keeps what it has to say, until it is
+ * its turn. */
+void log_kept_lines(struct log *l, const struct buffer *kept);
 
 /* The same with data for programs: level is "info" (as log_line), "warning" or "error"; fields is JSON text with more
  * members of the object, `"step":700,"loss":0.5`, or NULL. As text only the message is written. */

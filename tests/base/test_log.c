@@ -2,6 +2,8 @@
 
 #include "base/program/log.h"
 
+#include "base/buffer.h"
+
 #include "tests/check.h"
 
 #include <string.h>
@@ -44,9 +46,43 @@ static void test_control_characters(void **state)
     assert_true(strlen(out) < sizeof longest && out[strlen(out) - 1] == '\n');
 }
 
+/* What one log keeps, another writes as if it had been told itself: also nothing, and more than a line holds. */
+static void test_kept_lines(void **state)
+{
+    struct buffer kept = BUFFER_EMPTY;
+    struct log keeping, log;
+    char longest[3000], out[8192];
+    int ends[2];
+    ssize_t n;
+
+    (void)state;
+    memset(longest, 'x', sizeof longest - 1);
+    longest[sizeof longest - 1] = '\0';
+    assert_int_equal(pipe(ends), 0);
+    log_init(&log, "test", ends[1]);
+    log_kept_lines(&log, &kept);
+    keeping = log;
+    keeping.kept = &kept;
+    keeping.status_next = 0;
+    log_progress(&keeping, "half");
+    log_progress_work(&keeping, 0, 0.5, "a", "all");
+    log_line(&keeping, "%d\x1b", 1);
+    log_line(&keeping, "%s", "");
+    log_line(&keeping, "%s", longest);
+    log_line(&log, "before");
+    log_kept_lines(&log, &kept);
+    assert_true((n = read(ends[0], out, sizeof out - 1)) > 0);
+    out[n] = '\0';
+    assert_memory_equal(out, "test: before\ntest: 1\\x1b\ntest: \ntest: xxx", 41);
+    assert_int_equal(n, 32 + 6 + 2047 + 1);
+    buffer_release(&kept);
+    close(ends[0]);
+    close(ends[1]);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(test_control_characters) };
+    const struct CMUnitTest tests[] = { cmocka_unit_test(test_control_characters), cmocka_unit_test(test_kept_lines) };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
