@@ -1,6 +1,11 @@
 #include "eventlog/tool/gather.h"
 
+#include "eventlog/tool/scan_runs.h"
+
 #include <math.h>
+
+/* Of the runs that are in memory at the same time, as stored: their points take about half as much. */
+#define GATHER_BYTES_MOST ((uint64_t)256 << 20)
 
 struct work {
     struct scalar_run *scalars;
@@ -72,29 +77,59 @@ void gather_sift(struct scalar_series *s, const struct point_range *range, int f
     s->count = kept;
 }
 
+struct gathering {
+    struct scan *scan;
+    const struct gather *gather;
+};
+
+static int read_points(void *context, struct scan *s, const struct log_run *run, void *one, struct error *e)
+{
+    const struct gather *g = ((const struct gathering *)context)->gather;
+    struct scalar_run *scalars = one;
+
+    scalar_run_init(scalars, g->view, 0, !g->no_points);
+    scalars->other = g->other;
+    scalars->context = g->context;
+    return gather_run(s, run, scalars, g->again, g->context, e);
+}
+
+static int take_points(void *context, const struct log_run *run, void *one, struct error *e)
+{
+    const struct gathering *w = context;
+    struct scalar_run *scalars = one;
+
+    for (size_t k = 0; k < scalars->count; k++) {
+        struct scalar_series *series = &scalars->series[k];
+
+        if (!scan_tag_wanted(w->scan, series->tag))
+            series->count = series->seen = series->skipped = 0;
+        gather_sift(series, &w->gather->range, 0);
+    }
+    scalar_run_sort(scalars);
+    return w->gather->run(w->gather->context, run->name, scalars, e);
+}
+
+static void release_points(void *context, void *one)
+{
+    (void)context;
+    scalar_run_release(one);
+}
+
 int gather_runs(struct scan *s, const struct gather *g, struct error *e)
 {
-    struct scalar_run scalars;
-    int rc = OK;
+    struct gathering gathering = { s, g };
+    /* What g->other collects is of one run at a time. */
+    const struct scan_runs calls = {
+        .size = sizeof(struct scalar_run),
+        .read = read_points,
+        .take = take_points,
+        .release = release_points,
+        .context = &gathering,
+        .one_by_one = g->other != NULL,
+        .bytes_most = g->no_points ? 0 : GATHER_BYTES_MOST,
+    };
 
-    for (const struct log_run *run = NULL; rc == OK && (run = scan_next_run(s, run));) {
-        scalar_run_init(&scalars, g->view, 0, !g->no_points);
-        scalars.other = g->other;
-        scalars.context = g->context;
-        rc = gather_run(s, run, &scalars, g->again, g->context, e);
-        for (size_t k = 0; k < scalars.count; k++) {
-            struct scalar_series *series = &scalars.series[k];
-
-            if (!scan_tag_wanted(s, series->tag))
-                series->count = series->seen = series->skipped = 0;
-            gather_sift(series, &g->range, 0);
-        }
-        scalar_run_sort(&scalars);
-        if (rc == OK)
-            rc = g->run(g->context, run->name, &scalars, e);
-        scalar_run_release(&scalars);
-    }
-    return rc;
+    return scan_runs(s, &calls, e);
 }
 
 int gather_finish(struct scan *s, struct output *out, int rc, int matched, struct error *e)

@@ -22,7 +22,8 @@ struct gather {
     void *context;
 };
 
-/* Reads the wanted runs of s, in order. OK, or what a function returned. */
+/* Reads the wanted runs of s, several at the same time unless there is `other`; the functions are called in order, by
+ * the caller's thread. OK, or what a function returned. */
 int gather_runs(struct scan *s, const struct gather *g, struct error *e);
 
 /* Reads one run into scalars, which is initialised, and finishes it. again: as above. */

@@ -155,6 +155,15 @@ void scan_progress_file(struct scan *s, const char *path, uint64_t size)
 {
     s->file_bytes = log_input_bytes(&s->input, path);
     s->file_size = size;
+    s->added = 0;
+}
+
+/* A part has read so much of the current file. */
+static void add_read(struct scan *s, uint64_t bytes)
+{
+    if (bytes > s->added)
+        __atomic_fetch_add(s->read, bytes - s->added, __ATOMIC_RELAXED);
+    s->added = bytes > s->added ? bytes : s->added;
 }
 
 void scan_progress(struct scan *s, const char *run, uint64_t offset)
@@ -163,6 +172,10 @@ void scan_progress(struct scan *s, const char *run, uint64_t offset)
     double part = s->file_size ? (double)offset / (double)s->file_size * (double)s->file_bytes : 0;
     char size[HUMAN_TEXT_MAX];
 
+    if (s->read) {
+        add_read(s, (uint64_t)part);
+        return;
+    }
     log_progress_work(&s->log, s->began, all > 0 ? ((double)s->bytes_done + part) / all : 1, run, "%s in %zu run%s",
                       human_bytes(s->bytes, size), s->matching, s->matching == 1 ? "" : "s");
 }
@@ -170,7 +183,34 @@ void scan_progress(struct scan *s, const char *run, uint64_t offset)
 void scan_progress_end(struct scan *s)
 {
     s->bytes_done += s->file_bytes;
+    if (s->read)
+        add_read(s, s->file_bytes);
     s->file_bytes = 0;
+}
+
+struct scan scan_part(const struct scan *s, struct buffer *kept, uint64_t *read)
+{
+    struct scan part = {
+        .log = s->log,
+        .paths = s->paths,
+        .path_count = s->path_count,
+        .input = s->input,
+        .quiet_damage = s->quiet_damage,
+        .read = read,
+    };
+
+    part.log.kept = kept;
+    part.log.drawn = 0;
+    return part;
+}
+
+int scan_join(struct scan *s, const struct scan *part, struct error *e)
+{
+    log_kept_lines(&s->log, part->log.kept);
+    s->damaged += part->damaged;
+    s->bad_text = part->bad_text;
+    s->failed |= part->failed;
+    return buffer_ok(part->log.kept) ? OK : error_memory(e, NULL, "for messages about the log");
 }
 
 /* Reads one file; EVENT_READER_RESTARTED if it was replaced meanwhile. */

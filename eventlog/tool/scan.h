@@ -31,6 +31,8 @@ struct scan {
     uint64_t damaged;               /* damaged records so far; bad UTF-8 counts only with quiet_damage */
     uint64_t bad_text;              /* events with a string that is not UTF-8, of this run */
     int failed;                     /* a file or directory could not be read: EXIT_USAGE at the end */
+    uint64_t *read;                 /* of a part: what all parts have read, as bytes_done; added to atomically */
+    uint64_t added;                 /* to it, of the current file */
 };
 
 /* what a command does with the events; any may be NULL */
@@ -69,6 +71,12 @@ int scan_tag_wanted(struct scan *s, const char *tag); /* call it for every tag t
 /* Reads the files of a run. OK, or what a sink returned; files that cannot be read are reported and skipped, and files
  * that are gone are not a failure. */
 int scan_run(struct scan *s, const struct log_run *run, const struct scan_sink *sink, struct error *e);
+
+/* A part of s for a thread to read one run with scan_run(), while other threads read others. It selects nothing, keeps
+ * its messages in `kept`, and adds to *read the bytes that it has read. It borrows from s, and is not to be closed. */
+struct scan scan_part(const struct scan *s, struct buffer *kept, uint64_t *read);
+/* Writes the part's messages and adds what it counted to s. OK, or ERR_NOMEM if there was no memory for a message. */
+int scan_join(struct scan *s, const struct scan *part, struct error *e);
 
 /* For commands that read files themselves. 1, after reporting it, if the error is that a file found in a directory has
  * been removed since: the rest is still read. A file that was named on the command line is missing: 0. */

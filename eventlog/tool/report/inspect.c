@@ -7,13 +7,13 @@
 #include "eventlog/tool/output_format.h"
 #include "eventlog/tool/report/inspect_tree.h"
 #include "eventlog/tool/scan.h"
+#include "eventlog/tool/scan_runs.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 struct inspect_work {
-    struct scan *scan;
     struct inspect_run run;
     struct error memory; /* its code is set once memory has run out */
     int by_kind;         /* collect steps by kind, for TensorBoard's layout */
@@ -232,6 +232,7 @@ static void add_totals(struct inspect_totals *t, const struct inspect_run *run)
 
 /* Where the runs are written: to a report, or to `out` in another layout. */
 struct printing {
+    struct scan *scan;
     const char *format;
     struct report *report; /* NULL: not the layout of one */
     struct output *out;
@@ -250,21 +251,48 @@ static int print_run(struct printing *p, const struct inspect_run *run, struct e
                                         : inspect_print_tensorboard(p->out, run, e);
 }
 
+static int read_run(void *context, struct scan *s, const struct log_run *run, void *one, struct error *e)
+{
+    const struct printing *p = context;
+    struct inspect_work *w = one;
+    const struct scan_sink sink = { w, begin_file, event, damage, end_file, restart };
+
+    w->by_kind = !strcmp(p->format, "tb");
+    begin_run(&w->run, run->name, run->directory);
+    return scan_run(s, run, &sink, e);
+}
+
+static int take_run(void *context, const struct log_run *run, void *one, struct error *e)
+{
+    struct printing *p = context;
+    struct inspect_work *w = one;
+    int rc;
+
+    (void)run;
+    sift(p->scan, &w->run);
+    rc = print_run(p, &w->run, e);
+    p->matched++;
+    return rc;
+}
+
+static void release_work(void *context, void *one)
+{
+    (void)context;
+    release_run(&((struct inspect_work *)one)->run);
+}
+
 static int print_runs(struct scan *s, struct printing *p, struct error *e)
 {
-    struct inspect_work w = { .scan = s, .by_kind = !strcmp(p->format, "tb") };
-    const struct scan_sink sink = { &w, begin_file, event, damage, end_file, restart };
-    int rc = OK;
+    const struct scan_runs calls = {
+        .size = sizeof(struct inspect_work),
+        .read = read_run,
+        .take = take_run,
+        .release = release_work,
+        .context = p,
+    };
 
-    for (const struct log_run *run = NULL; rc == OK && (run = scan_next_run(s, run)); p->matched++) {
-        begin_run(&w.run, run->name, run->directory);
-        rc = scan_run(s, run, &sink, e);
-        sift(s, &w.run);
-        if (rc == OK)
-            rc = print_run(p, &w.run, e);
-        release_run(&w.run);
-    }
-    return rc;
+    p->scan = s;
+    return scan_runs(s, &calls, e);
 }
 
 static void end_json(struct output *out, const struct inspect_totals *t)
