@@ -269,7 +269,8 @@ int command_encode(int argc, char **argv)
         { OPTION_TEXT, 0, "model", &c.model_name, "MODEL",
           .help = "Encode with this model, one of 'trainer models' or a model file; required." },
         { OPTION_TEXT, 0, "checkpoint", &c.checkpoint, "PREFIX",
-          .help = "Take its weights from this checkpoint, such as ckpt/model.ckpt-700; required." },
+          .help = "Take its weights from this checkpoint, such as ckpt/model.ckpt-700, of TensorFlow (V2 or V1); "
+                  "required." },
         { OPTION_TEXT, 0, "tiles", &c.grid, "ROWSxCOLUMNS",
           .help = "Cut each image into so many tiles, up to 16x16, and encode each of them; one number stands for both "
                   "(default: 1, the whole image)." },
@@ -287,7 +288,8 @@ int command_encode(int argc, char **argv)
             "and \"image_id\" (images), for the training part and the test part. show_and_tell reads them. Any "
             "other program may write such files instead. With tiles, the features of one tile follow those of "
             "the tile before, row by row.",
-        .examples = "  dataset encode captions --model lenet --checkpoint ckpt/model.ckpt-1000 --tiles 2\n",
+        .examples = "  dataset encode captions --model lenet --checkpoint ckpt/model.ckpt-1000 --tiles 2\n"
+                    "  dataset encode coco --model inception_v3 --checkpoint inception_v3.ckpt\n",
         .table = table,
         .count = sizeof table / sizeof *table,
         .least = 1,

@@ -16,7 +16,8 @@ struct model; /* model.h */
     ROW(resnet50) \
     ROW(resnet50b) \
     ROW(resnet50_torchvision) \
-    ROW(show_and_tell)
+    ROW(show_and_tell) \
+    ROW(inception_v3)
 
 #define MODEL_DECLARATION(name) extern const struct model model_##name;
 MODELS(MODEL_DECLARATION)

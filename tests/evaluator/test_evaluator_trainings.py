@@ -158,7 +158,7 @@ def test_signals(tmp_path):
 
 
 @pytest.mark.parametrize("arguments, word", [
-    (["--model", "lenett"], "--model: 'lenett' is not one of lenet|cifar10_cnn|resnet32|next_word|mnist_cnn|mnist_lstm|mnist_lstm_128|language_model|resnet50|resnet50b|resnet50_torchvision|show_and_tell (did you mean lenet?)"),
+    (["--model", "lenett"], "--model: 'lenett' is not one of lenet|cifar10_cnn|resnet32|next_word|mnist_cnn|mnist_lstm|mnist_lstm_128|language_model|resnet50|resnet50b|resnet50_torchvision|show_and_tell|inception_v3 (did you mean lenet?)"),
     (["--data", "cifar"], "did you mean cifar10?"), (["--exec", "x"], "exec"),
     (["--metrics", "top5,clases"], "did you mean classes?"), (["--metrics", "top5,"], "'' is not one of basic|all|top5|"),
     (["--data-dir", "/nonexistent"], "/nonexistent"), (["--num-examples", "10001"], "10000"),

@@ -139,6 +139,7 @@ static void test_multiplications(void **state)
                  { "mnist_lstm", 660096 },
                  { "mnist_lstm_128", 2237696 },
                  { "show_and_tell", 167968768 },
+                 { "inception_v3", 5711168096 },
                  { "resnet50", 3857973248 },
                  { "resnet50b", 4089184256 },
                  { "resnet50_torchvision", 4089184256 },

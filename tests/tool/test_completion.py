@@ -48,7 +48,7 @@ RUNS = {"mpi/train", "ps/train"}
     ("checkpoint inspect ckpt --tensor ", {"conv7/w", "global_step"}), ("checkpoint compare ckpt/m-5 ckpt --tensor c", {"conv5/w"}),
     ("checkpoint convert ckpt/m-5.index out --tensor=g", {"global_step"}), ("checkpoint verify logs --tensor ", set()),
     ("trainer --model ", {"lenet", "cifar10_cnn", "resnet32", "next_word", "mnist_cnn", "mnist_lstm", "mnist_lstm_128", "language_model",
-        "resnet50", "resnet50b", "resnet50_torchvision", "show_and_tell"}), ("trainer --model=r", {"resnet32", "resnet50", "resnet50b", "resnet50_torchvision"}),
+        "resnet50", "resnet50b", "resnet50_torchvision", "show_and_tell", "inception_v3"}), ("trainer --model=r", {"resnet32", "resnet50", "resnet50b", "resnet50_torchvision"}),
     ("trainer --data f", {"fashion-mnist", "folder"}),
     ("trainer --run-option ", {"single", "mirrored", "mpi", "ring", "ps", "hybrid"}),
     ("trainer plan --strategies mpi,ri", {"mpi,ring"}), ("trainer plan --format ", {"text", "csv", "json"}),

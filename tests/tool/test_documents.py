@@ -244,7 +244,7 @@ def test_bash(described, tmp_path, tmp_path_factory):
         "trainer --max-steps ": set(), "trainer l": set(), "evaluator --checkpoint-dir=l": {"logs", "lo g"},
         "trainer --model r": {"resnet32", "resnet50", "resnet50b", "resnet50_torchvision"}, "trainer --data=f": {"fashion-mnist", "folder"},
         "evaluator --model ": {"lenet", "cifar10_cnn", "resnet32", "next_word", "mnist_cnn", "mnist_lstm", "mnist_lstm_128", "language_model",
-        "resnet50", "resnet50b", "resnet50_torchvision", "show_and_tell"}, "evaluator --data f": {"fashion-mnist", "folder"},
+        "resnet50", "resnet50b", "resnet50_torchvision", "show_and_tell", "inception_v3"}, "evaluator --data f": {"fashion-mnist", "folder"},
         "evaluator --metrics c": {"captions", "classes", "confusion", "curves"},
     }
     for name, o in described.items():

@@ -69,4 +69,4 @@ def test_one_directory_or_several_a_model_or_a_command(tmp_path):
         subprocess.run([BUILD / "bin/evaluator", *way, "--exec", "true", "--once"], check=True, capture_output=True)
         run = subprocess.run([BUILD / "bin/evaluator", *way, "--once"], capture_output=True, text=True)
         assert run.returncode == 2 and run.stderr == ("evaluator: --model is missing; use one of "
-                                                      "lenet|cifar10_cnn|resnet32|next_word|mnist_cnn|mnist_lstm|mnist_lstm_128|language_model|resnet50|resnet50b|resnet50_torchvision|show_and_tell, or a model file, or --exec\n")
+                                                      "lenet|cifar10_cnn|resnet32|next_word|mnist_cnn|mnist_lstm|mnist_lstm_128|language_model|resnet50|resnet50b|resnet50_torchvision|show_and_tell|inception_v3, or a model file, or --exec\n")

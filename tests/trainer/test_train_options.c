@@ -146,7 +146,7 @@ static void test_reproducible(void **state)
 
 #define MODELS \
     "lenet|cifar10_cnn|resnet32|next_word|mnist_cnn|mnist_lstm|mnist_lstm_128|language_model|resnet50|resnet50b|" \
-    "resnet50_torchvision|show_and_tell"
+    "resnet50_torchvision|show_and_tell|inception_v3"
 
 static void test_refused(void **state)
 {
