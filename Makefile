@@ -69,12 +69,13 @@ PACKAGES_demo  = $(PACKAGES_build) python3-venv dataset-fashion-mnist
 PACKAGES_bench = $(PACKAGES_demo)
 PACKAGES_soak  = $(PACKAGES_demo)
 PACKAGES_pages = chromium chromium-driver
-PACKAGES_test  = $(PACKAGES_demo) librsvg2-2 libcmocka-dev iproute2 fish groff-base mandoc gfortran $(PACKAGES_pages)
-INSTALLS := $(filter deps test demo bench soak,$(MAKECMDGOALS))
+PACKAGES_test  = $(PACKAGES_demo) librsvg2-2 libcmocka-dev iproute2 fish groff-base mandoc gfortran git $(PACKAGES_pages)
+PACKAGES_check = $(PACKAGES_test)
+INSTALLS := $(filter deps test check demo bench soak,$(MAKECMDGOALS))
 PACKAGES := $(sort $(foreach goal,$(INSTALLS),$(PACKAGES_$(goal))))
 MISSING  := $(if $(INSTALLED),,$(if $(INSTALLS),$(shell sh tests/install_packages.sh --missing $(PACKAGES))))
 ifeq ($(MISSING)$(call exists,zlib libpng),0)
-ifneq ($(filter-out deps clean help lint format,$(or $(MAKECMDGOALS),all)),)
+ifneq ($(filter-out deps clean dist help lint format,$(or $(MAKECMDGOALS),all)),)
 $(error $(CONFIG), zlib or libpng not found; on Debian: apt-get install build-essential pkg-config zlib1g-dev libpng-dev)
 endif
 endif
@@ -157,6 +158,7 @@ SYSTEM_eventlog   = $(shell $(CONFIG) --libs zlib $(ZSTD_MODULE) $(DEFLATE_MODUL
 SYSTEM_eventlog/tool = $(SYSTEM_eventlog) $(SQLITE_LIBS) $(NCURSES_LIBS)
 SYSTEM_eventlog/server = $(SYSTEM_eventlog) $(NGHTTP2_LIBS)
 STATIC_eventlog   = $(shell $(CONFIG) --static --libs zlib $(ZSTD_MODULE) $(DEFLATE_MODULE)) -lm
+STATIC_eventlog/tool = $(STATIC_eventlog) $(shell $(CONFIG) --static --libs $(if $(filter 1,$(SQLITE)),sqlite3) $(if $(call with,NCURSES),ncursesw) zlib)
 SQLITE_LIBS       = $(if $(filter 1,$(SQLITE)),$(shell $(CONFIG) --libs sqlite3))
 NCURSES_LIBS      = $(if $(call with,NCURSES),$(shell $(CONFIG) --libs ncursesw))
 NGHTTP2_LIBS      = $(if $(call with,NGHTTP2),$(shell $(CONFIG) --libs libnghttp2))
@@ -243,6 +245,27 @@ wheel: $(WHEEL)/libeventlog.so.0 $(WHEEL_PROGRAMS)
 	$(Q)python3 -B packaging/make_wheel.py --version $(VERSION) --out $(B) --library $< --programs $(WHEEL_PROGRAMS) \
 	    --licenses $(wildcard $(foreach p,$(WHEEL_PACKAGES),/usr/share/doc/$p/copyright))
 
+# ---- a program that needs no library, not even libc, and a source archive ------------------------------------------
+# It cannot load librsvg. No warnings: SQLite may load extensions, which nobody asks it to do. The same bytes anywhere, as
+# it has no build id and no paths.
+$(B)/static/picture_png.o: eventlog/tool/picture/picture_png.c Makefile
+	$(call say,CC  )
+	$(Q)$(CC) $(OURS) -DSTATIC=1 $(CPPFLAGS) $(CFLAGS) -c -o $@ $<
+$(B)/static/eventlog: $(filter-out %/picture_png.o,$(call objects,$(TOOL_C))) $(B)/static/picture_png.o $(NEEDS_eventlog)
+	$(call say,LINK)
+	$(Q)$(LINK) -static -s $(ANYWHERE) -Wl,--no-warnings -o $@ $^ $(STATIC_eventlog/tool)
+STATIC_LEFT_OUT = $(strip $(foreach p,SQLITE ZSTD DEFLATE NCURSES,$(if $(filter 0,$($p)),$p)))
+static: $(B)/static/eventlog
+	@printf '%s\n' "$<: runs on every Linux of this kind of processor. It leaves out:" \
+	    "  librsvg: no PNG pictures by plot and compare; they write .svg" $(foreach p,$(STATIC_LEFT_OUT),"  $(WITHOUT_$p)")
+# Of the last commit: times and order are the commit's, so the same commit makes the same bytes.
+ARCHIVE = $(B)/evalboard-$(VERSION).tar
+dist:
+	$(Q)[ -e .git ] || { echo "make dist: this is no git checkout; the archive is made of the files of a commit" >&2; exit 1; }
+	$(Q)git diff --quiet HEAD || echo "make dist: what is not committed is left out" >&2
+	$(Q)mkdir -p $(B) && git -c tar.umask=0022 archive --format=tar --prefix=evalboard-$(VERSION)/ -o $(ARCHIVE) HEAD
+	$(Q)gzip -9nf $(ARCHIVE) && echo "$(ARCHIVE).gz"
+
 # ---- tests: tests/<folder>/test_<module>.c is one program of that folder -------------------------------------------
 TEST_FOLDERS = base eventlog eventlog/tool $(if $(call with,NGHTTP2),eventlog/server) checkpoint dataset model trainer evaluator
 TEST_C    := $(sort $(foreach f,$(TEST_FOLDERS),$(wildcard tests/$f/test_*.c)))
@@ -318,7 +341,7 @@ MODEL_FLAGS ?= -ftree-vectorize $(if $(findstring clang,$(CC)),,-fvect-cost-mode
 $(B)/model/%.o $(B)/double/model/%.o $(B)/tests/model/%.o: EXTRA = -DONEDNN=$(ONEDNN) $(LATE) $(MODEL_FLAGS)
 $(B)/trainer/optimizers/%.o: EXTRA = $(MODEL_FLAGS)
 $(B)/evaluator/%.o: EXTRA =
-$(call objects,$(TOOL_C)): EXTRA = -DSQLITE=$(SQLITE) -DDEFLATE=$(DEFLATE)
+$(call objects,$(TOOL_C)): EXTRA = -DSQLITE=$(SQLITE) -DDEFLATE=$(DEFLATE) -DSTATIC=0
 $(B)/eventlog/tool/watch/watch_screen_ncurses.o: EXTRA = $(shell $(CONFIG) --cflags ncursesw)
 $(call objects,$(EVENTLOG_C)): EXTRA = -DZSTD=$(ZSTD) -DDEFLATE=$(DEFLATE)
 # What libeventlog.so is made of.
@@ -360,6 +383,7 @@ else
 programs-for-tests: all $(TESTS) $(HELPERS) $(INJECTORS)
 test: programs-for-tests
 	$(Q)python3 tests/run.py --build $(B) $(if $(PEERS),--peers $(PEERS)) $(if $(SAN),--sanitizer $(SAN)) $(TEST_ARGS) $(TESTS)
+check: test
 demo: all
 	$(Q)python3 demo/run.py --build $(B) $(DEMO_ARGS)
 # With PEERS=all the programs it compares with are installed first, into build/venv.
@@ -468,8 +492,8 @@ uninstall: $(if $(DOCUMENTS),documents)
 	$(Q)rmdir $(DESTDIR)$(PREFIX)/include/eventlog 2>/dev/null || :
 
 clean:
-	rm -rf build-* $(addprefix build/,parts bin lib product wheel man completion documents.stamp tests generated double fuzz base eventlog \
-	    eventlog_mpi checkpoint dataset model trainer evaluator bench gallery) build/evalboard-*.whl
+	rm -rf build-* $(addprefix build/,parts bin lib product wheel static man completion documents.stamp tests generated double fuzz base eventlog \
+	    eventlog_mpi checkpoint dataset model trainer evaluator bench gallery) build/evalboard-*
 
 # For editors and language servers: how each file is compiled.
 compdb:
@@ -484,6 +508,9 @@ Build
   install          install everything, where PREFIX, LIBDIR and DESTDIR say
   uninstall        remove what install has installed
   wheel            make the Python package, build/evalboard-*.whl
+  static           make build/static/eventlog, which needs no library
+  dist             make a source archive of the last commit,
+                   build/evalboard-VERSION.tar.gz
   compdb           write compile_commands.json, for editors
   clean            remove what was built, except build/venv
   deps             install the Debian packages that building needs
@@ -495,6 +522,7 @@ Check
   test             run the tests. PEERS=all: also those with TensorFlow, PyTorch
                    and safetensors; SAN=address,undefined or SAN=thread: the C
                    tests with sanitizers; TEST_ARGS='--only WORD': some of them
+  check            the same as test
   lint             only check the rules of the sources
   format           lay C out as .clang-format says
   fuzz             run each parser under libFuzzer for SECONDS (60)
@@ -520,5 +548,5 @@ endef
 help:
 	$(info $(HELP))@:
 
-.PHONY: all deps test demo bench soak gallery lint format wheel fuzz fuzz-structured fuzzers structured-fuzzers faults rank-faults same-bits install uninstall \
+.PHONY: all deps test check demo bench soak gallery lint format wheel static dist fuzz fuzz-structured fuzzers structured-fuzzers faults rank-faults same-bits install uninstall \
     documents compdb clean help FORCE programs-for-tests

@@ -4,6 +4,7 @@ import os
 import pathlib
 import re
 import subprocess
+import tarfile
 
 import pytest
 
@@ -98,6 +99,57 @@ def test_without_libraries(tmp_path):
                              "--poll-interval", "0.05", "--once"], capture_output=True, text=True)
     assert scored.returncode == 0 and "built without libinotifytools; looking every 0.05 s instead" in scored.stderr
     assert "2 evaluated" in scored.stderr
+
+
+def test_static_program(tmp_path):
+    """It names no library and no loader, and does all but draw PNG, which it refuses with a sentence."""
+    said = make("static", f"B={BUILD}")
+    assert "librsvg: no PNG pictures" in said and "SQLite" not in said
+    static, log = BUILD / "static/eventlog", tmp_path / "log"
+    headers = subprocess.run(["readelf", "-l", static], check=True, capture_output=True, text=True).stdout
+    assert "LOAD" in headers and "INTERP" not in headers and "DYNAMIC" not in headers
+    subprocess.run([static, "write", "--dir", log, "--step", "1", "loss=1", "accuracy=0.5"], check=True)
+    for words in (["export", "--format=csv", log], ["stats", log], ["plot", log, "-o", "/dev/stdout", "--format=svg"],
+                  ["verify", "--strict", log]):
+        ours, other = (subprocess.run([program, *words], capture_output=True) for program in (static, BUILD / "bin/eventlog"))
+        assert (ours.returncode, ours.stdout, ours.stderr) == (other.returncode, other.stdout, other.stderr), words
+    subprocess.run([static, "export", "--format=sqlite", log, "-o", tmp_path / "log.db"], check=True)
+    assert (tmp_path / "log.db").read_bytes().startswith(b"SQLite format 3")
+    refused = subprocess.run([static, "plot", log, "-o", tmp_path / "x.png"], capture_output=True, text=True)
+    assert refused.returncode == 2 and "a static eventlog draws no PNG" in refused.stderr and not (tmp_path / "x.png").exists()
+    first = static.read_bytes()
+    static.unlink()
+    make("static", f"B={BUILD}")
+    assert static.read_bytes() == first
+
+
+def test_source_archive(tmp_path):
+    """Of the commit, whatever lies around; the same bytes again, also elsewhere, later and under another umask."""
+    def git(*words):
+        subprocess.run(["git", "-c", "user.name=n", "-c", "user.email=n@example.org", *words], cwd=tmp_path / "a", check=True)
+
+    for name in ("Makefile", "base/version.h", "LICENSE"):
+        (tmp_path / "a" / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "a" / name).write_bytes((ROOT / name).read_bytes())
+    refused = make("dist", "-C", tmp_path / "a", status=2)
+    assert "make dist: this is no git checkout" in refused
+    git("init", "-q")
+    git("add", ".")
+    git("commit", "-qm", "all")
+    (tmp_path / "a/LICENSE").write_text("changed")
+    (tmp_path / "a/untracked").touch()
+    said = make("dist", "-C", tmp_path / "a")
+    [first] = (tmp_path / "a/build").glob("*.tar.gz")
+    assert "not committed is left out" in said and first.name in said
+    assert first.read_bytes()[3:8] == bytes(5), "gzip's header has a name or a time"
+    with tarfile.open(first) as archive:
+        top = first.name.removesuffix(".tar.gz")
+        assert {m.name for m in archive if m.isfile()} == {f"{top}/{n}" for n in ("Makefile", "base/version.h", "LICENSE")}
+        assert archive.extractfile(f"{top}/LICENSE").read() == (ROOT / "LICENSE").read_bytes()
+    git("clone", "-q", ".", tmp_path / "b")
+    run = subprocess.run(["sh", "-c", f"umask 077; make -s -C {tmp_path}/b dist B=other"], capture_output=True, text=True)
+    assert run.returncode == 0 and "not committed" not in run.stderr, run.stderr
+    assert (tmp_path / "b/other" / first.name).read_bytes() == first.read_bytes()
 
 
 def test_without_what_everything_needs():

@@ -52,6 +52,8 @@ static int load(struct library *l, struct error *e)
 {
     struct error cause = { 0 };
 
+    if (STATIC)
+        return error_set(e, ERR_IO, "a static eventlog draws no PNG, as it cannot load librsvg; write a .svg");
     if (late_library_load("librsvg-2.so.2", names, FUNCTIONS, l, &cause) == OK)
         return OK;
     return error_set(e, ERR_IO,
