@@ -69,7 +69,7 @@ PACKAGES_demo  = $(PACKAGES_build) python3-venv dataset-fashion-mnist
 PACKAGES_bench = $(PACKAGES_demo)
 PACKAGES_soak  = $(PACKAGES_demo)
 PACKAGES_pages = chromium chromium-driver
-PACKAGES_test  = $(PACKAGES_demo) librsvg2-2 libcmocka-dev iproute2 fish groff-base mandoc gfortran git $(PACKAGES_pages)
+PACKAGES_test  = $(PACKAGES_demo) librsvg2-2 libcmocka-dev iproute2 fish groff-base mandoc gfortran git cmake $(PACKAGES_pages)
 PACKAGES_check = $(PACKAGES_test)
 INSTALLS := $(filter deps test check demo bench soak,$(MAKECMDGOALS))
 PACKAGES := $(sort $(foreach goal,$(INSTALLS),$(PACKAGES_$(goal))))
@@ -451,10 +451,15 @@ $(B)/product/%.pc: packaging/%.pc.in FORCE
 	@mkdir -p $(@D)
 	$(Q)sed -e 's|@VERSION@|$(VERSION)|' -e 's|@PRIVATE@|$(strip $(STATIC_eventlog)) -pthread|' \
 	    -e 's|@PREFIX@|$${pcfiledir}/$(shell realpath -sm --relative-to=$(LIBDIR)/pkgconfig $(PREFIX))|' $< >$@
+$(B)/product/%.cmake: packaging/%.cmake.in FORCE
+	@mkdir -p $(@D)
+	$(Q)sed -e 's|@VERSION@|$(VERSION)|' -e 's|@PRIVATE@|$(subst $() ,;,$(strip $(STATIC_eventlog) -pthread))|' \
+	    -e 's|@PREFIX@|$(shell realpath -sm --relative-to=$(LIBDIR)/cmake/eventlog $(PREFIX))|' $< >$@
 FORCE:
 
+CMAKE_FILES = $(addprefix $(B)/product/,eventlogConfig.cmake eventlogConfigVersion.cmake)
 # What is installed: FROM:FOLDER:MODE a word. Links are made as links.
-FILES     = $(foreach p,$(PROGRAMS),$p:$(PREFIX)/bin:755) $(B)/product/eventlog.h:$(PREFIX)/include/eventlog:644 \
+FILES     = $(CMAKE_FILES:%=%:$(LIBDIR)/cmake/eventlog:644) $(foreach p,$(PROGRAMS),$p:$(PREFIX)/bin:755) $(B)/product/eventlog.h:$(PREFIX)/include/eventlog:644 \
             $(if $(call with,MPI),eventlog_mpi/eventlog_mpi.h:$(PREFIX)/include/eventlog:644) \
             $(foreach l,$(LIBRARIES),examples/fortran/$(l:lib%=%).f90:$(PREFIX)/include/eventlog:644 $(B)/product/$l.a:$(LIBDIR):644 $(B)/product/$l.so.$(VERSION):$(LIBDIR):644 \
             $(B)/product/$(l:lib%=%).pc:$(LIBDIR)/pkgconfig:644)
@@ -477,7 +482,7 @@ DOCUMENTS = $(if $(call with,PYTHON),man/man1:$(PREFIX)/share/man/man1 man/man3:
             completion/bash:$(PREFIX)/share/bash-completion/completions \
             completion/zsh:$(PREFIX)/share/zsh/site-functions \
             completion/fish:$(PREFIX)/share/fish/vendor_completions.d)
-install: all $(if $(DOCUMENTS),documents) $(foreach l,$(LIBRARIES),$(B)/product/$(l:lib%=%).pc)
+install: all $(if $(DOCUMENTS),documents) $(CMAKE_FILES) $(foreach l,$(LIBRARIES),$(B)/product/$(l:lib%=%).pc)
 	$(Q)$(foreach f,$(FILES),install -D -m $(call part,$f,3) $(call part,$f,1) \
 	    $(DESTDIR)$(call part,$f,2)/$(notdir $(call part,$f,1)) &&) :
 	$(Q)$(foreach f,$(LINKS),ln -sf $(call part,$f,1) $(DESTDIR)$(call part,$f,2) &&) :
@@ -489,7 +494,7 @@ uninstall: $(if $(DOCUMENTS),documents)
 	    $(foreach f,$(LINKS),$(DESTDIR)$(call part,$f,2))
 	$(Q)$(foreach d,$(DOCUMENTS),(cd $(B)/$(call part,$d,1) && for f in *; do \
 	    rm -f $(DESTDIR)$(call part,$d,2)/"$$f"; done);)
-	$(Q)rmdir $(DESTDIR)$(PREFIX)/include/eventlog 2>/dev/null || :
+	$(Q)rmdir $(DESTDIR)$(PREFIX)/include/eventlog $(DESTDIR)$(LIBDIR)/cmake/eventlog 2>/dev/null || :
 
 clean:
 	rm -rf build-* $(addprefix build/,parts bin lib product wheel static man completion documents.stamp tests generated double fuzz base eventlog \

@@ -1,4 +1,4 @@
-"""make install into a directory of its own, and what a user builds from there with nothing but pkg-config."""
+"""make install into a directory of its own, and what a user builds from there with nothing but pkg-config or CMake."""
 import os
 import pathlib
 import re
@@ -155,6 +155,51 @@ def test_pkg_config_in_a_sysroot(tree, tmp_path):
                                 "PKG_CONFIG_SYSROOT_DIR": str(tree)}).stdout.split()
     subprocess.run([*C, "-o", tmp_path / "program", ROOT / "examples/c/scalars.c", *words], check=True)
     assert pkg_config(tree, "--modversion") == [re.search(r'"(.*)"', (ROOT / "base/version.h").read_text()).group(1)]
+
+
+CMAKE = """\
+cmake_minimum_required(VERSION 3.13)
+project(examples C CXX)
+find_package(eventlog 0.1 REQUIRED COMPONENTS mpi)
+find_package(eventlog REQUIRED) # a second time, as by a part of the project
+add_executable(scalars {examples}/c/scalars.c)
+target_link_libraries(scalars eventlog::eventlog)
+add_executable(training {examples}/cpp/training.cpp)
+target_link_libraries(training eventlog::eventlog_static)
+add_executable(reduced {examples}/mpi/reduced.c)
+target_link_libraries(reduced eventlog::eventlog_mpi)
+"""
+
+
+def cmake(tree, source, *words):
+    """Debian's cmake, whatever else is called so in PATH."""
+    return subprocess.run(["/usr/bin/cmake", "-S", source, "-B", source / "made", f"-DCMAKE_PREFIX_PATH={tree}{PREFIX}", *words],
+                          capture_output=True, text=True)
+
+
+def test_cmake(tree, tmp_path):
+    """The three targets, from where DESTDIR put the tree; programs find the libraries that they were linked with."""
+    (tmp_path / "CMakeLists.txt").write_text(CMAKE.format(examples=ROOT / "examples"))
+    configured = cmake(tree, tmp_path)
+    assert configured.returncode == 0, configured.stderr
+    subprocess.run(["/usr/bin/cmake", "--build", tmp_path / "made"], check=True, capture_output=True)
+    for program, starter, source in (("scalars", [], "c/scalars.c"), ("training", [], "cpp/training.cpp"),
+                                     ("reduced", ["mpirun", "-q", "-n", "1"], "mpi/reduced.c")):
+        linked = subprocess.run(["ldd", tmp_path / "made" / program], capture_output=True, text=True).stdout
+        assert (f"{tree}{PREFIX}/lib/libeventlog.so.0" in linked) == (program != "training"), linked
+        run(tree, *starter, tmp_path / "made" / program, tmp_path / program)
+        check_log(tmp_path / program, EXAMPLES[source])
+
+
+@pytest.mark.parametrize("wanted, said", [
+    ("0.2", "version: 0.1.0"), ("1", "version: 0.1.0"), ("0.0.9", None), ("0.1.0 EXACT", None),
+    ("0.1 COMPONENTS fast", "no component fast")])
+def test_cmake_version(tree, tmp_path, wanted, said):
+    (tmp_path / "CMakeLists.txt").write_text("cmake_minimum_required(VERSION 3.13)\nproject(p NONE)\n"
+                                             f"find_package(eventlog {wanted} REQUIRED)\n")
+    configured = cmake(tree, tmp_path)
+    assert (configured.returncode == 0) == (said is None), configured.stderr
+    assert said is None or said in " ".join(configured.stderr.split())
 
 
 @pytest.mark.parametrize("compiler", [C, CPP, ["c++", "-std=c++20", "-Wall", "-Wextra", "-Wpedantic", "-Werror"]],
