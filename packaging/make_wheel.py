@@ -2,6 +2,9 @@
 """Makes the wheel of the Python package `evalboard`: python/evalboard with libeventlog.so and the programs in it.
 
 usage: make_wheel.py --version V --out DIRECTORY --library FILE --programs FILE... --licenses FILE...
+       make_wheel.py --version V --unpacked DIRECTORY
+
+The second puts the Python files and what pip wants to know below DIRECTORY, for packages of a distribution.
 
 The platform tag is manylinux_2_N of the highest GLIBC_2.N that any file needs, found with objdump; a file that needs another
 library than those of glibc is refused. The same files make the same bytes: times are SOURCE_DATE_EPOCH, or 1980, and names
@@ -98,14 +101,30 @@ def digest(data):
     return base64.urlsafe_b64encode(hashlib.sha256(data).digest()).rstrip(b"=").decode()
 
 
+def unpack(directory, version):
+    """The package as a system has it whose libraries and programs are packages of their own, with what pip wants to know."""
+    for path in sorted((ROOT / "python/evalboard").rglob("*")):
+        if path.suffix == ".py" or path.name == "py.typed":
+            place = directory / path.relative_to(ROOT / "python")
+            place.parent.mkdir(parents=True, exist_ok=True)
+            place.write_bytes(path.read_bytes())
+    information = directory / f"evalboard-{version}.dist-info"
+    information.mkdir(exist_ok=True)
+    (information / "METADATA").write_text(METADATA.format(version=version) + (ROOT / "python/README.md").read_text())
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--version", required=True)
-    parser.add_argument("--out", type=pathlib.Path, required=True)
-    parser.add_argument("--library", type=pathlib.Path, required=True)
+    parser.add_argument("--unpacked", type=pathlib.Path)
+    parser.add_argument("--out", type=pathlib.Path)
+    parser.add_argument("--library", type=pathlib.Path)
     parser.add_argument("--programs", type=pathlib.Path, nargs="*", default=[])
     parser.add_argument("--licenses", type=pathlib.Path, nargs="*", default=[])
     options = parser.parse_args()
+    if options.unpacked:
+        unpack(options.unpacked, options.version)
+        return
     tag = platform_tag([options.library, *options.programs])
     for old in options.out.glob("evalboard-*.whl"):
         old.unlink()
