@@ -487,6 +487,35 @@ int eventlog_png(const uint8_t *pixels, size_t height, size_t width, size_t chan
 /* Frees what a function of this library said is yours to free this way. NULL is fine. */
 void eventlog_free(void *bytes);
 
+struct eventlog_repair {     /* what a repair has done */
+    int changed;             /* 0: the file was sound, and was left as it is (only in place) */
+    uint64_t size;           /* of the damaged file, in bytes */
+    uint64_t records, bytes; /* of the repaired file; size - bytes are lost */
+    uint64_t places;         /* where the framing of records is broken */
+    uint64_t refused;        /* records left out although their CRCs are right, as a loader gives up at them */
+    uint64_t cut;            /* bytes of an incomplete last record */
+    uint64_t reserved[8];    /* zero */
+};
+
+/*
+ * Repairs an event file: keeps every sound record, byte for byte and in order, and leaves out the rest, as `eventlog
+ * repair` does. Where `to` is a path, the repaired copy appears there by rename once it is complete; what is there is
+ * replaced if force is not 0. path may then be compressed, or still grow: the copy is of this moment. Where `to` is
+ * NULL, the file is repaired in place, and the old one stays beside it as NAME.bak, with every `tfevents` in NAME
+ * changed to `tf-events`, so that TensorBoard does not read it. out may be NULL. EVENTLOG_ERROR_ARGUMENT: `to` exists,
+ * or, in place, somebody writes to the file, it changed meanwhile, or there is a backup already.
+ * EVENTLOG_ERROR_CORRUPT: nothing in it can be kept. Nothing has changed after an error. For any thread.
+ */
+int eventlog_repair(const char *path, const char *to, int force, struct eventlog_repair *out,
+                    struct eventlog_error *error);
+
+/* Chooses at most `most` (at least 2) of the n points of a curve, so that it looks the same: largest triangle three
+ * buckets (Steinarsson, 2013). keep: n bytes, which become 1 for the points to keep and 0 for the others; the first and
+ * the last are kept. x (steps or times) may be in any order; without x or y (NULL) the points are evenly spaced by
+ * index. For any thread. */
+int eventlog_downsample(const double *x, const double *y, size_t n, size_t most, uint8_t *keep,
+                        struct eventlog_error *error);
+
 #include "eventlog/eventlog_reader.h"
 
 #ifdef __GNUC__

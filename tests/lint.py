@@ -31,7 +31,7 @@ OURS = {
     "eventlog/write/kinds": {"base", "eventlog", "eventlog/format", "eventlog/write"},
     "eventlog/read": {"base", "eventlog", "eventlog/format"},
     "eventlog/check": {"base", "eventlog/format"},
-    "eventlog/rewrite": {"base", "eventlog/format", "eventlog/read", "eventlog/check"},
+    "eventlog/rewrite": {"base", "eventlog", "eventlog/format", "eventlog/read", "eventlog/check"},
     "eventlog/tool": LIBEVENTLOG,
     "eventlog/tool/picture": LIBEVENTLOG | {"eventlog/tool"},
     "eventlog/tool/export": LIBEVENTLOG | {"eventlog/tool"},

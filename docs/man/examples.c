@@ -104,6 +104,32 @@ static void print_positive(const double *values, size_t n)
         printf("%g to %g, %" PRIu64 " near 0\n", min, max, counts[0]);
 }
 
+/* eventlog_repair */
+static int repair_copy(const char *path, const char *to)
+{
+    struct eventlog_repair done;
+    struct eventlog_error error;
+
+    if (eventlog_repair(path, to, 1, &done, &error)) {
+        fprintf(stderr, "%s\n", error.message);
+        return 1;
+    }
+    printf("%" PRIu64 " records kept, %" PRIu64 " bytes lost\n",
+           done.records, done.size - done.bytes);
+    return 0;
+}
+
+/* eventlog_downsample */
+static void print_thinned(const double *x, const double *y, size_t n)
+{
+    uint8_t keep[100];
+
+    if (n <= 100 && eventlog_downsample(x, y, n, 3, keep, NULL) == 0)
+        for (size_t i = 0; i < n; i++)
+            if (keep[i])
+                printf("%g %g\n", x[i], y[i]);
+}
+
 /* eventlog_png */
 static int pack_picture(const char *path, const uint8_t *pixels,
                         size_t height, size_t width)
@@ -558,6 +584,11 @@ static int write_all(const char *directory)
         return 1;
     print_small(numbers, 4);
     print_positive(numbers, 4);
+    print_thinned(numbers, numbers, 4);
+    snprintf(path, sizeof path, "%s/repaired", directory);
+    if (eventlog_writer_flush(writer, NULL) ||
+        repair_copy(eventlog_writer_path(writer), path))
+        return 1;
     log_notes(writer);
     log_settings(writer, 0.1);
     log_layout(writer);
