@@ -16,16 +16,11 @@ enum { RECORD_LIMIT = 256 * 1024 * 1024 };
  * first and last are the header and footer of the first and the last record read: if a file that replaces this one has
  * the same bytes there, it is a longer copy and reading continues in it; otherwise it is another file.
  */
-struct mark {
-    uint64_t offset, length;
-    uint8_t bytes[RECORD_OVERHEAD];
-};
-
 struct event_reader {
     char *path;
     struct record_file file; /* closed: at rest */
     struct event_reader_state state;
-    struct mark first, last;
+    struct event_reader_mark first, last;
     struct stat seen; /* as of the last end, so that an unchanged file costs no read */
     int at_end, records_only;
     int known;           /* whether it is an event file */
@@ -120,7 +115,7 @@ struct event_reader_state event_reader_state(const struct event_reader *r)
 
 /* ---- growth, cuts and replacement ------------------------------------------------------------------------------ */
 
-static void keep_mark(struct mark *m, const struct record *record)
+static void keep_mark(struct event_reader_mark *m, const struct record *record)
 {
     m->offset = record->offset;
     m->length = record->length;
@@ -129,7 +124,7 @@ static void keep_mark(struct mark *m, const struct record *record)
 }
 
 /* 0 if the file has other bytes there. Bytes that cannot be read are taken to be the same: the next read will tell. */
-static int mark_there(int fd, const struct mark *m)
+static int mark_there(int fd, const struct event_reader_mark *m)
 {
     uint8_t bytes[RECORD_OVERHEAD];
     ssize_t head = pread(fd, bytes, RECORD_HEADER, (off_t)m->offset), foot;
@@ -209,6 +204,93 @@ static int look_again(struct event_reader *r, struct error *e)
     if (unchanged(r, &st))
         return EVENT_READER_END;
     return goes_on(r, r->file.fd, (uint64_t)st.st_size) ? go_on(r, r->file.fd, &st) : start_again(r, r->file.fd, &st);
+}
+
+/* ---- places ---------------------------------------------------------------------------------------------------- */
+
+int event_reader_place(const struct event_reader *r, struct event_reader_place *place)
+{
+    const struct stat *st = &r->seen;
+
+    if (!r->at_end || r->file.packed)
+        return 0;
+    *place = (struct event_reader_place){
+        .device = (uint64_t)st->st_dev,
+        .inode = (uint64_t)st->st_ino,
+        .size = (uint64_t)st->st_size,
+        .modified = { st->st_mtim.tv_sec, st->st_mtim.tv_nsec },
+        .changed = { st->st_ctim.tv_sec, st->st_ctim.tv_nsec },
+        .offset = r->file.parser.offset,
+        .records = r->state.records,
+        .lost = r->file.parser.lost,
+        .damaged = r->state.damaged,
+        .first_wall_time = r->state.first_wall_time,
+        .last_wall_time = r->state.last_wall_time,
+    };
+    if (r->state.records) {
+        place->first = r->first;
+        place->last = r->last;
+    }
+    return 1;
+}
+
+static int same_time(struct timespec t, const int64_t known[2])
+{
+    return t.tv_sec == known[0] && t.tv_nsec == known[1];
+}
+
+/* The file open as fd is the one that was read so far, unchanged or grown. */
+static int at_place(const struct event_reader *r, int fd, const struct event_reader_place *place, const struct stat *st)
+{
+    if ((uint64_t)st->st_dev != place->device || (uint64_t)st->st_ino != place->inode || !S_ISREG(st->st_mode) ||
+        (uint64_t)st->st_size < place->size || place->offset > place->size)
+        return 0;
+    if ((uint64_t)st->st_size == place->size &&
+        !(same_time(st->st_mtim, place->modified) && same_time(st->st_ctim, place->changed)))
+        return 0;
+    return goes_on(r, fd, (uint64_t)st->st_size);
+}
+
+int event_reader_continue(struct event_reader **out, const char *path, const struct event_reader_place *place,
+                          struct error *e)
+{
+    struct event_reader *r = calloc(1, sizeof *r);
+    struct stat st;
+    int fd, rc = OK;
+
+    *out = NULL;
+    if (!r || !(r->path = strdup(path))) {
+        free(r);
+        return error_memory(e, path, "for reading");
+    }
+    r->file.fd = -1;
+    r->file.path = r->path;
+    record_parser_init(&r->file.parser, place->offset, RECORD_LIMIT);
+    r->file.parser.lost = place->lost;
+    r->state.lost = place->lost;
+    r->state.records = place->records;
+    r->state.damaged = place->damaged;
+    r->state.first_wall_time = place->first_wall_time;
+    r->state.last_wall_time = place->last_wall_time;
+    r->first = place->first;
+    r->last = place->last;
+    r->at_end = 1;
+    r->known = place->records > 0;
+    if ((fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)) < 0 || fstat(fd, &st) < 0)
+        rc = error_system(e, "%s: cannot open", path);
+    else if (!at_place(r, fd, place, &st))
+        rc = error_set(e, ERR_CORRUPT, "%s: is not what was read before", path);
+    if (fd >= 0)
+        close(fd);
+    if (rc != OK) {
+        event_reader_close(r);
+        return rc;
+    }
+    r->seen = st; /* but for what shows growth */
+    r->seen.st_size = (off_t)place->size;
+    r->seen.st_mtim = (struct timespec){ .tv_sec = place->modified[0], .tv_nsec = place->modified[1] };
+    *out = r;
+    return OK;
 }
 
 /* ---- records and events ---------------------------------------------------------------------------------------- */
