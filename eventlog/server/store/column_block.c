@@ -166,6 +166,61 @@ void column_block_read(const struct column_block *b, enum column column, size_t 
     }
 }
 
+/* rows (2 bytes), of each column base (8), slope (8), width (1), then the distances: all little-endian */
+enum { SAVED_HEAD = 2, SAVED_LINE = 17 };
+
+static size_t distances_size(const struct column_block *b)
+{
+    size_t size = 0;
+
+    for (size_t c = 0; c < b->columns; c++)
+        size += b->rows * b->lines[c].width;
+    return size;
+}
+
+size_t column_block_save(const struct column_block *b, uint8_t out[COLUMN_BLOCK_BYTES])
+{
+    uint8_t *at = out + SAVED_HEAD;
+
+    put_le16(out, b->rows);
+    for (size_t c = 0; c < b->columns; c++, at += SAVED_LINE) {
+        put_le64(at, b->lines[c].base);
+        put_le64(at + 8, b->lines[c].slope);
+        at[16] = (uint8_t)b->lines[c].width;
+    }
+    memcpy(at, distances(b), distances_size(b));
+    return (size_t)(at - out) + distances_size(b);
+}
+
+struct column_block *column_block_load(const uint8_t *bytes, size_t n, size_t columns)
+{
+    const size_t head = SAVED_HEAD + columns * SAVED_LINE;
+    const size_t rows = n >= head ? get_le16(bytes) : 0;
+    struct column_line lines[COLUMNS_MOST];
+    struct column_block *b;
+    size_t size = 0;
+
+    if (!rows || rows > COLUMN_BLOCK_ROWS)
+        return NULL;
+    for (size_t c = 0; c < columns; c++) {
+        const uint8_t *at = bytes + SAVED_HEAD + c * SAVED_LINE;
+        uint32_t width = at[16];
+
+        if (width > 8 || (width & (width - 1)))
+            return NULL;
+        lines[c] = (struct column_line){ get_le64(at), get_le64(at + 8), (uint32_t)size, width };
+        size += rows * width;
+    }
+    if (n != head + size || !(b = malloc(offsetof(struct column_block, lines) + columns * sizeof *lines + size)))
+        return NULL;
+    atomic_init(&b->references, 1);
+    b->rows = (uint16_t)rows;
+    b->columns = (uint16_t)columns;
+    memcpy(b->lines, lines, columns * sizeof *lines);
+    memcpy(distances(b), bytes + head, size);
+    return b;
+}
+
 void column_block_rows_read(const struct column_block *b, struct column_row *out)
 {
     memset(out, 0, b->rows * sizeof *out);

@@ -85,6 +85,22 @@ int point_series_add(struct point_series *p, const struct column_row *row, size_
     return 1;
 }
 
+int point_series_add_block(struct point_series *p, struct column_block *b)
+{
+    const size_t rows = column_block_rows(b);
+
+    if ((p->block_count && (column_block_rows(p->blocks[p->block_count - 1]) < COLUMN_BLOCK_ROWS ||
+                            (int64_t)column_block_at(b, 0, COLUMN_STEP) <= p->last_step)) ||
+        !ARRAY_ROOM(p->blocks, p->block_capacity, p->block_count + 1)) {
+        column_block_drop(b);
+        return 0;
+    }
+    p->blocks[p->block_count++] = b;
+    p->rows += rows;
+    p->last_step = (int64_t)column_block_at(b, rows - 1, COLUMN_STEP);
+    return 1;
+}
+
 /* Looks at all rows again. */
 static void note_all(struct point_series *p)
 {

@@ -28,6 +28,10 @@ struct point_series { /* all zero at first */
 /* columns: 3 or 4, always the same. 1, or 0: no memory, and the row is not there. */
 int point_series_add(struct point_series *p, const struct column_row *row, size_t columns);
 
+/* Appends the rows of a block, which it takes over in any case, to a series that is settled. The caller sets latest and
+ * most_blobs. 1; 0: no memory, the last block is not full, or the first step of this one is not above the last. */
+int point_series_add_block(struct point_series *p, struct column_block *b);
+
 /* Compresses the newest rows too, and frees what only adding needs. 1, or 0: no memory; try again later. */
 int point_series_settle(struct point_series *p, size_t columns);
 

@@ -81,34 +81,40 @@ static void write_metadata(struct wire *w, const struct description *d)
     wire_integer(w, METADATA_CLASS, d->class);
 }
 
-/* One allocation: the struct, the tag, the metadata, the plugin's name. */
+/* One allocation: the struct, the tag, the plugin's name, the metadata. */
+struct series_info *series_info_of_parts(const struct series_info *parts)
+{
+    struct series_info *s = malloc(sizeof *s + parts->tag_length + parts->plugin_length + parts->metadata_length);
+    char *at;
+
+    if (!s)
+        return NULL;
+    at = (char *)(s + 1);
+    *s = *parts;
+    s->references = 1;
+    s->tag = at;
+    s->plugin = at + s->tag_length;
+    s->metadata = (const uint8_t *)s->plugin + s->plugin_length;
+    if (s->tag_length)
+        memcpy(at, parts->tag, s->tag_length);
+    if (s->plugin_length)
+        memcpy(at + s->tag_length, parts->plugin, s->plugin_length);
+    if (s->metadata_length)
+        memcpy(at + s->tag_length + s->plugin_length, parts->metadata, s->metadata_length);
+    return s;
+}
+
 static struct series_info *series_new(const char *tag, size_t n, const struct description *d)
 {
     struct wire metadata = WIRE_EMPTY, plugin = WIRE_EMPTY;
     struct series_info *s = NULL;
-    char *at;
 
     write_metadata(&metadata, d);
     utf8_text_append(&plugin.bytes, (const char *)d->plugin.bytes, d->plugin.length);
     if (buffer_ok(&metadata.bytes) && buffer_ok(&plugin.bytes))
-        s = malloc(sizeof *s + n + metadata.bytes.length + plugin.bytes.length);
-    if (s) {
-        at = (char *)(s + 1);
-        *s = (struct series_info){ d->class,
-                                   at,
-                                   n,
-                                   at + n,
-                                   plugin.bytes.length,
-                                   (const uint8_t *)at + n + plugin.bytes.length,
-                                   metadata.bytes.length,
-                                   1 };
-        if (n)
-            memcpy(at, tag, n);
-        if (s->plugin_length)
-            memcpy(at + n, plugin.bytes.data, s->plugin_length);
-        if (s->metadata_length)
-            memcpy(at + n + s->plugin_length, metadata.bytes.data, s->metadata_length);
-    }
+        s = series_info_of_parts(&(struct series_info){ d->class, tag, n, plugin.bytes.data, plugin.bytes.length,
+                                                        (const uint8_t *)metadata.bytes.data, metadata.bytes.length,
+                                                        0 });
     wire_release(&metadata);
     wire_release(&plugin);
     return s;
