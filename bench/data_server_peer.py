@@ -75,7 +75,7 @@ def main(program, logdir, series, last, directory):
     port_file.unlink(missing_ok=True)
     began = time.monotonic()
     with subprocess.Popen([path_of(program), f"--logdir={logdir}", "--reload=5", "--samples-per-plugin=", "--port=0",
-                           f"--port-file={port_file}", "--die-after-stdin"], stdin=subprocess.PIPE,
+                           f"--port-file={port_file}", "--die-after-stdin", *(["--cache=off"] if program != "stock" else [])], stdin=subprocess.PIPE,
                           stderr=subprocess.DEVNULL) as process:
         while not port_file.exists() or not port_file.read_text().endswith("\n"):
             if process.poll() is not None:

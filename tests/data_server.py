@@ -50,6 +50,7 @@ class DataServer:
     def __init__(self, logdir, directory, *arguments, program=None, reload="1", logdir_text=None, **more):
         self.grpc = pytest.importorskip("grpc")
         localhost_or_skip()
+        self.log = logdir
         self.program, self.error_file = program or data_server_or_skip(), directory / "startup_error"
         port_file, self.output = directory / "port", directory / "server.txt"
         port_file.unlink(missing_ok=True)
@@ -57,7 +58,8 @@ class DataServer:
             self.process = subprocess.Popen(
                 [self.program, f"--logdir={logdir_text or logdir}", f"--reload={reload}", "--samples-per-plugin=", "--port=0",
                  f"--port-file={port_file}", "--die-after-stdin", f"--error-file={self.error_file}", *arguments],
-                stdin=subprocess.PIPE, stdout=output, stderr=output, **more)
+                stdin=subprocess.PIPE, stdout=output, stderr=output,
+                **{"env": dict(os.environ, XDG_CACHE_HOME=directory / "cache"), **more})
         self.port = int(wait_for(lambda: self.alive() and port_file.exists() and re.fullmatch(r"\d+\n", port_file.read_text())
                                  and port_file.read_text(), "the port"))
         self.channel = self.grpc.insecure_channel(f"localhost:{self.port}", options=[
@@ -103,6 +105,28 @@ class DataServer:
         answer = getattr(pb, f"{verb}{kind}Response").FromString(self.call(f"{verb}{kind}", request.SerializeToString()))
         return {(run.run_name, tag.tag_name): tag.data if verb == "Read" else tag.metadata
                 for run in answer.runs for tag in run.tags}
+
+    def answers(self):
+        """Everything that a client can ask for, as bytes."""
+        pb = pytest.importorskip("tensorboard.data.proto.data_provider_pb2")
+        found = {method: self.call(method) for method in ("ListRuns", "ListPlugins", "GetExperiment")}
+        blobs = set()
+        for plugin in sorted(self.plugins()):
+            for kind in ("Scalars", "Tensors", "BlobSequences"):
+                request = getattr(pb, f"List{kind}Request")()
+                request.plugin_filter.plugin_name = plugin
+                found["List", kind, plugin] = self.call(f"List{kind}", request.SerializeToString())
+                for limit in (1, 3, 100000):
+                    request = getattr(pb, f"Read{kind}Request")()
+                    request.plugin_filter.plugin_name = plugin
+                    request.downsample.num_points = limit
+                    found["Read", kind, plugin, limit] = self.call(f"Read{kind}", request.SerializeToString())
+                if kind == "BlobSequences":
+                    read = pb.ReadBlobSequencesResponse.FromString(found["Read", kind, plugin, 100000])
+                    blobs |= {reference.blob_key for run in read.runs for tag in run.tags for values in tag.data.values
+                              for reference in values.blob_refs}
+        found.update((key, self.stream("ReadBlob", pb.ReadBlobRequest(blob_key=key).SerializeToString())) for key in blobs)
+        return found
 
     def points(self, run, tag, limit=1000000, plugin="scalars"):
         """[(step, wall time, value)], [] of a series that is not there."""

@@ -60,7 +60,8 @@ class TensorBoard:
             pytest.importorskip("tensorboard_data_server")
         self.loader, self.output = loader, output
         load_fast = {"fast": "true", "python": "false", "auto": "auto", "ours": "true"}[loader]
-        environ = dict(os.environ, TENSORBOARD_DATA_SERVER_BINARY=data_server_or_skip()) if loader == "ours" else None
+        environ = dict(
+            os.environ, TENSORBOARD_DATA_SERVER_BINARY=data_server_or_skip(), XDG_CACHE_HOME=output.with_suffix(".cache")) if loader == "ours" else None
         with open(output, "w") as log:
             self.process = subprocess.Popen(
                 [sys.executable, "-m", "tensorboard.main", "--logdir", logdir, "--port", "0", "--host", "127.0.0.1",

@@ -23,6 +23,7 @@ struct program {
     struct server_options options;
     struct data_source source;
     struct snapshot snapshot;
+    struct cache_files cache;
     struct loader *loader;
     struct grpc_server *server;
     pthread_mutex_t lock; /* of log */
@@ -155,6 +156,7 @@ static int load_and_serve(struct program *p, struct error *e)
         .merge = p->options.merge,
         .follow_links = p->options.follow_links,
         .notify = p->options.notify,
+        .cache = &p->cache,
         .message = message,
         .context = p,
     };
@@ -163,6 +165,8 @@ static int load_and_serve(struct program *p, struct error *e)
 
     if (snapshot_init(&p->snapshot) != OK || !(p->source.values = value_source_new()))
         return error_memory(e, NULL, "to serve");
+    if ((rc = cache_files_open(&p->cache, p->options.cache, e)) != OK)
+        return rc;
     p->source.snapshot = &p->snapshot;
     p->source.location = p->options.logdir ? p->options.logdir : p->options.roots[0].path;
     p->source.hints = p->options.hints;

@@ -59,7 +59,8 @@ def test_the_command_of_the_data_server(tmp_path):
     defaults = dict(line.split("=", 1) for line in (UNITS / "eventlog-server.default").read_text().split())
     assert defaults["PORT"] == "6806"
     command = command_of("eventlog-server.service", {**defaults, "LOGDIR": str(tmp_path), "PORT": "0"})
-    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True,
+                               env=dict(os.environ, XDG_CACHE_HOME=tmp_path / "cache"))
     assert re.fullmatch(r"eventlog-server: listening on \S+:\d+\n", process.stderr.readline())
     process.terminate()
     assert process.wait(DEADLINE) == -signal.SIGTERM

@@ -33,7 +33,7 @@ class Served:
         with open(self.output, "w") as output:
             self.process = subprocess.Popen(
                 [TOOL, "serve", *(arguments or [directory / "log"])], stdout=output, stderr=output, cwd=directory,
-                env=dict(os.environ, PATH=f"{directory}/bin:{os.environ['PATH']}", **environ))
+                env=dict(os.environ, XDG_CACHE_HOME=f"{directory}/cache", PATH=f"{directory}/bin:{os.environ['PATH']}", **environ))
 
     def said(self):
         return self.output.read_text()

@@ -1,0 +1,37 @@
+/*
+ * cache_files.h - the directory of saved runs (run_cache.h): one file for each run, written under another name and
+ * renamed, so that a file is whole at any moment. After a failure nothing more is written. Files are trusted only if
+ * they are this user's. One thread at a time writes; any number may read meanwhile.
+ */
+#ifndef EVENTLOG_SERVER_CACHE_FILES_H
+#define EVENTLOG_SERVER_CACHE_FILES_H
+
+#include "base/io.h"
+#include "eventlog/server/run_cache.h"
+
+#define CACHE_FILES_BYTES ((uint64_t)4 << 30) /* of all saved runs; beyond it those used longest ago are removed */
+
+struct cache_files {
+    char *directory;     /* NULL: nothing is saved nor brought back */
+    const struct io *io; /* NULL: io_real */
+    uint64_t most;       /* bytes; 0: CACHE_FILES_BYTES */
+    /* private */
+    int full;        /* after a failure */
+    uint64_t unseen; /* bytes written since the directory was last looked through; the first time always */
+    int seen;
+};
+
+/* name: a directory, "off", or NULL: evalboard in $XDG_CACHE_HOME or ~/.cache, or off without both. ERR_NOMEM. */
+int cache_files_open(struct cache_files *c, const char *name, struct error *e);
+void cache_files_close(struct cache_files *c);
+
+/* Brings a run back. `place`: where it is, and all that its file is named by. Anything but OK: there is none. */
+int cache_files_read(const struct cache_files *c, struct run_cache *out, const char *place, const char *name, int merge,
+                     struct error *e);
+/* ERR_IO, the first time: the directory cannot be written; later calls do nothing. ERR_NOMEM: not saved this time. */
+int cache_files_write(struct cache_files *c, const char *place, struct run_data *run, int merge,
+                      const struct run_cache_file *files, size_t count, struct error *e);
+/* Removes what is too much, and what killed processes left behind an hour ago or more. */
+void cache_files_trim(struct cache_files *c);
+
+#endif

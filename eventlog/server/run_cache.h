@@ -1,0 +1,54 @@
+/*
+ * run_cache.h - the bytes of a cache file: one run as it has been read, and how far each of its files has been read, so
+ * that a later process continues there. Numbers are little-endian, texts have their length before them.
+ *
+ *     magic (8), version (4), merge (4), name of the run
+ *     number of files; of each: path, struct event_reader_place, struct run_file
+ *     writers, start time, number of points
+ *     number of tags; of each: tag, struct series_info, parts: blocks as column_block_save() gives them
+ *     length of all this (8), CRC-32C of all this and the length (4)
+ *
+ * Nothing is taken from a file that is damaged, cut, longer, of another version or of another run. Pure; memory: 64 KiB
+ * beside the run itself.
+ */
+#ifndef EVENTLOG_SERVER_RUN_CACHE_H
+#define EVENTLOG_SERVER_RUN_CACHE_H
+
+#include "base/error.h"
+#include "eventlog/read/event_reader.h"
+#include "eventlog/server/store/run_data.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+enum { RUN_CACHE_VERSION = 1 };
+
+struct run_cache_file {
+    char *path;
+    struct event_reader_place place;
+    uint64_t note; /* the caller's */
+};
+
+/* Takes n bytes. 0, or anything else: writing has failed, and ends. */
+typedef int run_cache_write_function(void *context, const void *bytes, size_t n);
+
+/* Writes the run, whose files are these in the order of their numbers. OK; ERR_IO: write failed; ERR_NOMEM. */
+int run_cache_write(struct run_data *run, const struct run_cache_file *files, size_t count,
+                    run_cache_write_function *write, void *context, struct error *e);
+
+/* Gives at most n of the next bytes: how many, 0 at the end, or -1. */
+typedef long run_cache_read_function(void *context, void *out, size_t n);
+
+struct run_cache {
+    struct run_data *run;
+    struct run_cache_file *files;
+    size_t count;
+};
+
+/* Reads `size` bytes. On OK *out is yours: run_cache_release() it, or take its run. ERR_CORRUPT: throw the file away.
+ * ERR_IO, ERR_NOMEM. */
+int run_cache_read(struct run_cache *out, const char *name, int merge, run_cache_read_function *read, void *context,
+                   uint64_t size, struct error *e);
+void run_cache_release(struct run_cache *c);
+
+#endif
