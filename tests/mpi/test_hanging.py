@@ -119,7 +119,7 @@ def test_in_a_step(tmp_path):
 
 def test_waiting_at_the_end(tmp_path):
     """Rank 2 is stopped between its last two messages. Rank 0 has got the first and ends MPI, rank 1 waits for the second: only
-    rank 2 is named."""
+    rank 2 is named. How many messages there are may differ by one from the run that counted them; then rank 0 waits, too."""
     words = [3, *LENET, *MPI, "--transport", "shared", "--max-steps", 2]
     library, counts = str(ranks.BUILD / "tests/campaign/moment.so"), tmp_path / "counts"
     counts.mkdir()
@@ -130,5 +130,5 @@ def test_waiting_at_the_end(tmp_path):
     process = ranks.start(*words, "--checkpoint-dir", tmp_path / "stopped", "--deadline", 60, LD_PRELOAD=library, MOMENT_RANK="2",
                           MOMENT_CALL="MPI_Isend", MOMENT_AT=last, MOMENT_DOES="stop", MOMENT_FIRED=str(tmp_path / "fired"))
     _, said = process.communicate(timeout=DEADLINE)
-    assert re.findall(r"^trainer: rank 0 on host \S+: waited 60 s for (.*) on host \S+ to end MPI;", said, re.M) == ["rank 2"], said
+    assert re.findall(r"^trainer: rank 0 on host \S+: waited 60 s for (.*) on host \S+ to end(?: MPI)?;", said, re.M) == ["rank 2"], said
     assert process.returncode != 0
