@@ -8,8 +8,7 @@ at a time) and the Python tests: mpi/ (ranks under mpirun), faults/ (killed proc
 (programs by their command lines), peers/ (TensorBoard and a browser; with --peers all also TensorFlow, PyTorch,
 safetensors), newcomer/ (make, make install and README as a newcomer has them), abi/ (programs built with an older header)
 and runner/ (what runs the tests). Where nothing else is printed, a line says every few seconds what is running.
-With --sanitizer only the C test programs run: they are what was built with it; with thread, those of the parts that
-have threads.
+With --sanitizer only the C test programs run: they are what was built with it.
 """
 import argparse
 import collections
@@ -27,8 +26,6 @@ import progress
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 DEADLINE = 600  # seconds for one C test program
-# Folders with threads, or with state that threads share; of other folders the programs.
-THREADED = {"base", "checkpoint", "dataset", "eventlog", "evaluator", "trainer/test_mirrored", "trainer/test_team"}
 
 
 def say(text):
@@ -129,8 +126,6 @@ def main():
             status = subprocess.run(["make", "-s", "lint"]).returncode
         total["failed" if status else "passed"] += 1
     programs = [p for p in options.programs if options.only in p]
-    if options.sanitizer == "thread":
-        programs = [p for p in programs if THREADED & {pathlib.Path(p).parent.name, "/".join(pathlib.Path(p).parts[-2:])}]
     print(f"C tests{' with ' + options.sanitizer if options.sanitizer else ''}:", flush=True)
     total += c_tests(programs, options.sanitizer)
     if python:
