@@ -159,6 +159,39 @@ static void test_one_stands(void **state)
     part(ones, post);
 }
 
+static void count(void *context, struct error *sentence)
+{
+    ++*(int *)context;
+    assert_non_null(strstr(sentence->message, "mpirun ends the ranks"));
+    assert_non_null(strstr(sentence->message, " for all"));
+}
+
+/* Who waits for a rank that waits itself, or is computing on a busy machine, gives it time; but not if it is stopped. */
+static void test_one_knows_better(void **state)
+{
+    struct one ones[RANKS];
+    struct thread_post *post = together(ones, -1, arrive);
+    const struct process *places = world_places(ones[0].world);
+    struct process *place;
+    struct patience p;
+    pid_t child;
+
+    (void)state;
+    memcpy(&place, &places, sizeof place);
+    child = stopped_child(&place[2]);
+    patience_init(&p, ones[0].world, 0);
+    assert_int_equal(patience_misses(&p, 1), 0);
+    assert_int_equal(patience_misses(&p, 2), 1);
+    p.limit -= 1 + places_precedence(DEADLINE, 2);
+    assert_int_equal(patience_misses(&p, 1), 1);
+    world_hurry(ones[0].world, count, NULL);
+    assert_int_equal(patience_misses(&p, 1), 0);
+    assert_int_equal(patience_misses(&p, 2), 1);
+    kill(child, SIGKILL);
+    waitpid(child, NULL, 0);
+    part(ones, post);
+}
+
 static int over(struct world *w, struct error *e)
 {
     struct patience p;
@@ -183,13 +216,6 @@ static void test_one_reports(void **state)
         ;
     assert_int_equal(rc, ERR_PEER);
     part(ones, post);
-}
-
-static void count(void *context, struct error *sentence)
-{
-    ++*(int *)context;
-    assert_non_null(strstr(sentence->message, "mpirun ends the ranks"));
-    assert_non_null(strstr(sentence->message, " for all"));
 }
 
 /* A rank that the launcher is ending says whom it waits for, and then, though its own deadline passes, no more; but the
@@ -226,8 +252,10 @@ static void test_last_sentence(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_root_reports), cmocka_unit_test(test_root_is_late), cmocka_unit_test(test_marks_of_some),
-        cmocka_unit_test(test_one_stands),   cmocka_unit_test(test_one_reports),  cmocka_unit_test(test_last_sentence),
+        cmocka_unit_test(test_root_reports),     cmocka_unit_test(test_root_is_late),
+        cmocka_unit_test(test_marks_of_some),    cmocka_unit_test(test_one_stands),
+        cmocka_unit_test(test_one_knows_better), cmocka_unit_test(test_one_reports),
+        cmocka_unit_test(test_last_sentence),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

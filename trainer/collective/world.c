@@ -98,6 +98,11 @@ int patience_speaks(const struct patience *p, const char *late, int count)
     return patience_exceeds(p, stands ? before_here : places_before(w->places, late, count, w->rank));
 }
 
+int patience_misses(const struct patience *p, int rank)
+{
+    return world_stands(p->world, rank) || (!p->world->say && patience_exceeds(p, 2));
+}
+
 /* Says that mpirun ends the ranks, and what this one knows: that others have ended; whom it waits for, unless it is
  * the others who wait for this one, which was stopped. */
 static void say_last(struct world *w, double waited, const char *text)

@@ -132,6 +132,10 @@ int patience_exceeds(const struct patience *p, int before);
  * one of them stands, comes first, then who knows most (places_before), since of several late ones, some may
  * themselves be waiting for another. */
 int patience_speaks(const struct patience *p, const char *late, int count);
+/* For those who wait for `rank` of this host, which knows better who is missing while it waits itself: call
+ * patience_calm() whenever it has looked for what it waits for. After the limit: 1: report it: it stands, or the time
+ * of two others has passed, too. Once the launcher is ending the ranks (world_hurry) only if it stands. */
+int patience_misses(const struct patience *p, int rank);
 /* Sets "waited 60 s FORMAT; ending all ranks", tells the other ranks that this one reports, and returns ERR_PEER. Or
  * returns 0, and the wait continues, for another deadline without a word: world_hurry() had this reported, or another
  * rank has told that it reports; the launcher may need long to end all then. */

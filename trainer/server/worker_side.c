@@ -400,27 +400,15 @@ static int wait_for_host(struct worker_side *w, struct error *e)
     return OK;
 }
 
-/* All others of a host: as long as the speaker looks for messages, it knows better who is missing. */
+/* All others of a host. */
 static int wait_for_speaker(struct worker_side *w, struct error *e)
 {
     const enum phase before = phase_clock_enter(w->setup.clock, PHASE_WAITING);
-    char name[WORLD_NAME_MAX];
-    struct patience p;
-    int rc;
+    const int rc = shared_push_wait(w->setup.shared, w->step, &w->verdict, e);
 
-    patience_init(&p, w->setup.world, world_deadline(w->setup.world));
-    while (!shared_push_wait(w->setup.shared, &w->verdict)) {
-        const int looks = shared_push_speaker_looks(w->setup.shared);
-
-        if (patience_spend(&p) || looks)
-            continue;
-        world_name(w->setup.world, shared_push_speaker(w->setup.shared), name, sizeof name);
-        if ((rc = patience_over(&p, e, "at step %lld for %s, which pushes the gradients of this host",
-                                (long long)w->step, name)) < 0)
-            return rc;
-    }
-    phase_clock_enter(w->setup.clock, before);
-    return OK;
+    if (rc == OK)
+        phase_clock_enter(w->setup.clock, before);
+    return rc;
 }
 
 static int wait_for_step(struct worker_side *w, struct error *e)

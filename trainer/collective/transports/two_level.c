@@ -25,7 +25,6 @@
  */
 #include "trainer/collective/transports/transport.h"
 
-#include "base/clock.h"
 #include "trainer/collective/places.h"
 #include "trainer/collective/transports/lanes.h"
 #include "trainer/collective/transports/shared_memory.h"
@@ -33,8 +32,6 @@
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
-
-#define DEAD_SECONDS 0.25 /* a carrier that has not looked for so long does not run */
 
 enum two_level_stage { WAITING, GATHERING, SPREADING, DONE };
 
@@ -69,9 +66,8 @@ struct two_level {
     char *late;                           /* (ranks) */
     uint32_t first;                       /* counters' value before this step's first bucket */
     size_t final, done;                   /* of this step, this rank */
-    uint32_t looks_seen;                  /* of the carrier waited for, and when they last changed */
-    double looks_changed;
-    struct error error; /* the first error in this step; kept for complete() */
+    uint32_t looks_seen;                  /* of the carrier waited for */
+    struct error error;                   /* the first error in this step; kept for complete() */
 };
 
 static struct extent lane_of(const struct two_level *m, size_t q, int lane)
@@ -355,17 +351,13 @@ static int finish_lane(struct two_level *m, struct error *e)
     }
 }
 
-/* 1: the carrier of that lane runs and looks for messages, so that it knows better who is missing. */
-static int carrier_looks(struct two_level *m, int lane)
+/* 1: the carrier of that lane has looked for messages since the last call. */
+static int carrier_looked(struct two_level *m, int lane)
 {
-    const uint32_t looks = atomic_load(&m->words[lane].looks);
-    const double now = clock_monotonic();
+    const uint32_t before = m->looks_seen;
 
-    if (looks != m->looks_seen) {
-        m->looks_seen = looks;
-        m->looks_changed = now;
-    }
-    return now - m->looks_changed < DEAD_SECONDS;
+    m->looks_seen = atomic_load(&m->words[lane].looks);
+    return m->looks_seen != before;
 }
 
 /* Waits for the other lanes. */
@@ -379,11 +371,11 @@ static int wait_for_lanes(struct two_level *m, struct error *e)
     phase_clock_enter(p->clock, PHASE_WAITING);
     patience_init(&patience, p->world, world_deadline(p->world));
     for (int lane = 0; lane < m->lanes.count; lane++) {
-        m->looks_seen = atomic_load(&m->words[lane].looks) - 1;
+        patience_calm(&patience);
         while (!shared_counter_wait(&m->words[lane].added, all, m->memory.spin)) {
-            const int looks = carrier_looks(m, lane);
-
-            if (patience_spend(&patience) || looks)
+            if (carrier_looked(m, lane))
+                patience_calm(&patience);
+            if (patience_spend(&patience) || !patience_misses(&patience, m->lanes.members[lane]))
                 continue;
             memset(m->late, 0, (size_t)p->ranks);
             m->late[m->lanes.members[lane]] = 1;

@@ -1,13 +1,11 @@
 #include "trainer/server/groups/shared_push.h"
 
-#include "base/clock.h"
 #include "trainer/collective/exchange.h"
 #include "trainer/collective/transports/shared_memory.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-
-#define DEAD_SECONDS 2.0 /* a speaker that has not looked for so long does not run */
 
 /* of one worker */
 struct shared_push_words {
@@ -34,8 +32,7 @@ struct shared_push {
     struct tally_part *parts;        /* (members) as the speaker sends them */
     real *values;
     uint64_t turn;
-    uint32_t looks_seen; /* of the speaker, and when they last changed */
-    double looks_changed;
+    uint32_t looks_seen; /* of the speaker */
 };
 
 static uint64_t mark_of(const struct shared_push *s, size_t final)
@@ -115,24 +112,36 @@ void shared_push_late(const struct shared_push *s, char *late)
         late[s->member[k]] = atomic_load(&s->words[k].mark) < mark_of(s, s->plan.total + 1);
 }
 
-int shared_push_wait(struct shared_push *s, struct verdict *verdict)
+/* 1: the speaker has looked since the last call. */
+static int speaker_looked(struct shared_push *s)
 {
-    if (!shared_counter_wait(&s->head->answers, (uint32_t)s->turn, 0))
-        return 0;
-    *verdict = s->head->verdict;
-    return 1;
+    const uint32_t before = s->looks_seen;
+
+    s->looks_seen = atomic_load(&s->head->looks);
+    return s->looks_seen != before;
 }
 
-int shared_push_speaker_looks(struct shared_push *s)
+int shared_push_wait(struct shared_push *s, int64_t step, struct verdict *verdict, struct error *e)
 {
-    const uint32_t looks = atomic_load(&s->head->looks);
-    const double now = clock_monotonic();
+    struct world *world = s->plan.world;
+    const int speaker = s->member[0];
+    char name[WORLD_NAME_MAX];
+    struct patience p;
+    int rc;
 
-    if (looks != s->looks_seen) {
-        s->looks_seen = looks;
-        s->looks_changed = now;
+    patience_init(&p, world, world_deadline(world));
+    while (!shared_counter_wait(&s->head->answers, (uint32_t)s->turn, 0)) {
+        if (speaker_looked(s))
+            patience_calm(&p);
+        if (patience_spend(&p) || !patience_misses(&p, speaker))
+            continue;
+        world_name(world, speaker, name, sizeof name);
+        if ((rc = patience_over(&p, e, "at step %" PRId64 " for %s, which pushes the gradients of this host", step,
+                                name)) < 0)
+            return rc;
     }
-    return now - s->looks_changed < DEAD_SECONDS;
+    *verdict = s->head->verdict;
+    return OK;
 }
 
 size_t shared_push_count(const struct shared_push *s)
@@ -151,11 +160,6 @@ size_t shared_push_count(const struct shared_push *s)
 int shared_push_speaks(const struct shared_push *s)
 {
     return s->local == 0;
-}
-
-int shared_push_speaker(const struct shared_push *s)
-{
-    return s->member[0];
 }
 
 int shared_push_members(const struct shared_push *s)

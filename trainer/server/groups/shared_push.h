@@ -42,7 +42,6 @@ int shared_push_new(struct shared_push **out, const struct shared_push_plan *pla
 void shared_push_free(struct shared_push *s); /* NULL is fine */
 
 int shared_push_speaks(const struct shared_push *s);  /* 1: this worker is the speaker */
-int shared_push_speaker(const struct shared_push *s); /* which worker is */
 int shared_push_members(const struct shared_push *s); /* how many workers push together */
 real *shared_push_vector(const struct shared_push *s, int v);
 real *shared_push_values(const struct shared_push *s); /* (values) */
@@ -67,10 +66,9 @@ void shared_push_answer(struct shared_push *s, const struct verdict *verdict);
 /* The speaker: marks (workers) whose tally is missing. */
 void shared_push_late(const struct shared_push *s, char *late);
 
-/* All others: 1: the step is over, *verdict is set; 0: not within 20 ms, call again. */
-int shared_push_wait(struct shared_push *s, struct verdict *verdict);
-/* 1: the speaker runs and waits itself, so it knows better who is missing. */
-int shared_push_speaker_looks(struct shared_push *s);
+/* All others: waits until the step is over, and sets *verdict. As long as the speaker looks for messages, it knows
+ * better who is missing; else ERR_PEER names it. step: for the sentence. */
+int shared_push_wait(struct shared_push *s, int64_t step, struct verdict *verdict, struct error *e);
 
 /* Bytes of this worker that others of its group read in a step; counts them, too. */
 size_t shared_push_count(const struct shared_push *s);
