@@ -126,6 +126,9 @@ static void test_sessions(void **state)
     assert_int_equal(rmdir(other), 0);
     assert_int_equal(end_of("mpirun", 0, 1), 1);
     assert_int_equal(entries_of(top, ""), -1);
+    assert_int_equal(mkdir(top, 0700), 0);
+    assert_int_equal(end_of("mpirun", NEVER, 0), 0); /* by itself, as when it crashes */
+    assert_int_equal(entries_of(top, ""), -1);
     sessions = NULL;
 }
 

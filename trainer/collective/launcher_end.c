@@ -120,10 +120,13 @@ static _Noreturn void wait_and_end(int launcher, char *run, char *session, int m
         *run = '\0'; /* it is no rank of this run: see watchdog.c */
     prctl(PR_SET_NAME, "ends mpirun", 0UL, 0UL, 0UL);
     setsid();
-    if (dup2(launcher, 0) == 0 && syscall(SYS_close_range, 1U, UINT_MAX, 0U) == 0)
+    if (dup2(launcher, 0) < 0 || syscall(SYS_close_range, 1U, UINT_MAX, 0U) < 0)
+        session = NULL;
+    else
         for (; asked < sizeof steps / sizeof *steps && poll(&ended, 1, steps[asked].wait) == 0; asked++)
             syscall(SYS_pidfd_send_signal, 0, steps[asked].number, NULL, 0U);
-    if (asked > 0 && session && poll(&ended, 1, KILL_MILLISECONDS) > 0) /* mpirun removes it unless it is asked twice */
+    /* mpirun removes it unless it is asked twice, or crashes, as Open MPI 4.1 may at its end. */
+    if (session && poll(&ended, 1, KILL_MILLISECONDS) > 0)
         remove_session(session);
     for (;;)
         syscall(SYS_exit_group, 0);
