@@ -6,6 +6,7 @@ hosts of a bridge. A cell is one training, or two: one that is killed in the mid
 import dataclasses
 import hashlib
 import itertools
+import pathlib
 
 STEPS, KILLED_AT, SAVED_EVERY, MICRO_SHARDS = 50, 37, 10, 8
 WORKERS = (1, 2, 3, 4, 5, 8)
@@ -21,7 +22,7 @@ class Model:
     batch: int           # of all workers together: micro-shards of batch / MICRO_SHARDS
     size: int            # of its gradient in bytes, about
     tables: bool = False  # hybrid has servers only for these
-    of: str = ""         # the model that --model names, if that is another one
+    of: str = ""         # what --model is given, if that is another name or a file
     options: tuple = ()  # how it is trained: words
     few: bool = False    # not all cells: only those that resume others
 
@@ -29,7 +30,9 @@ class Model:
 MODELS = {"lenet": Model("fashion-mnist", 64, 87 << 10), "next_word": Model("text", 16, 7700 << 10, tables=True),
           "resnet32": Model("cifar10", 8, 1820 << 10),
           "lenet_clipped": Model("fashion-mnist", 64, 87 << 10, of="lenet", options=("--clip-norm", 0.5), few=True),
-          "next_word_clipped": Model("text", 16, 7700 << 10, True, "next_word", ("--clip-norm", 0.2), few=True)}
+          "next_word_clipped": Model("text", 16, 7700 << 10, True, "next_word", ("--clip-norm", 0.2), few=True),
+          # A cell of next_word takes 3 to 35 s of processor time, most of it for its 7.7 MB a step in small buckets.
+          "next_word_narrow": Model("text", 16, 665 << 10, True, f"{pathlib.Path(__file__).parent}/next_word_narrow.model")}
 MOST_MESSAGES = 8e6  # a training sends: more take many minutes
 
 

@@ -339,14 +339,14 @@ class Matrix:
                 wrong.append((cell, difference))
             else:
                 row["equal"] += 1
-        print(f"{'model':<10} {'strategy':<25} {'cells':>5} {'hosts':>5} {'equal':>5} {'refused':>7}  weights")
+        print(f"{'model':<17} {'strategy':<25} {'cells':>5} {'hosts':>5} {'equal':>5} {'refused':>7}  weights")
         for (model, strategy), row in sorted(rows.items()):
             one = row["equal"] + row["refused"] == row["cells"]
             right = self.results.right(model)
             left = row["cells"] - row["equal"] - row["refused"] - row["missing"]
             text = right["weights"] if one and right else ", ".join(
                 f"{count} {word}" for count, word in ((left, "wrong"), (row["missing"], "not run")) if count)
-            print(f"{model:<10} {strategy:<25} {row['cells']:>5} {row['hosts']:>5} {row['equal']:>5} {row['refused']:>7}  {text}")
+            print(f"{model:<17} {strategy:<25} {row['cells']:>5} {row['hosts']:>5} {row['equal']:>5} {row['refused']:>7}  {text}")
         for why, those in refused.items():
             print(f"refused, {len(those)} cells: {why}")
         for cell, difference in wrong:
