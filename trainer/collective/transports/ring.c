@@ -18,7 +18,7 @@
 #include <string.h>
 
 #define LONGEST_SECONDS 15 /* that a rank waits after the deadline for one that knows better who is late */
-enum { TAG_NOTICE = WORLD_TAG_ASIDE + 1 };
+enum { TAG_NOTICE = WORLD_TAG_ASIDE + 1, NO_STEP = -2 /* and none follows it */ };
 
 struct ring_turn {
     struct message out, in;
@@ -38,7 +38,7 @@ struct ring {
     size_t final;
     struct message notice_in, notice_out; /* of the step in which a rank waits */
     int64_t step_in, step_out;            /* their contents; step_out: the last one told */
-    int64_t before_waits;                 /* the step in which the rank before said so, -1: none */
+    int64_t before_waits;                 /* the step in which the rank before said so */
     struct error error;                   /* the first error in this step; kept for complete() */
 };
 
@@ -191,8 +191,7 @@ static int ring_finished(struct ring *m, size_t *first)
     return 1;
 }
 
-/* After half of the deadline: tells the next rank that this one waits, and learns whether the one before does. Ranks
- * begin to wait within a step of each other. */
+/* After half of the deadline: tells the next rank that this one waits, and learns whether the one before does. */
 static void ring_notice(struct ring *m, const struct patience *patience)
 {
     const struct transport_plan *p = &m->base.plan;
@@ -212,6 +211,17 @@ static void ring_notice(struct ring *m, const struct patience *patience)
     }
 }
 
+/* 1: the rank before waits itself, as it said, in this step or still in the last one, which is over here: then nothing
+ * of this one has come from it. */
+static int before_waits(const struct ring *m)
+{
+    int came = 0;
+
+    for (size_t q = 0; q < m->base.plan.buckets; q++)
+        came |= m->received[q] > 0;
+    return m->before_waits == m->base.step || (m->before_waits == m->base.step - 1 && !came);
+}
+
 /* As transport_late(). A rank whose predecessor waits as well leaves the word to the one behind the rank that hangs. In
  * case that is silent, the others report later: the more messages have come, the later, since each rank has got more
  * than the one before it, from the rank behind the one that hangs on. If mpirun ends the ranks, the one behind a dead
@@ -222,7 +232,7 @@ static int ring_late(struct ring *m, size_t q, const struct patience *patience, 
     const double waited = world_ran(p->world) - patience->begun;
     const int late = ring_rank(m, m->received[q] < m->turns ? p->rank - 1 : p->rank + 1);
     const enum process_state state = process_judge(&world_places(p->world)[late]);
-    const int knows = late == ring_rank(m, p->rank - 1) && m->before_waits != m->base.step;
+    const int knows = late == ring_rank(m, p->rank - 1) && !before_waits(m);
     double came = 0;
 
     for (size_t k = 0; k < p->buckets; k++)
@@ -336,7 +346,7 @@ int ring_new(struct transport **out, const struct transport_plan *plan, struct e
         ring_release(m ? &m->base : NULL);
         return rc;
     }
-    m->step_out = m->before_waits = -1;
+    m->step_out = m->before_waits = NO_STEP;
     if (plan->ranks > 1 && (rc = world_receive(plan->world, ring_rank(m, plan->rank - 1), TAG_NOTICE, &m->step_in,
                                                sizeof m->step_in, &m->notice_in, e)) < 0) {
         ring_release(&m->base);
