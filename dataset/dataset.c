@@ -90,7 +90,9 @@ int dataset_open_as(struct dataset **out, const char *name, const char *director
                          shard->count);
     if (!directory || !*directory)
         directory = kind->usual_place;
-    if (!directory)
+    if (kind->made && directory)
+        return error_set(e, ERR_ARG, "--data-dir: %s data are read from no files; leave it out", name);
+    if (!kind->made && !directory)
         return error_set(e, ERR_ARG, "%s has no default directory; give one (%s)", name, kind->how_to_get);
     if (!(o = calloc(1, sizeof *o)))
         return error_memory(e, directory, "for it");
@@ -98,7 +100,7 @@ int dataset_open_as(struct dataset **out, const char *name, const char *director
     o->d.classes = kind->classes;
     o->d.class_names = kind->class_names;
     o->d.element = o->d.labels.element = ELEMENT_UINT8;
-    if ((rc = check_files(name, shard, kind->files[split], e)) == OK && stat(directory, &st) < 0)
+    if ((rc = check_files(name, shard, kind->files[split], e)) == OK && directory && stat(directory, &st) < 0)
         rc = error_system(e, "%s: no such data directory (%s)", directory, kind->how_to_get);
     if (rc < 0 || (rc = kind->read(o, kind, directory, split, shard, how, e)) < 0) {
         dataset_free(&o->d);

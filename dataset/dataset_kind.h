@@ -32,14 +32,16 @@ static inline void dataset_owned_add_file(struct dataset_owned *o, const char *p
 struct dataset_kind {
     const char *usual_place; /* if no directory is given; NULL: none */
     const char *how_to_get;  /* ends errors about missing files */
+    int made;                /* 1: from no files, in no directory */
     unsigned takes;          /* enum dataset_takes: what of struct dataset_reading it heeds, beside size and skip_bad */
     int files[2]; /* their number, by enum dataset_split: --shard files gives a worker some of them; 0: read() knows */
     int classes;
     const char *const *class_names; /* (classes), if the files have none */
-    /* Fills o's memory, count, height, width and channels from the files in `directory`, which exists; the shard has at
-     * least one of them. o->d already has name, classes and class names; the latter are replaced if the files have
-     * their own. Input and labels are bytes, and samples follow each other, unless it says otherwise (element, stride,
-     * labels.element) or reads them when they are wanted (stream). The caller frees the memory, also after an error. */
+    /* Fills o's memory, count, height, width and channels from the files in `directory`, which exists (NULL: made); the
+     * shard has at least one of them. o->d already has name, classes and class names; the latter are replaced if the
+     * files have their own. Input and labels are bytes, and samples follow each other, unless it says otherwise
+     * (element, stride, labels.element) or reads them when they are wanted (stream). The caller frees the memory, also
+     * after an error. */
     int (*read)(struct dataset_owned *o, const struct dataset_kind *kind, const char *directory,
                 enum dataset_split split, const struct shard *shard, const struct dataset_reading *how,
                 struct error *e);
@@ -58,7 +60,8 @@ struct dataset_kind {
     ROW(csv, "csv") \
     ROW(cifar100, "cifar100") \
     ROW(cifar100_coarse, "cifar100-coarse") \
-    ROW(captions, "captions")
+    ROW(captions, "captions") \
+    ROW(synthetic, "synthetic")
 
 #define DATASET_KIND_DECLARATION(kind, name) extern const struct dataset_kind dataset_kind_##kind;
 DATASET_KINDS(DATASET_KIND_DECLARATION)

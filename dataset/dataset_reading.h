@@ -28,6 +28,12 @@ struct dataset_words {
         *csv;
 };
 
+/* What a model reads, for data that are made to fit it. 0: not known. */
+struct dataset_shape {
+    int height, width, channels, classes;
+    int integers; /* 1: words */
+};
+
 /* What they say. All 0: samples as they are, and the first broken one is an error. */
 struct dataset_reading {
     int height, width;                    /* images are brought to this size; 0: to that of the first one */
@@ -39,6 +45,7 @@ struct dataset_reading {
     const char *record;                   /* as record_layout_parse() takes it */
     const char *csv;                      /* as csv_format_parse() takes it; NULL: the default */
     unsigned given;                       /* enum dataset_takes, of the options that were given */
+    struct dataset_shape fit;             /* of the model; not an option */
 };
 
 /* Writes the DATASET_READING_ROWS rows, whose values are in *values, which must be empty. */

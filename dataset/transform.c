@@ -198,6 +198,14 @@ const struct transform *transform_find(const char *name)
     return NULL;
 }
 
+void transform_fit(const struct transform *t, struct dataset_shape *shape)
+{
+    if (!t || !t->height)
+        return;
+    shape->height = shape->width = CIFAR_SIDE;
+    shape->channels = COLOURS;
+}
+
 int transform_check(const struct transform *t, const struct dataset *d, struct error *e)
 {
     if (t && d->element == ELEMENT_FLOAT32)

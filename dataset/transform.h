@@ -23,6 +23,9 @@ struct transform {
  * torchvision's mean and deviation of each channel), "symmetric" (2 x / 255 - 1; seed-models 6). NULL: unknown. */
 const struct transform *transform_find(const char *name);
 
+/* Sets the shape of images from that of a model's input to what the transform makes that of; NULL: leaves it. */
+void transform_fit(const struct transform *t, struct dataset_shape *shape);
+
 /* ERR_ARG with a sentence if the transform cannot take this data set's images; NULL: if they are no words (int32). */
 int transform_check(const struct transform *t, const struct dataset *d, struct error *e);
 

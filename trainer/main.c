@@ -92,12 +92,15 @@ static int open_data(struct run *r, struct error *e)
     const struct model *m = o->model;
     const struct transform *t = transform_find(training_transform(o));
     struct shard shard = { o->shard, r->workers, r->worker, o->shard_rule };
+    struct dataset_reading reading = o->reading;
     int64_t together = o->shard == SHARD_RECORDS ? r->batches.together : r->batches.count;
     int rc, height, width, channels;
 
     if (r->worker < 0)
         return OK;
-    if ((rc = dataset_open_as(&r->dataset, o->data, o->data_directory, DATASET_TRAIN, &shard, &o->reading, e)) < 0)
+    reading.fit = (struct dataset_shape){ m->height, m->width, m->channels, m->classes, m->integers };
+    transform_fit(t, &reading.fit);
+    if ((rc = dataset_open_as(&r->dataset, o->data, o->data_directory, DATASET_TRAIN, &shard, &reading, e)) < 0)
         return rc;
     if (o->file && m->integers != (r->dataset->element == ELEMENT_INT32))
         return error_set(e, ERR_ARG, "%s: its task is %s, but %s has %s", o->file->path,

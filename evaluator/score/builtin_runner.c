@@ -139,10 +139,13 @@ static void name_bad_samples(const struct dataset *d, struct log *log)
 static int open_data(struct builtin_runner *r, const struct builtin_runner_options *o, struct error *e)
 {
     const struct model *m = r->model;
+    struct dataset_reading reading = o->reading;
     struct dataset *d;
     int rc;
 
-    if ((rc = dataset_open_as(&r->data, o->data, o->data_directory, DATASET_TEST, NULL, &o->reading, e)) != OK)
+    reading.fit = (struct dataset_shape){ m->height, m->width, m->channels, m->classes, m->integers };
+    transform_fit(transform_find(m->transform), &reading.fit);
+    if ((rc = dataset_open_as(&r->data, o->data, o->data_directory, DATASET_TEST, NULL, &reading, e)) != OK)
         return rc;
     d = r->data;
     name_bad_samples(d, o->log);

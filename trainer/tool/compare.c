@@ -239,8 +239,10 @@ static double count_samples(const struct compare_plan *p)
     double count;
     int rc;
 
-    if (dataset_reading_parse(&reading, &p->words, NULL) < 0 ||
-        dataset_open_as(&d, p->data, p->data_directory, DATASET_TRAIN, NULL, &reading, NULL) < 0)
+    if (dataset_reading_parse(&reading, &p->words, NULL) < 0)
+        return 0;
+    reading.fit = p->shape;
+    if (dataset_open_as(&d, p->data, p->data_directory, DATASET_TRAIN, NULL, &reading, NULL) < 0)
         return 0;
     rc = p->labels ? dataset_sequences(d, p->labels, NULL) : OK;
     count = rc == OK && dataset_hold_out(d, (size_t)p->hold_out, NULL) == OK ? (double)d->count : 0;

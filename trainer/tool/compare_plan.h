@@ -27,6 +27,7 @@ struct compare_plan {
     const char *model, *data, *data_directory; /* borrowed from the options */
     int64_t hold_out;                          /* training samples that are left out */
     int labels;                                /* of a sample, as in struct model */
+    struct dataset_shape shape;                /* of the model */
 };
 
 /* ERR_ARG: a sentence for the user. On OK or not, compare_plan_release() it. */
