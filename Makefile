@@ -395,6 +395,9 @@ BENCH_PEERS = tests/requirements/tensorboard.txt tests/requirements/peers.txt be
 bench: all $(HELPERS)
 	$(Q)$(if $(filter all,$(PEERS)),python3 tests/environment.py build/venv $(BENCH_PEERS) >/dev/null)
 	$(Q)python3 bench/run.py --build $(B) $(BENCH_ARGS)
+# The published comparisons of ways to train, at a size that fits two cores.
+tables: all
+	$(Q)python3 bench/tables.py --build $(B) $(TABLES_ARGS)
 # All programs beside each other, restarted again and again, for SECONDS: they lose nothing, and do not grow.
 soak: all
 	$(Q)python3 tests/soak/soak.py --build $(B) --seconds $(or $(SECONDS),1800) $(SOAK_ARGS)
@@ -502,7 +505,7 @@ uninstall: $(if $(DOCUMENTS),documents)
 
 clean:
 	rm -rf build-* $(addprefix build/,parts bin lib product wheel static man completion documents.stamp tests generated double fuzz base eventlog \
-	    eventlog_mpi checkpoint dataset model trainer evaluator bench gallery) build/evalboard-*
+	    eventlog_mpi checkpoint dataset model trainer evaluator bench gallery tables) build/evalboard-*
 
 # For editors and language servers: how each file is compiled.
 compdb:
@@ -546,6 +549,9 @@ Check
                    SOAK_ARGS='--help': its options
   bench            measure the speed; PEERS=all: of other programs, too
                    BENCH_ARGS='--only NAME': one; BENCH_ARGS=--help: all names
+  tables           make the five published comparisons of ways to train again,
+                   small: each published row, ours under it, the ratio
+                   TABLES_ARGS='--only NAME': one; TABLES_ARGS=--help: all
 Variables
   V=1              show commands
   CI=1, WERROR=1   warnings are errors
@@ -557,5 +563,5 @@ endef
 help:
 	$(info $(HELP))@:
 
-.PHONY: all deps test check demo bench soak gallery lint format wheel static dist fuzz fuzz-structured fuzzers structured-fuzzers faults rank-faults same-bits install uninstall \
+.PHONY: all deps test check demo bench tables soak gallery lint format wheel static dist fuzz fuzz-structured fuzzers structured-fuzzers faults rank-faults same-bits install uninstall \
     documents compdb clean help FORCE programs-for-tests

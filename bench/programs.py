@@ -129,11 +129,11 @@ def copy_seconds(size):
     return min(times)
 
 
-def table(header, rows):
-    """Aligned columns: text to the left, numbers to the right."""
+def table(header, rows, out=None):
+    """Aligned columns: text to the left, numbers to the right. out: where to, not standard output."""
     cells = [list(map(str, row)) for row in [header, *rows]]
     widths = [max(len(row[i]) for row in cells) for i in range(len(header))]
     for number, row in enumerate(cells):
-        print("  ".join(c.ljust(w) if i == 0 else c.rjust(w) for i, (c, w) in enumerate(zip(row, widths))).rstrip())
+        print("  ".join(c.ljust(w) if i == 0 else c.rjust(w) for i, (c, w) in enumerate(zip(row, widths))).rstrip(), file=out)
         if number == 0:
-            print("  ".join("-" * w for w in widths))
+            print("  ".join("-" * w for w in widths), file=out)

@@ -34,7 +34,8 @@ def copy(folder):
         (pathlib.Path(where) == ROOT and name == "build") or (where.endswith("/demo") and name != "run.py")})
     # Without man pages and completions, which another test may be making just now.
     shutil.copytree(ROOT / "build", folder / "build", symlinks=True, ignore=shutil.ignore_patterns(
-        "venv", "tests", "fuzz", "double", "screenshots", "gallery", "man", "completion", "documents.stamp"))
+        "venv", "tests", "fuzz", "double", "screenshots", "gallery", "tables", "many-images", "man", "completion",
+        "documents.stamp"))
     (folder / "build/venv").symlink_to(ROOT / "build/venv")
     write_cifar(folder / "cifar-10-batches-bin")
 

@@ -1,5 +1,7 @@
 #include "trainer/compare/published.h"
 
+#include "trainer/compare/published_figures.h"
+
 #include <stdio.h>
 #include <string.h>
 
@@ -53,11 +55,6 @@ static void table_of(struct table *t, const struct table_column *columns, size_t
 
 /* ---- a parameter server against all-reduce ----------------------------------------------------------------------- */
 
-/* Parallax, three workers: how far both came, and their precision. The steps stand for global_step/s, as if both had
- * had the same time, which the document does not say. */
-#define PARALLAX_MPI_STEPS 3500.0
-#define PARALLAX_PS_STEPS 2600.0
-
 void published_ps_against_mpi(const struct comparison *c, const struct text_style *style, struct buffer *out)
 {
     static const struct table_column columns[] = {
@@ -104,15 +101,6 @@ void published_ps_against_mpi(const struct comparison *c, const struct text_styl
 
 /* ---- steps 101 to 200 -------------------------------------------------------------------------------------------- */
 
-static const struct published_speed {
-    const char *name, *ours; /* the strategy that does the same */
-    double steps_per_second;
-} im2txt[] = {
-    { "TensorFlow", "ps", 0.157594 },
-    { "Horovod", "mpi", 0.150986 },
-    { "Parallax", "hybrid", 0.137008 },
-};
-
 void published_steps_101_200(const struct comparison *c, const struct text_style *style, struct buffer *out)
 {
     static const struct table_column columns[] = {
@@ -133,9 +121,9 @@ void published_steps_101_200(const struct comparison *c, const struct text_style
         if (!s->rounds)
             continue;
         known += s->steady.count;
-        for (size_t k = 0; k < sizeof im2txt / sizeof *im2txt; k++)
-            if (s->workers == 2 && !strcmp(s->strategy, im2txt[k].ours))
-                published = im2txt[k].steps_per_second / im2txt[0].steps_per_second;
+        for (size_t k = 0; k < IM2TXT_COUNT; k++)
+            if (s->workers == IM2TXT_WORKERS && !strcmp(s->strategy, published_im2txt[k].ours))
+                published = published_im2txt[k].steps_per_second / published_im2txt[0].steps_per_second;
         comparison_text_cell(&t, s);
         figure_cell(&t, s->steady.median);
         if (s->steady.count > 1)
@@ -146,15 +134,15 @@ void published_steps_101_200(const struct comparison *c, const struct text_style
         ratio_cell(&t, published);
         ratio_cell(&t, ratio_of(ratio, published));
     }
-    for (size_t k = 0; k < sizeof im2txt / sizeof *im2txt; k++) {
+    for (size_t k = 0; k < IM2TXT_COUNT; k++) {
         char name[40];
 
-        snprintf(name, sizeof name, "published %s", im2txt[k].name);
+        snprintf(name, sizeof name, "published %s", published_im2txt[k].name);
         table_cell(&t, "%s", name);
         table_cell(&t, "2");
-        table_cell(&t, "%.6f", im2txt[k].steps_per_second);
+        table_cell(&t, "%.6f", published_im2txt[k].steps_per_second);
         table_cell(&t, "-");
-        ratio_cell(&t, im2txt[k].steps_per_second / im2txt[0].steps_per_second);
+        ratio_cell(&t, published_im2txt[k].steps_per_second / published_im2txt[0].steps_per_second);
         table_cell(&t, "-");
         table_cell(&t, "-");
     }
@@ -169,6 +157,43 @@ void published_steps_101_200(const struct comparison *c, const struct text_style
 }
 
 /* ---- a worker's accuracy and throughput -------------------------------------------------------------------------- */
+
+/* The accuracy at each published step, beside the published one. */
+static void add_lstm_curve(const struct comparison *c, const struct text_style *style, struct buffer *out)
+{
+    struct table_column columns[2 + LSTM_STEPS] = { { .title = "test accuracy", .cut = 12 },
+                                                    { .title = "workers", .right = 1 } };
+    char titles[LSTM_STEPS][24];
+    struct table t;
+
+    for (size_t k = 0; k < LSTM_STEPS; k++) {
+        snprintf(titles[k], sizeof titles[k], "step %lld", (long long)published_lstm[k].step);
+        columns[2 + k] = (struct table_column){ .title = titles[k], .right = 1 };
+    }
+    table_init(&t, columns, 2 + LSTM_STEPS);
+    table_cell(&t, "published");
+    table_cell(&t, "%d", LSTM_WORKERS);
+    for (size_t k = 0; k < LSTM_STEPS; k++)
+        table_cell(&t, "%.2f", published_lstm[k].accuracy);
+    for (size_t i = 0; i < c->count; i++) {
+        const struct standing *s = &c->rows[i];
+
+        if (!s->rounds)
+            continue;
+        comparison_text_cell(&t, s);
+        for (size_t k = 0; k < LSTM_STEPS; k++)
+            comparison_text_number(&t, &s->at_published[k], 3);
+        if (s->workers != LSTM_WORKERS)
+            continue;
+        table_cell(&t, "ours/theirs");
+        table_cell(&t, "%d", LSTM_WORKERS);
+        for (size_t k = 0; k < LSTM_STEPS; k++)
+            ratio_cell(&t,
+                       ratio_of(s->at_published[k].count ? s->at_published[k].median : 0, published_lstm[k].accuracy));
+    }
+    buffer_append_byte(out, '\n');
+    comparison_text_table(&t, style, out);
+}
 
 void published_per_worker(const struct comparison *c, const struct text_style *style, struct buffer *out)
 {
@@ -196,25 +221,22 @@ void published_per_worker(const struct comparison *c, const struct text_style *s
         figure_cell(&t, samples / (double)s->workers);
     }
     comparison_text_table(&t, style, out);
+    add_lstm_curve(c, style, out);
     buffer_append_byte(out, '\n');
-    comparison_text_note(out, style,
-                         "A step is the worker's own. Published: an LSTM on MNIST, batch 32, \"test accuracy\" and "
-                         "\"throughput\" every 50 "
-                         "steps. Not comparable: its throughputs of 102 to 377 steps/s are of the first interval, and "
-                         "Parallax's accuracy "
-                         "of 0.867 at the start is that of an older checkpoint from which it resumed.");
+    comparison_text_note(
+        out, style,
+        "A step is the worker's own. Published: an LSTM on MNIST, batch 32, \"test accuracy\" and "
+        "\"throughput\" every 50 "
+        "steps of 3 workers. Not comparable: its throughputs of 102 to 377 steps/s are of the first interval, and "
+        "Parallax's accuracy "
+        "of 0.867 at the start is that of an older checkpoint from which it resumed.");
 }
 
 /* ---- ratios against one machine ---------------------------------------------------------------------------------- */
 
-/* ResNet-50, 8 devices a machine: global steps a second on 1, 2, 3 machines. */
-static const double collective[] = { 1.06, 1.98, 2.925 };
-#define MIRRORED_ONE_MACHINE 1.26
-enum { COLLECTIVE_MOST = sizeof collective / sizeof *collective };
-
 static void note_of_mirrored(const struct comparison *c, const struct text_style *style, struct buffer *out)
 {
-    const double published = MIRRORED_ONE_MACHINE / collective[0];
+    const double published = MIRRORED_ONE_MACHINE / published_collective[0];
 
     for (size_t i = 0; i < c->count; i++) {
         const struct standing *mirrored = &c->rows[i], *ring = row_of(c, "ring", mirrored->workers);
@@ -242,7 +264,9 @@ void published_ratios(const struct comparison *c, const struct text_style *style
         const struct standing *s = &c->rows[i], *one = smallest_of(c, s->strategy);
         const double ratio = ratio_of(s->samples_per_second.median, one ? one->samples_per_second.median : 0);
         const int64_t times = one && s->workers % one->workers == 0 ? s->workers / one->workers : 0;
-        const double published = times >= 1 && times <= COLLECTIVE_MOST ? collective[times - 1] / collective[0] : 0;
+        const double published = times >= 1 && times <= COLLECTIVE_MOST
+                                     ? published_collective[times - 1] / published_collective[0]
+                                     : 0;
 
         if (!s->rounds)
             continue;
@@ -265,17 +289,11 @@ void published_ratios(const struct comparison *c, const struct text_style *style
 
 /* ---- seconds an epoch -------------------------------------------------------------------------------------------- */
 
-/* A CNN on MNIST, seconds an epoch: one set of weights, or a copy on each device and an all-sum. */
-static const struct published_epoch {
-    int64_t workers;
-    double shared, copied;
-} epochs[] = { { 1, 7.234, 7.348 }, { 2, 3.902, 3.877 }, { 4, 2.311, 2.208 }, { 8, 2.173, 1.448 } };
-
 static double published_epoch(const char *strategy, int64_t workers)
 {
-    for (size_t i = 0; i < sizeof epochs / sizeof *epochs; i++)
-        if (epochs[i].workers == workers)
-            return strstr(strategy, "weights=shared") ? epochs[i].shared : epochs[i].copied;
+    for (size_t i = 0; i < EPOCHS_COUNT; i++)
+        if (published_epochs[i].workers == workers)
+            return strstr(strategy, "weights=shared") ? published_epochs[i].shared : published_epochs[i].copied;
     return 0;
 }
 

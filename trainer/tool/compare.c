@@ -7,6 +7,7 @@
 #include "checkpoint/directory/training_state.h"
 #include "trainer/compare/comparison_text.h"
 #include "trainer/compare/published.h"
+#include "trainer/compare/published_pairs.h"
 #include "trainer/compare/results.h"
 #include "trainer/launch/mpirun_line.h"
 #include "trainer/tool/command.h"
@@ -104,7 +105,8 @@ static size_t own_rows(struct option *rows, struct compare *c)
                   "global_step/s of a parameter server against MPI, the mean of steps 101 to 200, accuracy and "
                   "throughput per worker, ratios against one machine, seconds an epoch." },
         { OPTION_CHOICE, .name = "format", .value = &c->format, .argument = "NAME", .choices = "text|csv|json",
-          .help = "Print tables for people (text, default), CSV, or one JSON document." },
+          .help = "Print tables for people (text, default), CSV, or one JSON document. CSV is a line for each cell, or "
+                  "for each published figure of --table with ours and the ratio." },
         { OPTION_FLAG, .name = "dry-run", .value = &c->dry_run, .help = "Print the command of each cell, and end." },
         { OPTION_HEADING, .help = "What to train, as for trainer itself, whose other options can be given, too:" },
     };
@@ -486,7 +488,8 @@ static int tell(struct compare *c, struct error *e)
 {
     const struct text_style page = { 100, 1 };
     const struct text_style terminal = { terminal_columns(STDOUT_FILENO), !terminal_utf8() };
-    struct buffer text = BUFFER_EMPTY, csv = BUFFER_EMPTY, json = BUFFER_EMPTY, shown_text = BUFFER_EMPTY;
+    struct buffer text = BUFFER_EMPTY, csv = BUFFER_EMPTY, json = BUFFER_EMPTY, shown_text = BUFFER_EMPTY,
+                  pairs = BUFFER_EMPTY;
     struct comparison all;
     const struct buffer *printed;
     int rc = comparison_make(&all, c->results.items, c->results.count, e);
@@ -496,9 +499,13 @@ static int tell(struct compare *c, struct error *e)
     print_text(&all, &page, c->results.training, NULL, &text);
     print_text(&all, &terminal, c->results.training, c->tables, &shown_text);
     comparison_csv(&all, &csv);
+    if (strcmp(c->tables, "summary") != 0)
+        published_pairs_csv(&all, c->tables, &pairs);
     comparison_json(&all, c->results.training, &json);
-    printed = !strcmp(c->format, "csv") ? &csv : !strcmp(c->format, "json") ? &json : &shown_text;
-    if (!buffer_ok(&text) || !buffer_ok(&csv) || !buffer_ok(&json) || !buffer_ok(&shown_text))
+    printed = !strcmp(c->format, "csv")    ? (pairs.length ? &pairs : &csv)
+              : !strcmp(c->format, "json") ? &json
+                                           : &shown_text;
+    if (!buffer_ok(&text) || !buffer_ok(&csv) || !buffer_ok(&json) || !buffer_ok(&shown_text) || !buffer_ok(&pairs))
         rc = error_memory(e, NULL, "for the tables");
     if (rc == OK && (rc = write_file(c, "comparison.txt", &text, e)) == OK &&
         (rc = write_file(c, "comparison.csv", &csv, e)) == OK)
@@ -512,6 +519,7 @@ static int tell(struct compare *c, struct error *e)
     buffer_release(&csv);
     buffer_release(&json);
     buffer_release(&shown_text);
+    buffer_release(&pairs);
     comparison_release(&all);
     return rc;
 }
