@@ -8,65 +8,10 @@
  */
 #include "model/kernels/convolution.h"
 
-#include "base/late_library.h"
+#include "model/kernels/library_onednn.h"
 
-#include <dnnl.h>
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
-
-#define FUNCTIONS(ROW) \
-    ROW(convolution_backward_data_desc_init) \
-    ROW(convolution_backward_weights_desc_init) \
-    ROW(convolution_forward_desc_init) \
-    ROW(engine_create) \
-    ROW(engine_destroy) \
-    ROW(get_effective_cpu_isa) \
-    ROW(memory_create) \
-    ROW(memory_desc_get_size) \
-    ROW(memory_desc_init_by_tag) \
-    ROW(memory_destroy) \
-    ROW(memory_set_data_handle) \
-    ROW(primitive_create) \
-    ROW(primitive_desc_create) \
-    ROW(primitive_desc_destroy) \
-    ROW(primitive_desc_query_md) \
-    ROW(primitive_destroy) \
-    ROW(primitive_execute) \
-    ROW(stream_create) \
-    ROW(stream_destroy)
-#define MEMBER(function) __typeof__(dnnl_##function) *function;
-#define NAME(function) "dnnl_" #function,
-static struct {
-    FUNCTIONS(MEMBER)
-} dnnl;
-static const char *const names[] = { FUNCTIONS(NAME) };
-
-/* Debian's oneDNN takes its number of threads from OpenMP when a primitive is made. Builds without OpenMP leave these
- * NULL. */
-static struct {
-    int (*get_max_threads)(void);
-    void (*set_num_threads)(int n);
-} omp;
-static const char *const omp_names[] = { "omp_get_max_threads", "omp_set_num_threads" };
-
-static struct error loading;
-
-static void load_onednn(void)
-{
-    if (late_library_load(ONEDNN_SONAME, names, sizeof names / sizeof *names, &dnnl, &loading) < 0)
-        error_prefix(&loading, "convolutions need oneDNN");
-    else
-        late_library_load(ONEDNN_SONAME, omp_names, 2, &omp, NULL);
-}
-
-static int onednn_load(struct error *e)
-{
-    static pthread_once_t once = PTHREAD_ONCE_INIT;
-
-    pthread_once(&once, load_onednn);
-    return error_copy(e, &loading);
-}
 
 enum { FORWARD, BACKWARD_DATA, BACKWARD_WEIGHTS, BACKWARD_WEIGHTS_ONE, PRIMITIVES };
 
@@ -89,12 +34,6 @@ struct convolution {
     float *planes; /* (images, channels, height, width): the network's input, reordered; NULL elsewhere */
 };
 
-/* Instruction sets are bit sets without an order: a smaller one may have a larger number. */
-static int has(int isa, int wanted)
-{
-    return (isa & wanted) == wanted;
-}
-
 static unsigned onednn_instructions(void)
 {
     return (unsigned)dnnl.get_effective_cpu_isa();
@@ -102,12 +41,8 @@ static unsigned onednn_instructions(void)
 
 static int onednn_block(int channels, int input)
 {
-    int block = 0;
+    const int block = library_onednn_has(dnnl_cpu_isa_avx512_core) ? 16 : library_onednn_has(dnnl_cpu_isa_avx2) ? 8 : 0;
 
-#ifdef __x86_64__
-    const int isa = (int)dnnl.get_effective_cpu_isa();
-    block = has(isa, dnnl_cpu_isa_avx512_core) ? 16 : has(isa, dnnl_cpu_isa_avx2) ? 8 : 0;
-#endif
     if (input)
         return block && channels <= 4 ? channels : 0;
     return block && channels % block == 0 ? block : 0;
@@ -245,8 +180,7 @@ static float *new_floats(size_t n)
 static int onednn_make(struct convolution **out, const struct convolution_shape *s, struct error *e)
 {
     struct convolution *c = calloc(1, sizeof *c);
-    const int threads = omp.get_max_threads ? omp.get_max_threads() : 1;
-    int rc;
+    int rc, threads;
 
     if (!c)
         return error_memory(e, NULL, "for a convolution");
@@ -257,16 +191,14 @@ static int onednn_make(struct convolution **out, const struct convolution_shape 
         free(c);
         return error_memory(e, NULL, "for a convolution");
     }
-    if (omp.set_num_threads)
-        omp.set_num_threads(1);
+    threads = library_onednn_begin_making();
     if (!(rc = dnnl.engine_create(&c->engine, dnnl_cpu, 0)) &&
         !(rc = dnnl.stream_create(&c->stream, c->engine, dnnl_stream_default_flags)) &&
         !(rc = make_primitive(c, FORWARD, 1)) &&
         !(rc = s->need_data_gradient ? make_primitive(c, BACKWARD_DATA, 1) : 0) &&
         !(rc = make_primitive(c, BACKWARD_WEIGHTS_ONE, 1)) && s->images > 1)
         rc = make_primitive(c, BACKWARD_WEIGHTS, s->images);
-    if (omp.set_num_threads)
-        omp.set_num_threads(threads);
+    library_onednn_end_making(threads);
     if (!rc && !(c->sum = new_floats(c->primitives[BACKWARD_WEIGHTS_ONE].kernel_size)))
         rc = dnnl_out_of_memory;
     if (rc) {
@@ -389,7 +321,7 @@ static void onednn_weights_gradient(struct convolution *c, real *dw)
 #define TEXT(x) TEXT_(x)
 const struct convolution_backend convolution_onednn = {
     "oneDNN " TEXT(DNNL_VERSION_MAJOR) "." TEXT(DNNL_VERSION_MINOR),
-    onednn_load,
+    library_onednn_load,
     onednn_instructions,
     onednn_block,
     onednn_make,
