@@ -1,6 +1,6 @@
 /*
  * train_step - how fast one rank trains and infers: images/s, and the time of each kind of layer.
- * usage: train_step MODEL BATCH STEPS     (noise for images: the arithmetic does not care)
+ * usage: train_step MODEL BATCH STEPS [bfloat16]     (noise for images: the arithmetic does not care)
  */
 #include "base/clock.h"
 #include "base/random.h"
@@ -146,16 +146,21 @@ static int run(struct network *n, int count, int steps)
 
 int main(int argc, char **argv)
 {
-    const struct model *m = argc == 4 ? model_find(argv[1]) : NULL;
-    const int count = argc == 4 ? atoi(argv[2]) : 0, steps = argc == 4 ? atoi(argv[3]) : 0;
+    const int rounded = argc == 5 && !strcmp(argv[4], "bfloat16"), given = argc == 4 || rounded;
+    const struct model *m = given ? model_find(argv[1]) : NULL;
+    const int count = given ? atoi(argv[2]) : 0, steps = given ? atoi(argv[3]) : 0;
+    struct model own;
     struct error e = { 0 };
     struct network *n;
     int rc;
 
     if (!m || count < 1 || steps < 1) {
-        fprintf(stderr, "usage: train_step MODEL BATCH STEPS\n");
+        fprintf(stderr, "usage: train_step MODEL BATCH STEPS [bfloat16]\n");
         return 2;
     }
+    own = *m;
+    own.precision = rounded ? PRECISION_BFLOAT16 : PRECISION_FLOAT32;
+    m = &own;
     if (network_new(&n, m, count, &e) < 0) {
         fprintf(stderr, "train_step: %s\n", e.message);
         return 2;

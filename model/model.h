@@ -12,6 +12,11 @@
 struct model_file;      /* file/model_file.h */
 struct network_builder; /* network_builder.h: what `build` calls, layer by layer */
 
+/* Of what convolutions and larger matrix products multiply. With bfloat16 that is rounded; weights, sums, statistics,
+ * losses and all other layers stay in float32. Where the processor cannot, networks compute in float32
+ * (network_precision()). */
+enum precision { PRECISION_FLOAT32, PRECISION_BFLOAT16 };
+
 struct model {
     const char *name;
     int height, width, channels, classes; /* of the input the network is fed, and its logits */
@@ -27,6 +32,7 @@ struct model {
     const char *frozen; /* scopes whose variables are not trained, separated by commas (model_in_scope()); NULL:
                                       none. Their batch norms use the moving statistics, which stay */
     const struct model_file *file; /* what `build` reads; NULL: a built-in model */
+    enum precision precision;
 };
 
 static inline int model_labels(const struct model *m)

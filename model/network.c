@@ -1,6 +1,7 @@
 #include "model/network.h"
 
 #include "base/random.h"
+#include "model/kernels/bfloat16.h"
 #include "model/kernels/blas.h"
 #include "model/kernels/convolution.h"
 #include "model/network_internal.h"
@@ -347,16 +348,26 @@ double network_decay_loss(const struct network *n)
     return loss;
 }
 
-void network_kernels(char *text, size_t size)
+enum precision network_precision(const struct network *n)
 {
-    const int n = snprintf(text, size, "OpenBLAS %s", blas_kernels());
+    return network_builder_computes(&n->built);
+}
+
+int network_bfloat16_is_fast(void)
+{
+    return bfloat16_units() == BFLOAT16_AMX;
+}
+
+void network_kernels(const struct network *n, char *text, size_t size)
+{
+    const int length = snprintf(text, size, "OpenBLAS %s", blas_kernels());
 
 #if CONVOLUTION_ONEDNN
-    if (convolution_onednn.block(16, 0) && n > 0 && (size_t)n < size)
-        snprintf(text + n, size - (size_t)n, ", %s (instructions %#x)", convolution_onednn.name,
-                 convolution_onednn.instructions());
+    if (convolution_onednn.block(16, 0) && length > 0 && (size_t)length < size)
+        snprintf(text + length, size - (size_t)length, ", %s (instructions %#x)%s", convolution_onednn.name,
+                 convolution_onednn.instructions(), network_precision(n) == PRECISION_BFLOAT16 ? ", bfloat16" : "");
 #else
-    (void)n;
+    (void)n, (void)length;
 #endif
 }
 

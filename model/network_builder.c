@@ -1,6 +1,8 @@
 #include "model/network_builder.h"
 
 #include "base/array.h"
+#include "model/kernels/bfloat16.h"
+#include "model/kernels/convolution.h"
 #include "model/network_internal.h"
 
 #include <math.h>
@@ -330,6 +332,21 @@ struct layer *network_builder_layer(struct network_builder *b, const struct laye
                                     size_t state_size)
 {
     return network_builder_layer_of(b, kind, &in, 1, out, state_size);
+}
+
+enum precision network_builder_computes(const struct network_builder *b)
+{
+    return bfloat16_units() == BFLOAT16_NONE ? PRECISION_FLOAT32 : b->model->precision;
+}
+
+int network_builder_onednn_block(const struct network_builder *b, int channels)
+{
+#if CONVOLUTION_ONEDNN
+    if (network_builder_computes(b) == PRECISION_FLOAT32)
+        return convolution_onednn.block(channels, 0);
+#endif
+    (void)b, (void)channels;
+    return 0;
 }
 
 struct shape network_builder_shape(const struct network_builder *b, int value)

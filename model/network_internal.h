@@ -75,6 +75,11 @@ void network_builder_input(struct network_builder *b, struct layer *l, int in, i
 /* Keeps the first mistake. Returns VALUE_NONE. */
 int network_builder_refuse(struct network_builder *b, const char *layer, const char *why);
 
+/* What convolutions and products compute in: the model's precision, or float32 where the processor lacks it. */
+enum precision network_builder_computes(const struct network_builder *b);
+/* The block in which float32 convolutions by oneDNN want values of so many channels; 0: they want none. */
+int network_builder_onednn_block(const struct network_builder *b, int channels);
+
 struct shape network_builder_shape(const struct network_builder *b, int value);
 /* The same values with all channels side by side. */
 int network_builder_reblock(struct network_builder *b, int in);

@@ -188,7 +188,7 @@ static int build(struct run *r, struct error *e)
     if (rc == OK)
         rc = check_frozen(r, e);
     if (rc == OK && r->worker >= 0)
-        network_kernels(r->position.kernels, sizeof r->position.kernels);
+        network_kernels(r->network, r->position.kernels, sizeof r->position.kernels);
     if (rc == OK && r->worker >= 0)
         rc = micro_shards_new(&r->shards, r->network, p->nodes, p->node_count, e);
     if (r->shards)

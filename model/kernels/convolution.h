@@ -1,7 +1,8 @@
 /*
  * convolution.h - two-dimensional convolution of a few images at a time, behind one interface with two makers:
  * convolution_blas (im2col and matrix products, any shape, also in the double build) and convolution_onednn (oneDNN's
- * compiled kernels; only where the build found oneDNN).
+ * compiled kernels; only where the build found oneDNN). convolution_bfloat16 is the latter with operands rounded to
+ * bfloat16, in NHWC; its block() is 0 where the processor has no instructions for them (bfloat16.h).
  *
  *   y(n,i,j,o) = sum over r, s, c of x(n, i stride_height + r - top, j stride_width + s - left, c) w(r,s,c,o)
  * with zeros outside. Images are laid out (count, channels / block, height width, block): block = channels is NHWC.
@@ -16,7 +17,7 @@
 #include "model/real.h"
 #include "model/window.h"
 
-/* 1 if the build has convolution_onednn. */
+/* 1 if the build has convolution_onednn and convolution_bfloat16. */
 #if ONEDNN && !defined(REAL_DOUBLE)
 #define CONVOLUTION_ONEDNN 1
 #else
@@ -29,6 +30,7 @@ struct convolution_shape {
     int out_height, out_width, out_channels, out_block;
     struct window window;   /* with explicit padding */
     int need_data_gradient; /* 0: backward_data is never called */
+    int bfloat16;           /* 1, for convolution_bfloat16: x, w and dy are rounded to it */
 };
 
 struct convolution; /* begins with a pointer to its backend */
@@ -46,8 +48,9 @@ struct convolution_backend {
     void (*release)(struct convolution *c);
     /* Takes the kernel of this step; w is borrowed until the next prepare. */
     void (*prepare)(struct convolution *c, const real *w, int backward);
-    void (*forward)(struct convolution *c, int images, const real *x, real *y);         /* y is overwritten */
-    void (*backward_data)(struct convolution *c, int images, const real *dy, real *dx); /* dx is overwritten */
+    void (*forward)(struct convolution *c, int images, const real *x, real *y); /* y is overwritten */
+    /* dx is overwritten. Right after backward_weights with the same dy it may use what that one made of it. */
+    void (*backward_data)(struct convolution *c, int images, const real *dy, real *dx);
     /* Adds the images' weight gradient to the plan's own sum, which prepare cleared. */
     void (*backward_weights)(struct convolution *c, int images, const real *x, const real *dy);
     /* dw = that sum. */
@@ -56,7 +59,7 @@ struct convolution_backend {
 
 extern const struct convolution_backend convolution_blas;
 #if CONVOLUTION_ONEDNN
-extern const struct convolution_backend convolution_onednn;
+extern const struct convolution_backend convolution_onednn, convolution_bfloat16;
 #endif
 
 #endif

@@ -5,9 +5,13 @@
  *
  * Forward and backward data run image by image: this is as fast as several at a time, and the result of an image does
  * not depend on its neighbours. The weight gradient is computed for `images` at a time, and one by one for the rest.
+ *
+ * With bfloat16 images are NHWC, which is the only layout that oneDNN's kernels for AMX take: x, w and dy are rounded
+ * on their way in, y, dx and dw come out as float32, in which all sums are made.
  */
 #include "model/kernels/convolution.h"
 
+#include "model/kernels/bfloat16.h"
 #include "model/kernels/library_onednn.h"
 
 #include <stdlib.h>
@@ -19,9 +23,12 @@ struct primitive {
     dnnl_primitive_t primitive;
     dnnl_memory_t source, kernel, result; /* x or dx, w or dw, y or dy */
     dnnl_exec_arg_t arguments[3];
-    float *kernel_memory;
+    union {
+        float *kernel_memory;
+        uint16_t *kernel_bfloat16; /* of forward and backward data with bfloat16 */
+    };
     uint32_t *places;   /* of HWIO element k in kernel_memory */
-    size_t kernel_size; /* floats */
+    size_t kernel_size; /* elements */
 };
 
 struct convolution {
@@ -32,6 +39,8 @@ struct convolution {
     size_t kernel_count;
     float *sum;    /* weight gradient so far, in oneDNN's order */
     float *planes; /* (images, channels, height, width): the network's input, reordered; NULL elsewhere */
+    uint16_t *source_bfloat16, *result_bfloat16; /* (images, ...) of x and dy, rounded; NULL with float32 */
+    const real *rounded_dy;                      /* what result_bfloat16 was made of, if backward_data still needs it */
 };
 
 static unsigned onednn_instructions(void)
@@ -46,6 +55,11 @@ static int onednn_block(int channels, int input)
     if (input)
         return block && channels <= 4 ? channels : 0;
     return block && channels % block == 0 ? block : 0;
+}
+
+static int bfloat16_block(int channels, int input)
+{
+    return bfloat16_units() != BFLOAT16_NONE && onednn_block(channels, input) ? channels : 0;
 }
 
 static void release_primitive(struct primitive *p)
@@ -68,7 +82,19 @@ static void onednn_release(struct convolution *c)
     dnnl.engine_destroy(c->engine);
     free(c->sum);
     free(c->planes);
+    free(c->source_bfloat16);
+    free(c->result_bfloat16);
     free(c);
+}
+
+static size_t source_size(const struct convolution *c)
+{
+    return (size_t)c->s.channels * (size_t)c->s.height * (size_t)c->s.width;
+}
+
+static size_t result_size(const struct convolution *c)
+{
+    return (size_t)c->s.out_channels * (size_t)c->s.out_height * (size_t)c->s.out_width;
 }
 
 /* The offset of element (o, i, r, s) in memory with that descriptor. */
@@ -90,18 +116,19 @@ static size_t place_of(const dnnl_memory_desc_t *d, const int64_t at[4])
 
 static int make_places(struct primitive *p, const struct convolution_shape *s, const dnnl_memory_desc_t *d)
 {
+    const size_t bytes = dnnl.memory_desc_get_size(d);
     size_t k = 0;
     void *memory;
 
-    p->kernel_size = dnnl.memory_desc_get_size(d) / sizeof(float);
+    p->kernel_size = bytes / (d->data_type == dnnl_bf16 ? sizeof(uint16_t) : sizeof(float));
     p->places = malloc((size_t)(s->window.height * s->window.width) * (size_t)s->channels * (size_t)s->out_channels *
                        sizeof *p->places);
-    if (posix_memalign(&memory, 64, p->kernel_size * sizeof(float)))
+    if (posix_memalign(&memory, 64, bytes))
         memory = NULL;
     p->kernel_memory = memory;
     if (!p->places || !p->kernel_memory)
         return -1;
-    memset(p->kernel_memory, 0, p->kernel_size * sizeof(float)); /* oneDNN's padding, if any, stays 0 */
+    memset(p->kernel_memory, 0, bytes); /* oneDNN's padding, if any, stays 0 */
     for (int64_t r = 0; r < s->window.height; r++)
         for (int64_t q = 0; q < s->window.width; q++)
             for (int64_t i = 0; i < s->channels; i++)
@@ -123,26 +150,33 @@ static int make_primitive(struct convolution *c, int kind, int images)
     const dnnl_dims_t result_dims = { images, s->out_channels, s->out_height, s->out_width };
     const dnnl_dims_t strides = { w->stride_height, w->stride_width };
     const dnnl_dims_t before = { w->top, w->left }, after = { w->bottom, w->right };
-    const dnnl_format_tag_t result_tag = s->out_block == 16 ? dnnl_nChw16c : dnnl_nChw8c;
-    const dnnl_format_tag_t source_tag = c->planes ? dnnl_nchw : s->block == 16 ? dnnl_nChw16c : dnnl_nChw8c;
+    const dnnl_format_tag_t result_tag = s->bfloat16 ? dnnl_nhwc : s->out_block == 16 ? dnnl_nChw16c : dnnl_nChw8c;
+    const dnnl_format_tag_t source_tag = s->bfloat16      ? dnnl_nhwc
+                                         : c->planes      ? dnnl_nchw
+                                         : s->block == 16 ? dnnl_nChw16c
+                                                          : dnnl_nChw8c;
     const int weights = kind >= BACKWARD_WEIGHTS;
+    const dnnl_data_type_t given = s->bfloat16 ? dnnl_bf16 : dnnl_f32;
+    const dnnl_data_type_t source_type = kind == BACKWARD_DATA ? dnnl_f32 : given;
+    const dnnl_data_type_t result_type = kind == FORWARD ? dnnl_f32 : given;
     struct primitive *p = &c->primitives[kind];
     dnnl_memory_desc_t source, kernel, result;
     dnnl_convolution_desc_t d;
     dnnl_primitive_desc_t hint = NULL, pd = NULL;
     dnnl_status_t rc;
 
-    if ((rc = dnnl.memory_desc_init_by_tag(&source, 4, source_dims, dnnl_f32, source_tag)) ||
-        (rc = dnnl.memory_desc_init_by_tag(&kernel, 4, kernel_dims, dnnl_f32, dnnl_format_tag_any)) ||
-        (rc = dnnl.memory_desc_init_by_tag(&result, 4, result_dims, dnnl_f32, result_tag)) ||
+    /* First a forward convolution, of which the others take a hint. */
+    if ((rc = dnnl.memory_desc_init_by_tag(&source, 4, source_dims, given, source_tag)) ||
+        (rc = dnnl.memory_desc_init_by_tag(&kernel, 4, kernel_dims, given, dnnl_format_tag_any)) ||
+        (rc = dnnl.memory_desc_init_by_tag(&result, 4, result_dims, result_type, result_tag)) ||
         (rc = dnnl.convolution_forward_desc_init(&d, dnnl_forward_training, dnnl_convolution_direct, &source, &kernel,
                                                  NULL, &result, strides, before, after)) ||
         (rc = dnnl.primitive_desc_create(&hint, &d, NULL, c->engine, NULL)))
         goto out;
-    if (kind == BACKWARD_DATA)
+    if (kind == BACKWARD_DATA && !(rc = dnnl.memory_desc_init_by_tag(&source, 4, source_dims, source_type, source_tag)))
         rc = dnnl.convolution_backward_data_desc_init(&d, dnnl_convolution_direct, &source, &kernel, &result, strides,
                                                       before, after);
-    else if (weights)
+    else if (weights && !(rc = dnnl.memory_desc_init_by_tag(&kernel, 4, kernel_dims, dnnl_f32, dnnl_format_tag_any)))
         rc = dnnl.convolution_backward_weights_desc_init(&d, dnnl_convolution_direct, &source, &kernel, NULL, &result,
                                                          strides, before, after);
     if (rc || (rc = dnnl.primitive_desc_create(&pd, &d, NULL, c->engine, kind == FORWARD ? NULL : hint)) ||
@@ -177,6 +211,13 @@ static float *new_floats(size_t n)
     return posix_memalign(&memory, 64, n * sizeof(float)) ? NULL : memory;
 }
 
+static int make_rounded(struct convolution *c)
+{
+    c->source_bfloat16 = bfloat16_new((size_t)c->s.images * source_size(c));
+    c->result_bfloat16 = bfloat16_new((size_t)c->s.images * result_size(c));
+    return c->source_bfloat16 && c->result_bfloat16 ? 0 : -1;
+}
+
 static int onednn_make(struct convolution **out, const struct convolution_shape *s, struct error *e)
 {
     struct convolution *c = calloc(1, sizeof *c);
@@ -186,19 +227,23 @@ static int onednn_make(struct convolution **out, const struct convolution_shape 
         return error_memory(e, NULL, "for a convolution");
     c->s = *s;
     c->kernel_count = (size_t)(s->window.height * s->window.width) * (size_t)s->channels * (size_t)s->out_channels;
-    if (s->block == s->channels && onednn_block(s->channels, 0) != s->block &&
+    if (!s->bfloat16 && s->block == s->channels && onednn_block(s->channels, 0) != s->block &&
         !(c->planes = new_floats((size_t)s->images * (size_t)s->channels * (size_t)s->height * (size_t)s->width))) {
         free(c);
         return error_memory(e, NULL, "for a convolution");
     }
-    threads = library_onednn_begin_making();
+    if (s->bfloat16 && make_rounded(c) < 0) {
+        onednn_release(c);
+        return error_memory(e, NULL, "for a convolution");
+    }
+    threads = library_onednn_one_thread();
     if (!(rc = dnnl.engine_create(&c->engine, dnnl_cpu, 0)) &&
         !(rc = dnnl.stream_create(&c->stream, c->engine, dnnl_stream_default_flags)) &&
         !(rc = make_primitive(c, FORWARD, 1)) &&
         !(rc = s->need_data_gradient ? make_primitive(c, BACKWARD_DATA, 1) : 0) &&
         !(rc = make_primitive(c, BACKWARD_WEIGHTS_ONE, 1)) && s->images > 1)
         rc = make_primitive(c, BACKWARD_WEIGHTS, s->images);
-    library_onednn_end_making(threads);
+    library_onednn_threads(threads);
     if (!rc && !(c->sum = new_floats(c->primitives[BACKWARD_WEIGHTS_ONE].kernel_size)))
         rc = dnnl_out_of_memory;
     if (rc) {
@@ -213,7 +258,10 @@ static int onednn_make(struct convolution **out, const struct convolution_shape 
 
 static void put_kernel(const struct convolution *c, struct primitive *p, const float *w)
 {
-    if (p->primitive)
+    if (p->primitive && c->s.bfloat16)
+        for (size_t k = 0; k < c->kernel_count; k++)
+            p->kernel_bfloat16[p->places[k]] = bfloat16_of(w[k]);
+    else if (p->primitive)
         for (size_t k = 0; k < c->kernel_count; k++)
             p->kernel_memory[p->places[k]] = w[k];
 }
@@ -228,7 +276,7 @@ static void onednn_prepare(struct convolution *c, const real *w, int backward)
 }
 
 /* Shapes and offsets are right by construction, and these calls allocate nothing, so nothing can fail. */
-static void execute(struct convolution *c, struct primitive *p, const float *source, const float *result)
+static void execute(struct convolution *c, struct primitive *p, const void *source, const void *result)
 {
     dnnl.memory_set_data_handle(p->source, (void *)(uintptr_t)source);
     dnnl.memory_set_data_handle(p->result, (void *)(uintptr_t)result);
@@ -247,16 +295,6 @@ static const float *source_of(struct convolution *c, int images, const float *x)
             for (size_t p = 0; p < pixels; p++)
                 c->planes[(n * channels + k) * pixels + p] = x[(n * pixels + p) * channels + k];
     return c->planes;
-}
-
-static size_t source_size(const struct convolution *c)
-{
-    return (size_t)c->s.channels * (size_t)c->s.height * (size_t)c->s.width;
-}
-
-static size_t result_size(const struct convolution *c)
-{
-    return (size_t)c->s.out_channels * (size_t)c->s.out_height * (size_t)c->s.out_width;
 }
 
 static void onednn_forward(struct convolution *c, int images, const real *x, real *y)
@@ -317,6 +355,38 @@ static void onednn_weights_gradient(struct convolution *c, real *dw)
         dw[k] = c->sum[places[k]];
 }
 
+/* ---- bfloat16 ---------------------------------------------------------------------------------------------------- */
+
+static void bfloat16_forward(struct convolution *c, int images, const real *x, real *y)
+{
+    bfloat16_round((size_t)images * source_size(c), x, c->source_bfloat16);
+    for (size_t n = 0; n < (size_t)images; n++)
+        execute(c, &c->primitives[FORWARD], c->source_bfloat16 + n * source_size(c), y + n * result_size(c));
+}
+
+static void bfloat16_backward_data(struct convolution *c, int images, const real *dy, real *dx)
+{
+    if (c->rounded_dy != dy)
+        bfloat16_round((size_t)images * result_size(c), dy, c->result_bfloat16);
+    c->rounded_dy = NULL;
+    for (size_t n = 0; n < (size_t)images; n++)
+        execute(c, &c->primitives[BACKWARD_DATA], dx + n * source_size(c), c->result_bfloat16 + n * result_size(c));
+}
+
+static void bfloat16_backward_weights(struct convolution *c, int images, const real *x, const real *dy)
+{
+    const int together = images == c->s.images && images > 1;
+    struct primitive *p = &c->primitives[together ? BACKWARD_WEIGHTS : BACKWARD_WEIGHTS_ONE];
+
+    bfloat16_round((size_t)images * source_size(c), x, c->source_bfloat16);
+    bfloat16_round((size_t)images * result_size(c), dy, c->result_bfloat16);
+    c->rounded_dy = dy;
+    for (size_t n = 0; n < (together ? 1 : (size_t)images); n++) {
+        execute(c, p, c->source_bfloat16 + n * source_size(c), c->result_bfloat16 + n * result_size(c));
+        add_gradient(c, p);
+    }
+}
+
 #define TEXT_(x) #x
 #define TEXT(x) TEXT_(x)
 const struct convolution_backend convolution_onednn = {
@@ -330,5 +400,18 @@ const struct convolution_backend convolution_onednn = {
     onednn_forward,
     onednn_backward_data,
     onednn_backward_weights,
+    onednn_weights_gradient,
+};
+const struct convolution_backend convolution_bfloat16 = {
+    "oneDNN " TEXT(DNNL_VERSION_MAJOR) "." TEXT(DNNL_VERSION_MINOR) " in bfloat16",
+    library_onednn_load,
+    onednn_instructions,
+    bfloat16_block,
+    onednn_make,
+    onednn_release,
+    onednn_prepare,
+    bfloat16_forward,
+    bfloat16_backward_data,
+    bfloat16_backward_weights,
     onednn_weights_gradient,
 };

@@ -45,7 +45,7 @@ int library_onednn_has(int wanted)
 #endif
 }
 
-int library_onednn_begin_making(void)
+int library_onednn_one_thread(void)
 {
     const int threads = omp.get_max_threads ? omp.get_max_threads() : 1;
 
@@ -54,7 +54,7 @@ int library_onednn_begin_making(void)
     return threads;
 }
 
-void library_onednn_end_making(int threads)
+void library_onednn_threads(int threads)
 {
     if (omp.set_num_threads)
         omp.set_num_threads(threads);

@@ -16,11 +16,19 @@
     ROW(engine_create) \
     ROW(engine_destroy) \
     ROW(get_effective_cpu_isa) \
+    ROW(matmul_desc_init) \
     ROW(memory_create) \
     ROW(memory_desc_get_size) \
+    ROW(memory_desc_init_by_strides) \
     ROW(memory_desc_init_by_tag) \
     ROW(memory_destroy) \
     ROW(memory_set_data_handle) \
+    ROW(post_ops_append_sum) \
+    ROW(post_ops_create) \
+    ROW(post_ops_destroy) \
+    ROW(primitive_attr_create) \
+    ROW(primitive_attr_destroy) \
+    ROW(primitive_attr_set_post_ops) \
     ROW(primitive_create) \
     ROW(primitive_desc_create) \
     ROW(primitive_desc_destroy) \
@@ -42,8 +50,9 @@ int library_onednn_load(struct error *e);
 /* 1: the library uses the instruction set `wanted` (dnnl_cpu_isa_t) here. 0 before it is loaded. */
 int library_onednn_has(int wanted);
 
-/* Primitives that are made between the two compute in the thread that runs them. Returns what _end takes. */
-int library_onednn_begin_making(void);
-void library_onednn_end_making(int threads);
+/* Between the two the calling thread starts no others: convolutions take their number of threads when they are made,
+ * matrix products when they are run. The first returns what the second takes. */
+int library_onednn_one_thread(void);
+void library_onednn_threads(int threads);
 
 #endif

@@ -14,10 +14,15 @@ struct convolution_layer {
 static int layer_convolution_make(struct layer *l, int slice, int batch, struct error *e)
 {
     struct convolution_layer *own = l->state;
+    int rc;
 
     (void)batch;
     own->shape.images = slice;
     own->shape.need_data_gradient = l->inputs[0].wanted;
+    rc = own->backend->make(&own->convolution, &own->shape, e);
+    if (rc != ERR_ARG || !own->shape.bfloat16)
+        return rc;
+    own->backend = &convolution_blas; /* oneDNN has no bfloat16 for this shape; the layout is OpenBLAS's, too */
     return own->backend->make(&own->convolution, &own->shape, e);
 }
 
@@ -75,16 +80,20 @@ static const struct layer_kind layer_convolution = {
 };
 
 /* Uses oneDNN if it computes such a convolution in layouts that fit, else OpenBLAS on NHWC. */
-static const struct convolution_backend *choose_backend(int in, const struct shape *x, int channels, int *out_block)
+static const struct convolution_backend *choose_backend(const struct network_builder *b, int in, const struct shape *x,
+                                                        int channels, int *out_block)
 {
 #if CONVOLUTION_ONEDNN
-    const int in_block = convolution_onednn.block(x->channels, in == VALUE_IMAGES);
+    const struct convolution_backend *backend = network_builder_computes(b) == PRECISION_BFLOAT16
+                                                    ? &convolution_bfloat16
+                                                    : &convolution_onednn;
+    const int in_block = backend->block(x->channels, in == VALUE_IMAGES);
 
-    *out_block = convolution_onednn.block(channels, 0);
+    *out_block = backend->block(channels, 0);
     if (*out_block && in_block && in_block == x->block)
-        return &convolution_onednn;
+        return backend;
 #endif
-    (void)in, (void)x;
+    (void)b, (void)in, (void)x;
     *out_block = convolution_blas.block(channels, 0);
     return &convolution_blas;
 }
@@ -93,7 +102,7 @@ int network_builder_convolution(struct network_builder *b, int in, const char *n
                                 const struct kernel_options *options)
 {
     struct shape x = network_builder_shape(b, in), y = { 0, 0, channels, channels };
-    const struct convolution_backend *backend = choose_backend(in, &x, channels, &y.block);
+    const struct convolution_backend *backend = choose_backend(b, in, &x, channels, &y.block);
     const struct window given = window;
     const int from = in;
     struct convolution_layer *own;
@@ -120,6 +129,7 @@ int network_builder_convolution(struct network_builder *b, int in, const char *n
         .out_channels = channels,
         .out_block = y.block,
         .window = window,
+        .bfloat16 = network_builder_computes(b) == PRECISION_BFLOAT16,
     };
     own->parameter = l->low = network_builder_kernel(b, name, 4, shape, options);
     network_builder_note(

@@ -6,8 +6,8 @@
  */
 #include "model/network_internal.h"
 
-#include "model/kernels/blas.h"
 #include "model/kernels/channels.h"
+#include "model/kernels/product.h"
 #include "model/layers/layers.h"
 
 #include <stdlib.h>
@@ -15,7 +15,9 @@
 struct dense {
     size_t parameter;
     int inputs, rows_of_image; /* of the product */
-    real *flat;                /* (batch, size) of an input in another layout */
+    int bfloat16;
+    struct product *product;
+    real *flat; /* (batch, size) of an input in another layout */
 };
 
 /* Inputs whose layout is not the flat (pixels, channels) yet are copied to it. */
@@ -27,17 +29,29 @@ static int needs_flat(const struct layer *l)
 static int layer_dense_make(struct layer *l, int slice, int batch, struct error *e)
 {
     struct dense *own = l->state;
+    int rc;
 
     (void)slice;
-    if (!needs_flat(l))
-        return OK;
+    rc = product_new(&own->product, batch * own->rows_of_image, own->inputs, l->out_shape.channels, own->bfloat16, e);
+    if (rc < 0 || !needs_flat(l))
+        return rc;
     own->flat = malloc((size_t)batch * shape_size(&l->in_shape) * sizeof *own->flat);
     return own->flat ? OK : error_memory(e, NULL, "for the input of a dense layer");
 }
 
 static void layer_dense_release(struct layer *l)
 {
-    free(((struct dense *)l->state)->flat);
+    struct dense *own = l->state;
+
+    product_free(own->product);
+    free(own->flat);
+}
+
+static void layer_dense_forward_begin(struct layer *l, const struct run *r)
+{
+    struct dense *own = l->state;
+
+    product_prepare(own->product, r->parameters + own->parameter);
 }
 
 static const real *flatten(const struct layer *l, const struct slice *s)
@@ -57,26 +71,21 @@ static void layer_dense_forward(struct layer *l, const struct run *r, const stru
 {
     const struct dense *own = l->state;
 
-    blas_product(0, 0, s->count * own->rows_of_image, l->out_shape.channels, own->inputs, flatten(l, s),
-                 r->parameters + own->parameter, 0, s->out);
+    (void)r;
+    product_forward(own->product, s->count * own->rows_of_image, flatten(l, s), s->out);
 }
 
 static void layer_dense_backward(struct layer *l, const struct run *r, const struct slice *s)
 {
     const struct dense *own = l->state;
     const struct shape *x = &l->in_shape;
-    const int inputs = own->inputs, outputs = l->out_shape.channels, flat = needs_flat(l);
-    const int rows = s->count * own->rows_of_image;
-    const real *w = r->parameters + own->parameter;
+    const int flat = needs_flat(l), rows = s->count * own->rows_of_image;
+    real *dx = s->gradient_in && flat ? own->flat : s->gradient_in;
 
-    /* own->flat still holds this batch's input. */
-    if (!l->frozen)
-        blas_product(1, 0, inputs, outputs, rows, flat ? own->flat : s->in, s->gradient_out, 1,
-                     r->exchange + own->parameter);
-    if (!s->gradient_in)
-        return;
-    blas_product(0, 1, rows, inputs, outputs, s->gradient_out, w, 0, flat ? own->flat : s->gradient_in);
-    for (size_t n = 0; flat && n < (size_t)s->count; n++)
+    /* own->flat still holds this batch's input; dx is made after it was read. */
+    product_backward(own->product, rows, flat ? own->flat : s->in, s->gradient_out,
+                     l->frozen ? NULL : r->exchange + own->parameter, dx);
+    for (size_t n = 0; dx && flat && n < (size_t)s->count; n++)
         channels_copy(shape_pixels(x), (size_t)x->channels, own->flat + n * shape_size(x), (size_t)x->channels, 0,
                       s->gradient_in + n * shape_size(x), (size_t)x->block, 0);
 }
@@ -86,6 +95,7 @@ static const struct layer_kind layer_dense = {
     .flags = LAYER_KEEPS_IN,
     .make = layer_dense_make,
     .release = layer_dense_release,
+    .forward_begin = layer_dense_forward_begin,
     .forward = layer_dense_forward,
     .backward = layer_dense_backward,
 };
@@ -104,6 +114,7 @@ static int add_dense(struct network_builder *b, int in, const char *name, int ea
     l->whole = 1;
     own = l->state;
     own->inputs = (int)shape[0];
+    own->bfloat16 = network_builder_computes(b) == PRECISION_BFLOAT16;
     own->rows_of_image = each ? (int)shape_pixels(&x) : 1;
     own->parameter = l->low = network_builder_kernel(b, name, 2, shape, options);
     network_builder_note(

@@ -8,9 +8,9 @@
  */
 #include "model/network_internal.h"
 
-#include "model/kernels/blas.h"
 #include "model/kernels/channels.h"
 #include "model/kernels/lstm_cell.h"
+#include "model/kernels/product.h"
 #include "model/layers/layers.h"
 
 #include <stdio.h>
@@ -22,6 +22,8 @@ struct lstm {
     size_t steps, inputs, units;
     enum lstm_gives gives;
     double forget;
+    int bfloat16;
+    struct product *product; /* of what a step reads and the kernel */
     real *memory;
     real *flat;                                        /* (B, T, I) of an input in another layout */
     real *read;                                        /* (T, B, I + U) what each step reads: x and h */
@@ -53,15 +55,23 @@ static int lstm_make(struct layer *l, int slice, int batch, struct error *e)
         *arrays[k] = own->memory + total;
         total += sizes[k];
     }
-    return OK;
+    return product_new(&own->product, batch, (int)(i + u), (int)(4 * u), own->bfloat16, e);
 }
 
 static void lstm_release(struct layer *l)
 {
     struct lstm *own = l->state;
 
+    product_free(own->product);
     free(own->memory);
     free(own->sums);
+}
+
+static void lstm_forward_begin(struct layer *l, const struct run *r)
+{
+    const struct lstm *own = l->state;
+
+    product_prepare(own->product, r->parameters + own->kernel);
 }
 
 /* 1: the layout is not (pixels, channels) yet. */
@@ -131,8 +141,7 @@ static void lstm_forward(struct layer *l, const struct run *r, const struct slic
     for (size_t t = 0; t < own->steps; t++) {
         real *gates = own->gates + t * b * 4 * u;
 
-        blas_product(0, 0, s->count, (int)(4 * u), (int)width, own->read + t * b * width, r->parameters + own->kernel,
-                     0, gates);
+        product_forward(own->product, s->count, own->read + t * b * width, gates);
         for (size_t n = 0; n < b; n++)
             lstm_cell(u, own->forget, r->parameters + own->bias, gates + n * 4 * u, own->cells + (t * b + n) * u,
                       own->cells + ((t + 1) * b + n) * u, own->bent + (t * b + n) * u, place_of_h(own, s, t, n));
@@ -200,10 +209,8 @@ static void lstm_backward(struct layer *l, const struct run *r, const struct sli
         for (size_t n = 0; n < b; n++)
             for (size_t k = 0; k < 4 * u; k++)
                 own->sums[k] += (double)own->gradient_gates[n * 4 * u + k];
-        blas_product(1, 0, (int)width, (int)(4 * u), s->count, own->read + t * b * width, own->gradient_gates, 1,
-                     r->exchange + own->kernel);
-        blas_product(0, 1, s->count, (int)width, (int)(4 * u), own->gradient_gates, r->parameters + own->kernel, 0,
-                     own->gradient_read);
+        product_backward(own->product, s->count, own->read + t * b * width, own->gradient_gates,
+                         r->exchange + own->kernel, own->gradient_read);
         if (s->gradient_in)
             give_gradient(l, s, t);
     }
@@ -218,6 +225,7 @@ static const struct layer_kind layer_lstm = {
     .name = "lstm",
     .make = lstm_make,
     .release = lstm_release,
+    .forward_begin = lstm_forward_begin,
     .forward = lstm_forward,
     .backward = lstm_backward,
 };
@@ -243,7 +251,8 @@ int network_builder_lstm(struct network_builder *b, int in, const char *scope, i
                           .inputs = (size_t)x.width * (size_t)x.channels,
                           .units = (size_t)units,
                           .gives = gives,
-                          .forget = forget };
+                          .forget = forget,
+                          .bfloat16 = network_builder_computes(b) == PRECISION_BFLOAT16 };
     own->kernel = l->low = network_builder_kernel(b, kernel, 2, shape, options);
     own->bias = network_builder_constant(b, scope, "bias", VARIABLE_WEIGHT, 4 * units, 0, "");
     network_builder_note(

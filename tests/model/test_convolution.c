@@ -2,6 +2,7 @@
 #include "model/kernels/convolution.h"
 
 #include "base/random.h"
+#include "model/kernels/bfloat16.h"
 #include "model/network_builder.h"
 #include "tests/check.h"
 
@@ -103,6 +104,9 @@ static void check_backend(const struct convolution_backend *backend, struct samp
 
     s.block = p->s.block ? backend->block(s.channels, s.channels <= 4) : 0;
     s.out_block = backend->block(s.out_channels, 0);
+#if CONVOLUTION_ONEDNN
+    s.bfloat16 = backend == &convolution_bfloat16;
+#endif
     if (backend->make(&c, &s, &e) < 0)
         fail_msg("%s", e.message);
     real *x = new_images(p->x, x_size, pixels, s.channels, s.block), *w = new_images(p->w, p->w_size, 1, 1, 1);
@@ -123,6 +127,35 @@ static void check_backend(const struct convolution_backend *backend, struct samp
     backend->release(c);
     free(x), free(w), free(dy), free(y), free(dx), free(dw);
 }
+
+#if CONVOLUTION_ONEDNN
+static void round_all(double *a, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        const uint32_t bits = (uint32_t)bfloat16_of((real)a[i]) << 16;
+        float rounded;
+
+        memcpy(&rounded, &bits, sizeof rounded);
+        a[i] = (double)rounded;
+    }
+}
+
+/* Products of bfloat16 are exact in float32, so once the operands are rounded the tolerance is float32's. Returns 0 if
+ * this processor, or oneDNN, cannot do it. */
+static int check_bfloat16(struct sample *p, int images)
+{
+    const struct convolution_shape *s = &p->s;
+
+    if (!convolution_bfloat16.block(s->channels, s->channels <= 4) || !convolution_bfloat16.block(s->out_channels, 0))
+        return 0;
+    round_all(p->x, p->x_size);
+    round_all(p->w, p->w_size);
+    round_all(p->dy, p->y_size);
+    plain_convolution(p, images);
+    check_backend(&convolution_bfloat16, p, images);
+    return 1;
+}
+#endif
 
 static struct window rectangle(int height, int width, int down, int right, int top, int bottom, int before, int after)
 {
@@ -180,7 +213,7 @@ static void each_shape(void **state)
         { 2, 8, 10, 3, 16, rectangle(4, 2, 3, 2, 3, 0, 1, 1) },
         { 2, 2, 3, 16, 16, rectangle(3, 5, 1, 1, 2, 2, 4, 4) },
     };
-    int onednn = 0;
+    int onednn = 0, rounded = 0;
 
     (void)state;
     for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
@@ -197,7 +230,8 @@ static void each_shape(void **state)
                                          cases[k].out_channels,
                                          0,
                                          cases[k].window,
-                                         1 };
+                                         1,
+                                         0 };
         assert_true(window_fit(&s->window, s->height, s->width));
         s->out_height = window_rows(&s->window, s->height);
         s->out_width = window_columns(&s->window, s->width);
@@ -221,11 +255,12 @@ static void each_shape(void **state)
                 check_backend(&convolution_onednn, &p, images);
                 onednn++;
             }
+            rounded += check_bfloat16(&p, images); /* from here on the sample is rounded */
 #endif
         }
         free(p.x), free(p.w), free(p.dy), free(p.y), free(p.dx), free(p.dw);
     }
-    print_message("oneDNN did %d of them\n", onednn);
+    print_message("oneDNN did %d of them, and %d in bfloat16\n", onednn, rounded);
 }
 
 /* Windows by counting, and TensorFlow's rule worked out apart; each axis with its own numbers. */

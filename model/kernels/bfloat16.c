@@ -1,0 +1,48 @@
+#include "model/kernels/bfloat16.h"
+
+#include "base/vector.h"
+#include "model/kernels/convolution.h"
+#if CONVOLUTION_ONEDNN
+#include "model/kernels/library_onednn.h"
+#endif
+
+enum bfloat16_units bfloat16_units(void)
+{
+#if CONVOLUTION_ONEDNN
+    if (library_onednn_has(dnnl_cpu_isa_avx512_core_amx))
+        return BFLOAT16_AMX;
+    if (library_onednn_has(dnnl_cpu_isa_avx512_core_bf16))
+        return BFLOAT16_AVX512;
+#endif
+    return BFLOAT16_NONE;
+}
+
+/* Adds half of the last place that stays, less one bit if that place is even. A NaN is not rounded, which might make an
+ * infinity of it, but made quiet. */
+VECTOR_BODY uint16_t rounded(real x)
+{
+    const float narrow = (float)x;
+    uint32_t bits;
+
+    memcpy(&bits, &narrow, sizeof bits);
+    const uint32_t nan = (bits >> 16) | 0x40, near = (bits + 0x7fff + (bits >> 16 & 1)) >> 16;
+    return (uint16_t)((bits & 0x7fffffff) > 0x7f800000 ? nan : near);
+}
+
+uint16_t bfloat16_of(real x)
+{
+    return rounded(x);
+}
+
+uint16_t *bfloat16_new(size_t count)
+{
+    void *memory;
+
+    return posix_memalign(&memory, 64, count * sizeof(uint16_t)) ? NULL : memory;
+}
+
+VECTOR_CLONES void bfloat16_round(size_t n, const real *restrict from, uint16_t *restrict to)
+{
+    for (size_t i = 0; i < n; i++)
+        to[i] = rounded(from[i]);
+}

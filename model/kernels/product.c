@@ -1,0 +1,79 @@
+#include "model/kernels/product.h"
+
+#include "model/kernels/blas.h"
+#include "model/kernels/convolution.h"
+#if CONVOLUTION_ONEDNN
+#include "model/kernels/product_onednn.h"
+#endif
+
+#include <stdlib.h>
+
+enum { BFLOAT16_LEAST = 32 }; /* inputs and outputs */
+
+struct product {
+    int inputs, outputs;
+    const real *w;
+    struct product_onednn *rounded; /* NULL: float32 */
+};
+
+int product_new(struct product **out, int rows, int inputs, int outputs, int bfloat16, struct error *e)
+{
+    struct product *p = calloc(1, sizeof *p);
+    int rc = OK;
+
+    if (!p)
+        return error_memory(e, NULL, "for a matrix product");
+    p->inputs = inputs;
+    p->outputs = outputs;
+#if CONVOLUTION_ONEDNN
+    if (bfloat16 && inputs >= BFLOAT16_LEAST && outputs >= BFLOAT16_LEAST)
+        rc = product_onednn_new(&p->rounded, rows, inputs, outputs, e);
+#else
+    (void)rows, (void)bfloat16;
+#endif
+    if (rc < 0)
+        product_free(p);
+    else
+        *out = p;
+    return rc;
+}
+
+void product_free(struct product *p)
+{
+    if (!p)
+        return;
+#if CONVOLUTION_ONEDNN
+    product_onednn_free(p->rounded);
+#endif
+    free(p);
+}
+
+void product_prepare(struct product *p, const real *w)
+{
+    p->w = w;
+#if CONVOLUTION_ONEDNN
+    if (p->rounded)
+        product_onednn_prepare(p->rounded, w);
+#endif
+}
+
+void product_forward(struct product *p, int rows, const real *x, real *y)
+{
+#if CONVOLUTION_ONEDNN
+    if (p->rounded && product_onednn_forward(p->rounded, rows, x, y))
+        return;
+#endif
+    blas_product(0, 0, rows, p->outputs, p->inputs, x, p->w, 0, y);
+}
+
+void product_backward(struct product *p, int rows, const real *x, const real *dy, real *dw, real *dx)
+{
+#if CONVOLUTION_ONEDNN
+    if (p->rounded && product_onednn_backward(p->rounded, rows, x, dy, dw, dx))
+        return;
+#endif
+    if (dw)
+        blas_product(1, 0, p->inputs, p->outputs, rows, x, dy, 1, dw);
+    if (dx)
+        blas_product(0, 1, rows, p->inputs, p->outputs, dy, p->w, 0, dx);
+}

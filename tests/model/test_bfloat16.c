@@ -1,0 +1,321 @@
+/* Rounding to bfloat16, matrix products in it, and the gradients of whole models beside those of float32. */
+#include "model/kernels/bfloat16.h"
+
+#include "base/random.h"
+#include "model/kernels/blas.h"
+#include "model/kernels/product.h"
+#include "model/network.h"
+#include "tests/check.h"
+#include "tests/model/images_batch.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static float wide(uint16_t x)
+{
+    const uint32_t bits = (uint32_t)x << 16;
+    float f;
+
+    memcpy(&f, &bits, sizeof f);
+    return f;
+}
+
+static float of_bits(uint32_t bits)
+{
+    float f;
+
+    memcpy(&f, &bits, sizeof f);
+    return f;
+}
+
+static void rounding(void **state)
+{
+    static const struct {
+        uint32_t bits;
+        uint16_t want;
+    } cases[] = {
+        { 0x00000000, 0x0000 }, { 0x80000000, 0x8000 },                         /* 0 and -0 */
+        { 0x3f800000, 0x3f80 }, { 0x3f807fff, 0x3f80 }, { 0x3f808001, 0x3f81 }, /* below and above the middle */
+        { 0x3f808000, 0x3f80 }, { 0x3f818000, 0x3f82 }, { 0xbf818000, 0xbf82 }, /* a tie goes to even */
+        { 0x7f7f7fff, 0x7f7f }, { 0x7f7fffff, 0x7f80 }, { 0xff7fffff, 0xff80 }, /* the largest, and what is above it */
+        { 0x7f800000, 0x7f80 }, { 0xff800000, 0xff80 },                         /* infinities */
+        { 0x7fc00000, 0x7fc0 }, { 0x7f800001, 0x7fc0 }, { 0xffffffff, 0xffff }, /* NaN, one with low bits alone */
+        { 0x00000001, 0x0000 }, { 0x00018000, 0x0002 },                         /* below the normal numbers */
+    };
+    enum { MANY = 1000 };
+    float from[MANY];
+    uint16_t to[MANY];
+    struct random r;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        if (bfloat16_of(of_bits(cases[i].bits)) != cases[i].want)
+            fail_msg("%08x gives %04x instead of %04x", cases[i].bits, bfloat16_of(of_bits(cases[i].bits)),
+                     cases[i].want);
+    random_init(&r, 1, RANDOM_TEST, 0, 0);
+    for (size_t n = 0; n <= MANY; n += n < 70 ? 1 : 93) {
+        memset(to, 0xee, sizeof to);
+        for (size_t i = 0; i < n; i++)
+            from[i] = (float)random_normal(&r);
+        bfloat16_round(n, from, to);
+        for (size_t i = 0; i < n; i++) {
+            assert_int_equal(to[i], bfloat16_of(from[i]));
+            assert_true(fabsf(wide(to[i]) - from[i]) <= fabsf(from[i]) / 256);
+        }
+        assert_true(n == MANY || to[n] == 0xeeee);
+    }
+}
+
+/* ---- products ---------------------------------------------------------------------------------------------------- */
+
+static real *new_normal(size_t n, uint64_t index, int rounded)
+{
+    real *a = reals_new(n);
+    struct random r;
+
+    assert_non_null(a);
+    random_init(&r, 1, RANDOM_TEST, 1, index);
+    for (size_t i = 0; i < n; i++)
+        a[i] = rounded ? wide(bfloat16_of((real)random_normal(&r))) : (real)random_normal(&r);
+    return a;
+}
+
+static void assert_near(const char *what, const double *want, const real *got, size_t n, double scale)
+{
+    for (size_t i = 0; i < n; i++)
+        if (!(fabs((double)got[i] - want[i]) <= 2e-6 * scale))
+            fail_msg("%s, element %zu: %g instead of %g", what, i, (double)got[i], want[i]);
+}
+
+/* The formulas of product.h in double. Operands that are bfloat16 already lose nothing. */
+static void check_product(struct product *p, int rows, int inputs, int outputs, const real *x, const real *w,
+                          const real *dy)
+{
+    const size_t in = (size_t)inputs, out = (size_t)outputs, b = (size_t)rows;
+    double *y = calloc(b * out, sizeof *y), *dx = calloc(b * in, sizeof *dx), *dw = calloc(in * out, sizeof *dw);
+    real *got_y = reals_new(b * out), *got_dx = reals_new(b * in), *got_dw = reals_new(in * out);
+
+    assert_true(y && dx && dw && got_y && got_dx && got_dw);
+    for (size_t n = 0; n < b; n++)
+        for (size_t i = 0; i < in; i++)
+            for (size_t o = 0; o < out; o++) {
+                y[n * out + o] += (double)x[n * in + i] * (double)w[i * out + o];
+                dx[n * in + i] += (double)dy[n * out + o] * (double)w[i * out + o];
+                dw[i * out + o] += 2 * (double)x[n * in + i] * (double)dy[n * out + o];
+            }
+    product_prepare(p, w);
+    product_forward(p, rows, x, got_y);
+    product_backward(p, rows, x, dy, got_dw, NULL);
+    product_backward(p, rows, x, dy, got_dw, got_dx); /* dw is added to */
+    assert_near("y", y, got_y, b * out, (double)in);
+    assert_near("dx", dx, got_dx, b * in, (double)out);
+    assert_near("dw", dw, got_dw, in * out, 2 * (double)rows + 4);
+    product_backward(p, rows, x, dy, NULL, got_dx);
+    assert_near("dx alone", dx, got_dx, b * in, (double)out);
+    free(y), free(dx), free(dw), free(got_y), free(got_dx), free(got_dw);
+}
+
+static void products(void **state)
+{
+    static const int shapes[][3] = { { 5, 32, 32 }, { 40, 100, 33 }, { 64, 156, 128 }, { 3, 7, 9 }, { 17, 800, 40 } };
+
+    (void)state;
+    assert_int_equal(blas_load(NULL), OK);
+    for (size_t k = 0; k < sizeof shapes / sizeof *shapes; k++)
+        for (int bfloat16 = 0; bfloat16 <= (bfloat16_units() != BFLOAT16_NONE); bfloat16++) {
+            const int rows = shapes[k][0], inputs = shapes[k][1], outputs = shapes[k][2];
+            real *x = new_normal((size_t)(rows * inputs), 1, 1), *w = new_normal((size_t)(inputs * outputs), 2, 1);
+            real *dy = new_normal((size_t)(rows * outputs), 3, 1);
+            struct product *p;
+            struct error e = { 0 };
+
+            if (product_new(&p, rows, inputs, outputs, bfloat16, &e) < 0)
+                fail_msg("%s", e.message);
+            for (int b = rows; b >= 1; b -= b > 1 ? b - 1 : 1)
+                check_product(p, b, inputs, outputs, x, w, dy);
+            check_product(p, rows, inputs, outputs, x, w, dy);
+            product_free(p);
+            free(x), free(w), free(dy);
+        }
+}
+
+/* ---- models ------------------------------------------------------------------------------------------------------ */
+
+enum { STEPS = 20 };
+
+struct trial {
+    struct model model;
+    struct network *n;
+    struct batch batch;
+    void *input;
+    int32_t *labels;
+    int64_t *samples;
+    double losses[STEPS];
+};
+
+static void make_batch(struct trial *t, const struct model *m, int count)
+{
+    const size_t size = (size_t)count * (size_t)m->height * (size_t)m->width * (size_t)m->channels;
+    const size_t labels = (size_t)count * (size_t)model_labels(m);
+    struct random r;
+
+    t->input = malloc(size * sizeof(real));
+    t->labels = malloc(labels * sizeof *t->labels);
+    t->samples = malloc((size_t)count * sizeof *t->samples);
+    assert_true(t->input && t->labels && t->samples);
+    random_init(&r, 5, RANDOM_TEST, 0, 0);
+    for (size_t i = 0; i < size; i++)
+        if (m->integers)
+            ((int32_t *)t->input)[i] = (int32_t)random_below(&r, (uint64_t)m->classes);
+        else
+            ((real *)t->input)[i] = (real)random_normal(&r);
+    for (size_t i = 0; i < labels; i++)
+        t->labels[i] = (int32_t)random_below(&r, (uint64_t)m->classes);
+    for (int i = 0; i < count; i++)
+        t->samples[i] = i;
+    t->batch = images_batch(m, t->input, t->labels, t->samples, count);
+}
+
+static void open_trial(struct trial *t, const char *name, enum precision precision, int count)
+{
+    struct error e = { 0 };
+
+    t->model = *model_find(name);
+    t->model.precision = precision;
+    if (network_new(&t->n, &t->model, count, &e) < 0)
+        fail_msg("%s: %s", name, e.message);
+    network_initialize(t->n, 3);
+    make_batch(t, &t->model, count);
+}
+
+static void close_trial(struct trial *t)
+{
+    network_free(t->n);
+    free(t->input), free(t->labels), free(t->samples);
+}
+
+/* STEPS updates by gradient descent on one batch. */
+static void train_trial(struct trial *t, double rate)
+{
+    const size_t count = network_parameter_count(t->n);
+
+    for (int s = 0; s < STEPS; s++) {
+        struct score score;
+
+        network_train(t->n, at_step(&t->batch, s), 11, NULL, &score);
+        t->losses[s] = score.loss / (double)t->batch.count;
+        for (size_t i = 0; i < count; i++)
+            network_parameters(t->n)[i] -= (real)rate * network_exchange(t->n)[i] / (real)t->batch.count;
+    }
+}
+
+/* |rounded - whole| / |whole| of a variable's gradient. */
+static double distance(const struct variable *v, const real *whole, const real *rounded)
+{
+    double off = 0, size = 0;
+
+    for (size_t k = v->offset; k < v->offset + v->count; k++) {
+        const double w = (double)whole[k], d = (double)rounded[k] - w;
+
+        off += d * d;
+        size += w * w;
+    }
+    return sqrt(off / (size > 0 ? size : 1));
+}
+
+static void compare_gradients(const char *name, int count, double bound)
+{
+    struct trial whole, rounded;
+    const struct variable *v;
+    const char *worst_name = "";
+    double worst = 0, sum = 0;
+    size_t variables, weights = 0;
+    struct score score;
+
+    open_trial(&whole, name, PRECISION_FLOAT32, count);
+    open_trial(&rounded, name, PRECISION_BFLOAT16, count);
+    assert_int_equal(network_precision(rounded.n), PRECISION_BFLOAT16);
+    network_train(whole.n, at_step(&whole.batch, 2), 11, NULL, &score);
+    network_train(rounded.n, at_step(&rounded.batch, 2), 11, NULL, &score);
+    v = network_variables(whole.n, &variables);
+    for (size_t i = 0; i < variables; i++) {
+        if (v[i].kind != VARIABLE_WEIGHT)
+            continue;
+        const double off = distance(&v[i], network_exchange(whole.n), network_exchange(rounded.n));
+
+        if (off > worst) {
+            worst = off;
+            worst_name = v[i].name;
+        }
+        sum += off;
+        weights++;
+    }
+    print_message("%s: gradients of variables are off by %.2f %% in the mean, at most %.2f %% (%s)\n", name,
+                  100 * sum / (double)weights, 100 * worst, worst_name);
+    if (!(worst <= bound))
+        fail_msg("%s: more than %g %%", name, 100 * bound);
+    assert_true(worst > 1e-5); /* or it was float32 */
+    close_trial(&whole);
+    close_trial(&rounded);
+}
+
+static int missing(void)
+{
+    struct trial t;
+
+    open_trial(&t, "mnist_lstm", PRECISION_BFLOAT16, 1);
+    const int lacks = network_precision(t.n) != PRECISION_BFLOAT16;
+    close_trial(&t);
+    return lacks;
+}
+
+/* Where a rounded value decides otherwise which pixel is a window's maximum, or whether a ReLU stops the gradient, all of
+ * that gradient goes elsewhere. In deep nets, with noise for images, that is most of the difference: PyTorch's autocast
+ * is off by 31 % in the mean and 62 % at most for resnet32. What the kernels themselves lose is in the tests before, and
+ * in test_convolution.c. */
+static void gradients(void **state)
+{
+    (void)state;
+    if (missing())
+        skip();
+    compare_gradients("lenet", 32, 0.02);
+    compare_gradients("mnist_lstm_128", 16, 0.02);
+    compare_gradients("next_word", 16, 0.02);
+    compare_gradients("language_model", 4, 0.02);
+    compare_gradients("cifar10_cnn", 8, 0.2);
+    compare_gradients("resnet32", 8, 0.7);
+}
+
+/* Trained on one batch, the loss takes the same way down. */
+static void losses(void **state)
+{
+    struct trial whole, rounded;
+
+    (void)state;
+    if (missing())
+        skip();
+    open_trial(&whole, "resnet32", PRECISION_FLOAT32, 8);
+    open_trial(&rounded, "resnet32", PRECISION_BFLOAT16, 8);
+    train_trial(&whole, 0.1);
+    train_trial(&rounded, 0.1);
+    for (int s = 0; s < STEPS; s++)
+        if (!(fabs(whole.losses[s] - rounded.losses[s]) <= 0.02 * whole.losses[0]))
+            fail_msg("step %d: loss %g instead of %g", s, rounded.losses[s], whole.losses[s]);
+    assert_true(rounded.losses[STEPS - 1] < 0.7 * rounded.losses[0]);
+    close_trial(&whole);
+    close_trial(&rounded);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(rounding),
+        cmocka_unit_test(gradients), /* loads the libraries */
+        cmocka_unit_test(products),
+        cmocka_unit_test(losses),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
