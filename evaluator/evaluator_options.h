@@ -13,7 +13,7 @@
 struct evaluator_options {          /* text is borrowed from argv; what is not given is 0 or NULL, or as --help says */
     struct dataset_words words;     /* how the data set is read */
     struct dataset_reading reading; /* what they say */
-    const char *checkpoint_directory, *eval_directory, *model, *data, *data_directory;
+    const char *checkpoint_directory, *eval_directory, *model, *data, *data_directory, *precision;
     unsigned metric_bits; /* of metrics */
     int64_t detail_every, patience, keep_best;
     int64_t batch_size, threads, num_examples, every, from, until_step, max_evaluations, pid;

@@ -180,6 +180,24 @@ static int check_frozen(struct run *r, struct error *e)
     return OK;
 }
 
+/* Says, for each worker, if it does not compute as fast or in what --precision promises. */
+static void say_precision(struct run *r)
+{
+    const int wanted = r->options.model->precision == PRECISION_BFLOAT16;
+    char who[32] = "this processor";
+
+    if (!wanted || network_bfloat16_is_fast() || r->options.quiet)
+        return;
+    if (world_size(r->world) > 1)
+        snprintf(who, sizeof who, "rank %d's processor", world_rank(r->world));
+    if (network_precision(r->network) != PRECISION_BFLOAT16)
+        log_line(&r->log,
+                 "--precision bfloat16: %s has neither AMX nor AVX512-BF16, or oneDNN is missing; training in float32",
+                 who);
+    else
+        log_line(&r->log, "--precision bfloat16: %s has no AMX, and its AVX512-BF16 may be slower than float32", who);
+}
+
 static int build(struct run *r, struct error *e)
 {
     const struct batch_plan *p = &r->batches;
@@ -187,6 +205,8 @@ static int build(struct run *r, struct error *e)
 
     if (rc == OK)
         rc = check_frozen(r, e);
+    if (rc == OK && r->worker >= 0)
+        say_precision(r);
     if (rc == OK && r->worker >= 0)
         network_kernels(r->network, r->position.kernels, sizeof r->position.kernels);
     if (rc == OK && r->worker >= 0)
@@ -491,11 +511,13 @@ static void say_what_begins(struct run *r)
     batch_plan_text(&r->batches, o->sizes.micro_shards, r->workers, together, batch, sizeof batch);
     schedule_describe(&o->optimizer.schedule, o->optimizer.learning_rate, rate, sizeof rate);
     log_line(&r->log,
-             "%s (%zu weights) on %s (%.0f %s): %s%s%s; %sbatch %" PRId64 "%s, %s steps an epoch, to step %" PRId64
+             "%s (%zu weights%s) on %s (%.0f %s): %s%s%s; %sbatch %" PRId64 "%s, %s steps an epoch, to step %" PRId64
              "; %s, learning rate %s",
-             o->model->name, network_parameter_count(r->network), o->data, images, dataset_unit(r->dataset),
-             o->strategy.label, how[0] ? ", " : "", how, together > 1 ? "global " : "", step, batch,
-             human_number(images / (double)step, epoch), o->max_steps, optimizer_kind_names[o->optimizer.kind], rate);
+             o->model->name, network_parameter_count(r->network),
+             network_precision(r->network) == PRECISION_BFLOAT16 ? ", bfloat16" : "", o->data, images,
+             dataset_unit(r->dataset), o->strategy.label, how[0] ? ", " : "", how, together > 1 ? "global " : "", step,
+             batch, human_number(images / (double)step, epoch), o->max_steps, optimizer_kind_names[o->optimizer.kind],
+             rate);
 }
 
 static void say_what_is_instead(struct run *r)

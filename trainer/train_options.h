@@ -31,7 +31,7 @@ struct train_options {
     const char *data, *data_directory;                /* borrowed from argv */
     const char *checkpoint_directory, *log_directory; /* NULL: none */
     const char *init_from, *scope, *freeze;           /* the same */
-    struct model *frozen_model;                       /* owned: a built-in model with --freeze */
+    struct model *own_model;                          /* owned: a built-in model with --freeze or --precision */
     struct strategy_options strategy; /* kind, its own options, and what follows from them; the run sets the rest */
     struct optimizer_options optimizer;
     int scale_learning_rate; /* 1: the run sets optimizer.schedule.workers, once the number is known */

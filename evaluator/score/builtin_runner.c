@@ -29,6 +29,7 @@ struct trouble {
 
 struct builtin_runner {
     struct model_file *file; /* NULL: a built-in model */
+    struct model built_in;   /* if it is one: with the precision that was asked for */
     const struct model *model;
     struct scoring *scoring;
     struct captioning *captioning; /* NULL: no captions are told */
@@ -476,7 +477,7 @@ static int runner_evaluate(void *context, scorer_tick *tick, void *tick_context,
     return builtin_runner_fill(r, counts, cross_entropy, scored, out, e);
 }
 
-static int open_scoring(struct builtin_runner *r, struct error *e)
+static int open_scoring(struct builtin_runner *r, struct log *log, struct error *e)
 {
     const struct scoring_options options = {
         .model = r->model, .threads = r->threads, .batch_size = r->batch_size, .metrics = r->metrics
@@ -487,9 +488,16 @@ static int open_scoring(struct builtin_runner *r, struct error *e)
 
     if (options.threads < 1 || options.threads > BUILTIN_RUNNER_THREADS_MAX)
         return error_set(e, ERR_ARG, "--threads %d: use 1 to %d", options.threads, BUILTIN_RUNNER_THREADS_MAX);
-    if ((rc = scoring_new(&r->scoring, &options, &source, e)) == OK)
-        r->network = scoring_network(r->scoring);
-    return rc;
+    if ((rc = scoring_new(&r->scoring, &options, &source, e)) != OK)
+        return rc;
+    r->network = scoring_network(r->scoring);
+    if (log && r->model->precision != network_precision(r->network))
+        log_line(log, "--precision bfloat16: this processor has neither AMX nor AVX512-BF16, or oneDNN is missing; "
+                      "evaluating in float32");
+    else if (log && r->model->precision == PRECISION_BFLOAT16 && !network_bfloat16_is_fast())
+        log_line(log,
+                 "--precision bfloat16: this processor has no AMX, and its AVX512-BF16 may be slower than float32");
+    return OK;
 }
 
 /* All metrics are those that there are. */
@@ -522,6 +530,27 @@ static int list_variables(struct builtin_runner *r, struct error *e)
     return OK;
 }
 
+/* That of a file is changed there, as its number of classes may be that of the data, known later. */
+static int find_model(struct builtin_runner *r, const struct builtin_runner_options *o, struct error *e)
+{
+    const struct model *found = NULL;
+    struct model *model = &r->built_in;
+    int rc;
+
+    if (model_file_is_path(o->model)) {
+        if ((rc = model_file_open(&r->file, o->model, e)) != OK)
+            return rc;
+        model = &r->file->model;
+    } else if ((found = model_find(o->model))) {
+        *model = *found;
+    } else {
+        return unknown("model", o->model, model_names(), e);
+    }
+    model->precision = o->bfloat16 ? PRECISION_BFLOAT16 : PRECISION_FLOAT32;
+    r->model = model;
+    return OK;
+}
+
 int builtin_runner_new(struct scorer *out, const struct builtin_runner_options *o, struct error *e)
 {
     struct builtin_runner *r = calloc(1, sizeof *r);
@@ -532,14 +561,8 @@ int builtin_runner_new(struct scorer *out, const struct builtin_runner_options *
         return error_memory(e, NULL, "for the runner");
     }
     pthread_mutex_init(&r->trouble->lock, NULL);
-    if (model_file_is_path(o->model)) {
-        if ((rc = model_file_open(&r->file, o->model, e)) != OK)
-            goto fail;
-        r->model = &r->file->model;
-    } else if (!(r->model = model_find(o->model))) {
-        rc = unknown("model", o->model, model_names(), e);
+    if ((rc = find_model(r, o, e)) != OK)
         goto fail;
-    }
     r->moving_averages = o->moving_averages;
     r->metrics = o->metrics;
     r->detail_every = o->detail_every;
@@ -551,7 +574,8 @@ int builtin_runner_new(struct scorer *out, const struct builtin_runner_options *
         r->batch_size = (int)r->examples;
     if ((rc = name_classes(r, e)) != OK ||
         (rc = prepare_images(r, o->image_bytes ? o->image_bytes : (size_t)512 << 20, e)) != OK ||
-        (rc = open_scoring(r, e)) != OK || (rc = list_variables(r, e)) != OK || (rc = open_captioning(r, o, e)) != OK)
+        (rc = open_scoring(r, o->log, e)) != OK || (rc = list_variables(r, e)) != OK ||
+        (rc = open_captioning(r, o, e)) != OK)
         goto fail;
     *out = (struct scorer){ "built-in", runner_load, runner_evaluate, builtin_runner_runner_free, r };
     return OK;

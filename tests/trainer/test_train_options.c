@@ -128,6 +128,26 @@ static void test_from_recipe(void **state)
     assert_true(train_options_training(&other.o) != train_options_training(&p.o));
 }
 
+/* The precision is the model's, whose other parts stay; without the option nothing changes. */
+static void test_precision(void **state)
+{
+    const char *const plain[] = { GIVEN, "--freeze=conv1", NULL };
+    const char *const given[] = { GIVEN, "--freeze=conv1", "--precision=bfloat16", NULL };
+    struct parsed p, other;
+
+    (void)state;
+    assert_int_equal(parse(plain, &p, NULL), OPTIONS_RUN);
+    assert_int_equal(p.o.model->precision, PRECISION_FLOAT32);
+    assert_int_equal(parse(given, &other, NULL), OPTIONS_RUN);
+    assert_int_equal(other.o.model->precision, PRECISION_BFLOAT16);
+    assert_string_equal(other.o.model->frozen, "conv1");
+    assert_true(other.o.model->build == p.o.model->build);
+    assert_true(train_options_fingerprint(&other.o) != train_options_fingerprint(&p.o));
+    assert_true(train_options_training(&other.o) != train_options_training(&p.o));
+    train_options_release(&p.o);
+    train_options_release(&other.o);
+}
+
 /* What a step is does not depend on the number of workers, whatever else is given. */
 static void test_reproducible(void **state)
 {
@@ -258,8 +278,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = { cmocka_unit_test(test_defaults),    cmocka_unit_test(test_given),
                                         cmocka_unit_test(test_schedule),    cmocka_unit_test(test_reproducible),
-                                        cmocka_unit_test(test_from_recipe), cmocka_unit_test(test_refused),
-                                        cmocka_unit_test(test_fingerprint), cmocka_unit_test(test_own_options) };
+                                        cmocka_unit_test(test_from_recipe), cmocka_unit_test(test_precision),
+                                        cmocka_unit_test(test_refused),     cmocka_unit_test(test_fingerprint),
+                                        cmocka_unit_test(test_own_options) };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
