@@ -137,6 +137,44 @@ struct eventlog_writer_options {
 int eventlog_writer_open(struct eventlog_writer **out, const char *directory,
                          const struct eventlog_writer_options *options, struct eventlog_error *error);
 
+/*
+ * Where a writer's bytes go in the place of a directory: to an object store, a socket, another library. An object is
+ * what a file would be. A function returns 0, or an errno (EIO if it has none), which makes the writer's call fail as a
+ * file's would. One is called at a time, during the writer's calls, or with a queue by its thread; none may use that
+ * writer. None is called in a forked child.
+ */
+struct eventlog_output {
+    void *context;
+    /* An object of this name begins. It has the form of a file's name and sorts after earlier ones, but comes again if
+     * the first record of its object could not be written. It is valid during the call. *object is for the functions
+     * below. NULL: there is one object, whose *object is context. */
+    int (*begin)(void *context, const char *name, void **object);
+    /* Takes all of the n bytes, whole records that follow those of earlier calls, or none. After an error the same
+     * bytes come again, perhaps with more behind them. */
+    int (*write)(void *object, const void *bytes, size_t n);
+    /* All that was written must survive a power cut when it returns; as options->sync says. NULL: it does already. */
+    int (*sync)(void *object);
+    /* Nothing follows: the object is complete, or, where its first record could not be written, of no use. Called once
+     * for each that was begun, at close or after a rotation has begun the next one. May be NULL. */
+    int (*end)(void *object);
+    uint64_t reserved[4]; /* zero; as in eventlog_writer_options */
+};
+
+/* Opens a writer whose files are objects of *output, which is copied; context must live until close. The bytes are
+ * those of files, and all functions work but eventlog_writer_projector(). EVENTLOG_ERROR_ARGUMENT: options->resume is
+ * APPEND, leave_lost is set, or there is rotation without `begin`. eventlog_writer_path() is the object's name. */
+int eventlog_writer_open_output(struct eventlog_writer **out, const struct eventlog_output *output,
+                                const struct eventlog_writer_options *options, struct eventlog_error *error);
+
+/* Opens a writer whose file is in memory, without rotation; else as eventlog_writer_open_output(). Without memory for
+ * more, writing fails with EVENTLOG_ERROR_IO, system ENOMEM. What was not taken is freed at close. */
+int eventlog_writer_open_memory(struct eventlog_writer **out, const struct eventlog_writer_options *options,
+                                struct eventlog_error *error);
+/* Flushes, and hands over the bytes since the last call, or since open: whole records, of which the first call has the
+ * first. All of them one after the other are the file. *bytes are *n bytes, yours to eventlog_free(); NULL and 0 if
+ * there is nothing new. EVENTLOG_ERROR_ARGUMENT: the writer is not one of eventlog_writer_open_memory(). */
+int eventlog_writer_take(struct eventlog_writer *writer, void **bytes, size_t *n, struct eventlog_error *error);
+
 /* One point of a scalar series. tag: UTF-8, copied; wall_time: seconds since 1970, finite, or 0 for now; step: the
  * global step. NaN and infinite values are allowed. EVENTLOG_ERROR_IO: a write failed; events not yet in the file stay
  * buffered, up to 16 buffers, and the next call tries again; beyond that the event is refused. */

@@ -158,7 +158,7 @@ int event_file_sync(struct event_file *f, struct error *e)
         f->unsynced = 0;
     f->syncs++;
     /* The name must be synced as well, once. */
-    if (!own.code && !f->named && file_sync_parent(f->io, event_file_path(f), &own) == OK)
+    if (!own.code && !f->named && (f->apart || file_sync_parent(f->io, event_file_path(f), &own) == OK))
         f->named = 1;
     if (own.code && e)
         *e = own;
@@ -191,12 +191,17 @@ static int make_file(struct event_file *f, struct error *e)
     while (rc == OK) {
         int system;
 
-        if ((rc = file_join(path, sizeof path, f->directory, name, e)) != OK || (rc = remember(f, path, e)) != OK)
+        if (f->apart)
+            strcpy(path, name);
+        else if ((rc = file_join(path, sizeof path, f->directory, name, e)) != OK)
+            return rc;
+        if ((rc = remember(f, path, e)) != OK)
             return rc;
         f->fd = f->io->open(f->io->context, path, O_RDWR | O_CREAT | O_EXCL | O_APPEND, 0666);
         if (f->fd >= 0) {
             /* Tells others that would append to this file that it is in use. Not all file systems have locks. */
-            flock(f->fd, LOCK_EX | LOCK_NB);
+            if (!f->apart)
+                flock(f->fd, LOCK_EX | LOCK_NB);
             return OK;
         }
         system = errno;
@@ -311,7 +316,8 @@ static int set_up(struct event_file *f, const struct io *io, const char *directo
     memset(f, 0, sizeof *f);
     f->io = io;
     f->fd = -1;
-    f->directory = strdup(directory);
+    f->apart = !directory;
+    f->directory = strdup(directory ? directory : "");
     f->suffix = strdup(suffix);
     f->source = strdup(source);
     if (!f->directory || !f->suffix || !f->source)
@@ -325,7 +331,7 @@ static int set_up(struct event_file *f, const struct io *io, const char *directo
 /* After chdir() a relative path would name another directory. */
 static void fix_directory(struct event_file *f)
 {
-    char *absolute = f->directory[0] == '/' ? NULL : realpath(f->directory, NULL);
+    char *absolute = f->apart || f->directory[0] == '/' ? NULL : realpath(f->directory, NULL);
 
     if (absolute) {
         free(f->directory);
@@ -438,7 +444,7 @@ int event_file_make_again(struct event_file *f, struct error *e)
     int rc;
 
     f->looked = clock_monotonic();
-    if (!(f->gone = is_gone(f)))
+    if (f->apart || !(f->gone = is_gone(f)))
         return OK;
     if ((rc = file_make_directories(f->directory, &own)) == OK && (rc = follow(f, 1, &own)) == ERR_CORRUPT &&
         (rc = follow(f, 0, &own)) == OK) { /* on NFS what another host deleted cannot even be read */
@@ -471,7 +477,7 @@ int event_file_keep(struct event_file *f, int always, struct error *e)
     const double now = clock_monotonic();
     struct error own = { 0 };
 
-    if (!always && now - f->looked < LOOK_SECONDS)
+    if (f->apart || (!always && now - f->looked < LOOK_SECONDS))
         return OK;
     if (!f->leave_lost)
         return event_file_make_again(f, e);

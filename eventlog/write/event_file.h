@@ -30,7 +30,8 @@ struct event_file {
     uint64_t lost;   /* of those in all its files: in a file that is gone */
     enum eventlog_sync sync;
     double sync_seconds;
-    int leave_lost;                               /* 1: event_file_keep() does not make a lost file again, but fails */
+    int apart;      /* 1: there is no directory, and paths are names of objects that io makes */
+    int leave_lost; /* 1: event_file_keep() does not make a lost file again, but fails */
     uint64_t writes, bytes, syncs, files, errors; /* so far, over all files; errors: calls that failed */
     struct error last;                            /* the newest of them */
     /* private */
@@ -41,8 +42,8 @@ struct event_file {
     struct error notice;
 };
 
-/* Copies the settings and makes a new file with its first record in the directory, which must exist. suffix and source
- * as in eventlog_writer_options, not NULL. io outlives f. On error f holds nothing. */
+/* Copies the settings and makes a new file with its first record in the directory, which must exist; NULL: apart from
+ * any directory. suffix and source as in eventlog_writer_options, not NULL. io outlives f. On error f holds nothing. */
 int event_file_create(struct event_file *f, const struct io *io, const char *directory, const char *suffix,
                       const char *source, struct error *e);
 /* The same, but appends to the newest file of the directory by name, if there is one. If that has a torn tail, it is

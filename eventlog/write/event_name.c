@@ -49,7 +49,7 @@ static void greatest_name(const char *directory, const char *current, char *out,
     *out = '\0';
     if (current)
         take_greater(current, out, size);
-    if (*out || !(d = opendir(directory)))
+    if (*out || !directory || !(d = opendir(directory)))
         return;
     for (struct dirent *entry; (entry = readdir(d));)
         take_greater(entry->d_name, out, size);

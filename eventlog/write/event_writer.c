@@ -10,6 +10,7 @@
 #include "eventlog/format/record.h"
 #include "eventlog/public.h"
 #include "eventlog/write/event_file.h"
+#include "eventlog/write/event_output.h"
 #include "eventlog/write/event_resume.h"
 #include "eventlog/write/event_sink.h"
 #include "eventlog/write/tag_table.h"
@@ -39,6 +40,7 @@ static const char SCALARS[] = "scalars";
 
 struct eventlog_writer {
     struct event_file file;
+    struct event_output *output; /* where `file` is made of; NULL: in a directory */
     struct event_sink *sink;
     struct tag_table tags; /* of all files; an entry's file is the number of the last one with its metadata */
     uint64_t number;       /* of the file that the next event goes to, from 1 */
@@ -425,8 +427,10 @@ int event_writer_finish(struct eventlog_writer *w, int rc, const struct event_wr
     return answer(w, rc, refused, e, error);
 }
 
-int event_writer_check(const struct eventlog_writer *w, struct error *e)
+int event_writer_check_directory(const struct eventlog_writer *w, struct error *e)
 {
+    if (w->output)
+        return error_set(e, ERR_ARG, "this writer has no directory to put other files into");
     return check_process(w, e);
 }
 
@@ -508,8 +512,23 @@ int eventlog_writer_statistics(struct eventlog_writer *w, struct eventlog_writer
     return EVENTLOG_OK;
 }
 
+int eventlog_writer_take(struct eventlog_writer *w, void **bytes, size_t *n, struct eventlog_error *error)
+{
+    struct error e = { 0 };
+
+    int rc;
+
+    *bytes = NULL;
+    *n = 0;
+    if ((rc = flush(w, 0, error)) != EVENTLOG_OK)
+        return rc;
+    rc = event_output_take(w->output, bytes, n, &e);
+    return rc == OK ? EVENTLOG_OK : public_error(error, &e);
+}
+
 static void writer_release(struct eventlog_writer *w)
 {
+    event_output_free(w->output);
     if (w->mark)
         munmap(w->mark, (size_t)sysconf(_SC_PAGESIZE));
     tag_table_release(&w->tags);
@@ -588,6 +607,7 @@ static int open_file(struct eventlog_writer *w, const char *directory, const str
     return rc;
 }
 
+/* directory: NULL if io is that of an output. */
 static int start(struct eventlog_writer *w, const char *directory, const struct eventlog_writer_options *o,
                  const struct io *io, struct error *e)
 {
@@ -625,6 +645,20 @@ static int start(struct eventlog_writer *w, const char *directory, const struct 
     return rc;
 }
 
+static struct eventlog_writer *writer_new(struct error *e)
+{
+    struct eventlog_writer *w = calloc(1, sizeof *w);
+
+    if (!w) {
+        error_memory(e, NULL, "for an event writer");
+        return NULL;
+    }
+    w->tags = (struct tag_table)TAG_TABLE_EMPTY;
+    w->pid = getpid();
+    w->mark = fork_mark();
+    return w;
+}
+
 int event_writer_open_io(struct eventlog_writer **out, const char *directory,
                          const struct eventlog_writer_options *options, const struct io *io,
                          struct eventlog_error *error)
@@ -636,15 +670,12 @@ int event_writer_open_io(struct eventlog_writer **out, const char *directory,
     *out = NULL;
     if (options)
         o = *options;
-    if (event_writer_check_options(directory, &o, &e) != OK || file_make_directories(directory, &e) != OK)
-        return public_error(error, &e);
-    if (!(w = calloc(1, sizeof *w))) {
-        error_memory(&e, directory, "for an event writer");
+    if (!directory || !*directory) {
+        error_set(&e, ERR_ARG, "an event writer needs a directory");
         return public_error(error, &e);
     }
-    w->tags = (struct tag_table)TAG_TABLE_EMPTY;
-    w->pid = getpid();
-    w->mark = fork_mark();
+    if (event_writer_check_options(&o, &e) != OK || file_make_directories(directory, &e) != OK || !(w = writer_new(&e)))
+        return public_error(error, &e);
     if (start(w, directory, &o, io ? io : &io_real, &e) != OK) {
         writer_release(w);
         return public_error(error, &e);
@@ -657,4 +688,43 @@ int eventlog_writer_open(struct eventlog_writer **out, const char *directory,
                          const struct eventlog_writer_options *options, struct eventlog_error *error)
 {
     return event_writer_open_io(out, directory, options, NULL, error);
+}
+
+/* to: NULL: memory. */
+static int open_output(struct eventlog_writer **out, const struct eventlog_output *to,
+                       const struct eventlog_writer_options *options, struct eventlog_error *error)
+{
+    struct eventlog_writer_options o = { 0 };
+    struct eventlog_writer *w;
+    struct error e = { 0 };
+
+    *out = NULL;
+    if (options)
+        o = *options;
+    if (event_writer_check_options(&o, &e) != OK || !(w = writer_new(&e)))
+        return public_error(error, &e);
+    if (event_output_new(&w->output, to, &o, &e) != OK || start(w, NULL, &o, event_output_io(w->output), &e) != OK) {
+        writer_release(w);
+        return public_error(error, &e);
+    }
+    *out = w;
+    return EVENTLOG_OK;
+}
+
+int eventlog_writer_open_output(struct eventlog_writer **out, const struct eventlog_output *output,
+                                const struct eventlog_writer_options *options, struct eventlog_error *error)
+{
+    struct error e = { 0 };
+
+    if (output)
+        return open_output(out, output, options, error);
+    *out = NULL;
+    error_set(&e, ERR_ARG, "an event writer needs a directory, an output or memory");
+    return public_error(error, &e);
+}
+
+int eventlog_writer_open_memory(struct eventlog_writer **out, const struct eventlog_writer_options *options,
+                                struct eventlog_error *error)
+{
+    return open_output(out, NULL, options, error);
 }

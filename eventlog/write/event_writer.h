@@ -16,8 +16,8 @@ int event_writer_open_io(struct eventlog_writer **out, const char *directory,
                          const struct eventlog_writer_options *options, const struct io *io,
                          struct eventlog_error *error);
 
-/* ERR_ARG if the directory's name or an option makes no sense. */
-int event_writer_check_options(const char *directory, const struct eventlog_writer_options *o, struct error *e);
+/* ERR_ARG if an option makes no sense. */
+int event_writer_check_options(const struct eventlog_writer_options *o, struct error *e);
 
 /* The last step of every function of a family. rc: the result of encoding, with its error in e; on OK, member (the
  * fields of Summary.Value besides tag and metadata) becomes an event with metadata: complete if the tag is new to the
@@ -35,8 +35,8 @@ double event_writer_time(double wall_time);
 /* From now on a wall time of 0 means 1970: for callers that copy points unchanged. */
 void event_writer_exact_times(struct eventlog_writer *w);
 
-/* For writing files other than event files. OK, or ERR_ARG in a forked child. */
-int event_writer_check(const struct eventlog_writer *w, struct error *e);
+/* For writing files other than event files. OK, or ERR_ARG in a forked child, or without a directory. */
+int event_writer_check_directory(const struct eventlog_writer *w, struct error *e);
 const char *event_writer_directory(const struct eventlog_writer *w);
 const struct io *event_writer_io(const struct eventlog_writer *w);
 

@@ -8,10 +8,8 @@
 
 enum { SOURCE_MAX = 128 };
 
-int event_writer_check_options(const char *directory, const struct eventlog_writer_options *o, struct error *e)
+int event_writer_check_options(const struct eventlog_writer_options *o, struct error *e)
 {
-    if (!directory || !*directory)
-        return error_set(e, ERR_ARG, "an event writer needs a directory");
     if (o->buffer_bytes > ((size_t)1 << 30))
         return error_set(e, ERR_ARG, "a buffer of %zu bytes is more than 1 GiB", o->buffer_bytes);
     if (o->queue_bytes > (size_t)1 << 40)

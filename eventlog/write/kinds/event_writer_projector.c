@@ -238,7 +238,7 @@ int eventlog_writer_projector(struct eventlog_writer *w, const struct eventlog_e
     struct error e = { 0 };
     char path[PATH_MAX];
     size_t across;
-    int rc = event_writer_check(w, &e);
+    int rc = event_writer_check_directory(w, &e);
 
     if (rc == OK && !n)
         rc = error_set(&e, ERR_ARG, "no embeddings");
