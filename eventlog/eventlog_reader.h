@@ -261,4 +261,17 @@ int eventlog_points_find(const struct eventlog_points *points, const char *run, 
 /* How often damage was skipped while reading. */
 uint64_t eventlog_points_damaged(const struct eventlog_points *points);
 
+/*
+ * For languages that do not read this header: where the members of its structs are in this library, so that they need
+ * no copy of the definitions. Entries from index 0 on; NULL after the last: first "eventlog_error", a struct, with
+ * offset 0 and its size, then its members, "eventlog_error.code" and so on, then the next struct. *kind is one of:
+ * 'i', 'u': a signed or unsigned integer or an enum of *size bytes; 'f': a float or double; 't': a pointer to a text
+ * that ends with a NUL; 'p': another pointer; 'c': a text of at most *size bytes in place; 'r': uint64_t that must be
+ * zero, in place; 's': a struct. offset, size and kind may be NULL.
+ *
+ * Read it once. Set a struct that you fill in to zero at its whole *size: so it is right for a later library, too, and
+ * structs that the library fills in have room.
+ */
+const char *eventlog_member(size_t index, size_t *offset, size_t *size, char *kind);
+
 #endif

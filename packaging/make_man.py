@@ -114,8 +114,9 @@ LINES = {"trainer": "train a model on one or more ranks", "evaluator": "score ev
          "eventlog-server": "serve a log directory to TensorBoard, with every point",
          "checkpoint": "inspect, verify, compare and convert checkpoints",
          "dataset": "make and prepare data sets"}
-# Pages of section 7: {program: [(name, line)]}
-TOPICS = {"eventlog": [("eventlog-json", "what the commands of eventlog print as JSON")]}
+# Pages of section 7: {program or library: [(name, line)]}
+TOPICS = {"eventlog": [("eventlog-json", "what the commands of eventlog print as JSON")],
+          "libeventlog": [("libeventlog-abi", "what stays as it is in later versions of libeventlog")]}
 
 
 def command_pages(program, binaries, text, version):
@@ -128,10 +129,14 @@ def command_pages(program, binaries, text, version):
     for c in o["commands"]:
         yield command_page(c["command"], c["help"], text, version,
                            [(program, 1)] + sorted(x for x in children if x[0] != f"{program}-{c['name']}") + topics, binaries)
-    for name, line in TOPICS.get(program, []):
+    yield from topic_pages(program, 1, text, version)
+
+
+def topic_pages(subject, section, text, version):
+    for name, line in TOPICS.get(subject, []):
         sections = [("NAME", [f"{escape(name)} \\- {escape(line)}"])]
         sections += [(title, body(words)) for title, words in sections_of(text / f"{name}.txt")]
-        sections.append(("SEE ALSO", [f".BR {escape(program)} (1)"]))
+        sections.append(("SEE ALSO", [f".BR {escape(subject)} ({section})"]))
         yield f"man7/{name}.7", page(name, 7, version, sections)
 
 
@@ -279,10 +284,10 @@ def header_pages(path, text, version):
         ("ERRORS", [x for item in errors.values() for x in body(item)] +
          [x for t in ("eventlog_error",) if t in types for x in [".PP", *code(definition(types[t]))]]),
         *[(name, body(words)) for name, words in extra if name != "DESCRIPTION"],
-        ("SEE ALSO", [".BR eventlog (1)" if library == "libeventlog" else ".BR libeventlog (3)"]),
+        ("SEE ALSO", [".BR eventlog (1)," if library == "libeventlog" else ".BR libeventlog (3),", ".BR libeventlog\\-abi (7)"]),
     ]
     pages.append((f"man3/{library}.3", page(library, 3, version, sections)))
-    return pages
+    return pages + list(topic_pages(library, 3, text, version))
 
 
 def uses(code, types):

@@ -4,6 +4,7 @@ tests/abi/eventlog_0.h is the header as they had it, tests/abi/old_program.c suc
 printed then. At a release that only adds, nothing here changes. Before the first release the header may still change in
 other ways: then copy it anew.
 """
+import ctypes
 import os
 import pathlib
 import re
@@ -47,6 +48,7 @@ def parse(header):
     code = re.sub(r"/\*.*?\*/", "", header.read_text(), flags=re.S)
     structs = {}
     for name, body in re.findall(r"struct (\w+)\s*\{(.*?)\n\};", code, flags=re.S):
+        body = re.sub(r"\(\*(\w+)\)\([^)]*\)", r"\1", body) # a pointer to a function
         structs[name] = [member for declaration in body.split(";") if declaration.strip()
                          for member in re.findall(r"(\w+)\s*(?:\[[^\]]*\])?\s*(?=,|$)", declaration.strip())]
     constants = [name for body in re.findall(r"enum\s*\w*\s*\{(.*?)\}", code, flags=re.S)
@@ -81,6 +83,29 @@ def test_layout(headers, tmp_path):
             assert begins >= start and begins + left == start + size, f"{what}: later members come out of its beginning"
         else:
             assert new[what] == number, f"{what} was {number}; programs that are there expect that"
+
+
+def test_members_tell_the_layout(headers, tmp_path):
+    """eventlog_member() has every struct and member of the header, where the compiler has them."""
+    structs, _ = parse(LIBRARY / "eventlog.h")
+    library = ctypes.CDLL(LIBRARY / "libeventlog.so.0")
+    library.eventlog_member.restype = ctypes.c_char_p
+    library.eventlog_member.argtypes = [ctypes.c_size_t] + [ctypes.POINTER(t) for t in (ctypes.c_size_t, ctypes.c_size_t, ctypes.c_char)]
+    offset, size, kind = ctypes.c_size_t(), ctypes.c_size_t(), ctypes.c_char()
+    told, kinds = {}, {}
+    while (name := library.eventlog_member(len(told), *map(ctypes.byref, (offset, size, kind)))) is not None:
+        name = name.decode()
+        told[name] = f"{offset.value} {size.value}" if "." in name else str(size.value)
+        kinds[name] = kind.value.decode()
+    wanted = layout(headers["new"], structs, [], tmp_path)
+    assert told == wanted
+    assert list(told) == sorted(told, key=lambda name: list(structs).index(name.partition(".")[0])), "in the header's order"
+    assert set(kinds.values()) == set("iufptcrs")
+    for name, letter in (("eventlog_error.message", "c"), ("eventlog_event.what", "i"), ("eventlog_event.run", "t"),
+                         ("eventlog_event.data", "p"), ("eventlog_value.number", "f"), ("eventlog_point", "s"),
+                         ("eventlog_writer_statistics.last_error", "s"), ("eventlog_writer_options.reserved", "r"),
+                         ("eventlog_output.write", "p"), ("eventlog_value.series", "p"), ("eventlog_tensor.bytes", "u")):
+        assert kinds[name] == letter, name
 
 
 def test_functions_are_as_they_were():
