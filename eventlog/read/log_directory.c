@@ -414,3 +414,15 @@ void log_directory_release(struct log_directory *d)
     free(d->directories);
     memset(d, 0, sizeof *d);
 }
+
+int log_directory_holds_files(const char *path)
+{
+    DIR *d = opendir(path);
+    int found = 0;
+
+    for (struct dirent *entry; d && !found && (entry = readdir(d));)
+        found = strstr(entry->d_name, "tfevents") != NULL;
+    if (d)
+        closedir(d);
+    return found;
+}

@@ -49,4 +49,7 @@ void log_run_sort(struct log_run *run);
 void log_run_release(struct log_run *run);
 void log_directory_release(struct log_directory *d); /* also fine after an error */
 
+/* 1 if something with `tfevents` in its name is in this directory. */
+int log_directory_holds_files(const char *path);
+
 #endif

@@ -1,5 +1,6 @@
 #include "eventlog/rewrite/log_rewrite.h"
 
+#include "eventlog/check/log_check.h"
 #include "eventlog/format/record.h"
 #include "eventlog/format/tag_index.h"
 #include "eventlog/format/wire.h"
@@ -190,4 +191,11 @@ int log_rewrite_record(struct log_rewrite *r, const uint8_t *data, size_t n, con
     }
     r->totals.records++;
     return seal(out, mark, e);
+}
+
+int log_rewrite_sound(const uint8_t *data, size_t n, struct event *event)
+{
+    size_t place;
+
+    return log_check_data(data, n, &place) == LOG_KINDS && event_decode(data, n, event, &place) == OK;
 }

@@ -33,6 +33,9 @@ struct log_rewrite_choice {
 typedef int log_rewrite_choose(void *context, const struct event *event, const struct event_value *value, size_t number,
                                struct log_rewrite_choice *choice, struct error *e);
 
+/* 1 and *event if loaders read past this record. */
+int log_rewrite_sound(const uint8_t *data, size_t n, struct event *event);
+
 /* On OK *out is yours: log_rewrite_free(), NULL is fine. */
 int log_rewrite_new(struct log_rewrite **out, struct error *e);
 void log_rewrite_free(struct log_rewrite *r);

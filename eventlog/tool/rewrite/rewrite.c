@@ -5,11 +5,10 @@
 #include "base/json.h"
 #include "base/program/terminal.h"
 #include "base/unfinished.h"
-#include "eventlog/check/log_check.h"
 #include "eventlog/rewrite/log_replace.h"
+#include "eventlog/rewrite/log_rewrite.h"
 #include "eventlog/tool/output_stream.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -63,89 +62,7 @@ static int same_file(const char *a, const char *b)
     return !strcmp(a, b) || (stat(a, &x) == 0 && stat(b, &y) == 0 && x.st_dev == y.st_dev && x.st_ino == y.st_ino);
 }
 
-/* Whether the run of that number has the file already: 1, 0 and now it has, or -1 without memory. */
-static int is_known(struct tag_index *files, size_t run, const char *path)
-{
-    struct {
-        uint64_t run, device, inode;
-    } key = { run, 0, 0 };
-    struct stat st;
-    size_t before = files->count;
-
-    if (stat(path, &st) < 0) /* gone: it is told when it is read */
-        return 0;
-    key.device = st.st_dev;
-    key.inode = st.st_ino;
-    if (tag_index_add(files, (const char *)&key, sizeof key) == TAG_INDEX_NONE)
-        return -1;
-    return files->count == before;
-}
-
-/* Moves the files of b to a, the run of that number; none that a has already, unless a is new. */
-static int join_runs(struct log_run *a, struct log_run *b, struct tag_index *known, size_t number, struct error *e)
-{
-    const int is_new = !a->files;
-    char **files = realloc(a->files, (a->file_count + b->file_count + 1) * sizeof *files);
-
-    if (!files)
-        return error_memory(e, NULL, "for %zu files", a->file_count + b->file_count);
-    a->files = files;
-    for (size_t i = 0; i < b->file_count; i++) {
-        int is = is_known(known, number, b->files[i]);
-
-        if (is > 0 && !is_new)
-            free(b->files[i]);
-        else
-            files[a->file_count++] = b->files[i];
-        b->files[i] = NULL;
-        if (is < 0)
-            return error_memory(e, NULL, "for %zu files", a->file_count);
-    }
-    return OK;
-}
-
-int rewrite_group_files(struct rewrite *w, struct error *e)
-{
-    struct log_directory *d = &w->scan.directory;
-    struct tag_index names = TAG_INDEX_EMPTY, known = TAG_INDEX_EMPTY;
-    size_t kept = 0;
-    int rc = OK;
-
-    for (size_t i = 0; i < d->count; i++) {
-        struct log_run run = d->runs[i];
-        char *slash = strrchr(run.name, '/');
-        size_t same;
-
-        memset(&d->runs[i], 0, sizeof run);
-        if (run.file_count && !strcmp(run.directory, run.files[0]))
-            strcpy(slash ? slash : run.name, slash ? "" : ".");
-        same = rc == OK ? tag_index_add(&names, run.name, strlen(run.name)) : TAG_INDEX_NONE;
-        if (same == kept) {
-            d->runs[kept] = (struct log_run){ .name = run.name, .directory = run.directory };
-            run.name = run.directory = NULL;
-            kept++;
-        }
-        if (rc == OK)
-            rc = same == TAG_INDEX_NONE ? error_memory(e, NULL, "for %zu runs", d->count)
-                                        : join_runs(&d->runs[same], &run, &known, same, e);
-        log_run_release(&run);
-    }
-    d->count = kept;
-    for (size_t i = 0; i < kept; i++)
-        log_run_sort(&d->runs[i]);
-    tag_index_release(&names);
-    tag_index_release(&known);
-    return rc;
-}
-
 /* ---- reading --------------------------------------------------------------------------------------------------- */
-
-int rewrite_sound(const uint8_t *data, size_t n, struct event *event)
-{
-    size_t place;
-
-    return log_check_data(data, n, &place) == LOG_KINDS && event_decode(data, n, event, &place) == OK;
-}
 
 static void tell_damage(struct rewrite *w, const char *path, const struct record *r, uint64_t number)
 {
@@ -176,7 +93,7 @@ static int visit_all(struct rewrite *w, const char *run, struct record_file *f, 
 
         if (rc == RECORD_DAMAGE)
             tell_damage(w, path, &r, damaged++);
-        else if (!rewrite_sound(r.data, r.length, &event))
+        else if (!log_rewrite_sound(r.data, r.length, &event))
             refused++;
         else if ((rc = visit(context, r.offset, r.data, r.length, &event, e)) != OK)
             return rc;
@@ -228,18 +145,6 @@ int rewrite_read(struct rewrite *w, const char *run, const char *path, rewrite_v
 }
 
 /* ---- writing --------------------------------------------------------------------------------------------------- */
-
-static int holds_event_files(const char *path)
-{
-    DIR *d = opendir(path);
-    int found = 0;
-
-    for (struct dirent *entry; d && !found && (entry = readdir(d));)
-        found = strstr(entry->d_name, "tfevents") != NULL;
-    if (d)
-        closedir(d);
-    return found;
-}
 
 /* 1 if the path leads to one of the files that are read. */
 static int is_input(const struct rewrite *w, const char *path)
@@ -311,7 +216,7 @@ int rewrite_create(struct rewrite *w, const char *run, const char *name, struct 
     if ((rc = file_join(directory, sizeof directory, w->output, strcmp(run, ".") != 0 ? run : "", e)) != OK ||
         (rc = file_join(path, sizeof path, directory, name, e)) != OK)
         return rc;
-    if (!w->force && holds_event_files(directory))
+    if (!w->force && log_directory_holds_files(directory))
         return error_set(
             e, ERR_ARG, "%s: already holds event files; choose another DIR, or use -f to write beside them", directory);
     if (lstat(path, &st) == 0 && is_input(w, path))

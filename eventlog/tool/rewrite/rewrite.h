@@ -65,9 +65,6 @@ int rewrite_open(struct rewrite *w, char *const *paths, size_t count);
  * its error in e; matched: it found something to do. */
 int rewrite_close(struct rewrite *w, int rc, int matched, const struct error *e);
 
-/* Groups event files that were given by name into runs, one per directory and named after it. */
-int rewrite_group_files(struct rewrite *w, struct error *e);
-
 /* Reads the sound records of one file as it is now; damage and records at which a loader gives up are counted and
  * reported. visit gets each record with its event; a result other than OK ends the reading. A file that cannot be read
  * is reported and skipped: OK. */
@@ -75,9 +72,6 @@ typedef int rewrite_visit(void *context, uint64_t offset, const uint8_t *data, s
                           struct error *e);
 int rewrite_read(struct rewrite *w, const char *run, const char *path, rewrite_visit *visit, void *context,
                  struct error *e);
-/* 1 and *event if loaders read past this record. */
-int rewrite_sound(const uint8_t *data, size_t n, struct event *event);
-
 /* Makes a new file DIR/run/name, owned by the rewrite. */
 int rewrite_create(struct rewrite *w, const char *run, const char *name, struct rewrite_file **out, struct error *e);
 /* A new file that takes the place of the given one, which nobody may be writing. */

@@ -2,6 +2,7 @@
 
 #include "base/file.h"
 #include "eventlog/format/log_name.h"
+#include "eventlog/rewrite/log_group.h"
 
 #include <limits.h>
 #include <string.h>
@@ -164,7 +165,7 @@ int rewrite_command_run(struct rewrite *w, const struct rewrite_command *c, int 
     if ((status = rewrite_open(w, argv + first, (size_t)(count - first + 1))) != EXIT_DONE)
         return status;
     if (c->group_files)
-        rc = rewrite_group_files(w, &e);
+        rc = log_group_files(&w->scan.directory, &e);
     if (rc == OK)
         rc = c->all ? c->all(c->context, &e) : filter_all(w, c, &e);
     log_progress_end(&w->scan.log);

@@ -33,7 +33,7 @@ struct rewrite_value {
 struct rewrite_command {
     const struct options *options;
     void *context;
-    int group_files;            /* as rewrite_group_files() */
+    int group_files;            /* as log_group_files() */
     struct rewrite_part *parts; /* NULL: one, without a name */
     size_t part_count;
 

@@ -1,4 +1,4 @@
-#include "eventlog/tool/rewrite/record_source.h"
+#include "eventlog/rewrite/record_source.h"
 
 #include "base/bytes.h"
 #include "base/crc32c.h"

@@ -3,8 +3,8 @@
  * in windows, so one read serves many ascending offsets of a file. Files that must be unpacked stay unpacked until
  * close, all in one file without a name. One thread at a time.
  */
-#ifndef EVENTLOG_TOOL_REWRITE_RECORD_SOURCE_H
-#define EVENTLOG_TOOL_REWRITE_RECORD_SOURCE_H
+#ifndef EVENTLOG_REWRITE_RECORD_SOURCE_H
+#define EVENTLOG_REWRITE_RECORD_SOURCE_H
 
 #include "base/error.h"
 #include "eventlog/read/log_input.h"
