@@ -315,7 +315,7 @@ $(B)/tests/eventlog/test_event_encode: $(call lib,proto)
 $(addprefix $(B)/tests/,base/test_array $(addprefix checkpoint/test_,data_file saved_slices tensor_match) \
                         $(addprefix dataset/test_,csv fixed_records idx_files image_folder tfrecord) \
                         $(addprefix evaluator/test_,checkpoint_data lookout queue sightings) \
-                        $(addprefix eventlog/test_,event_output event_writer_memory log_reader_memory public_rewrite) \
+                        $(addprefix eventlog/test_,event_output event_writer_memory log_reader_memory public_merge public_rewrite) \
                         $(addprefix trainer/test_,server_core server_core_decided aggregation arbiter follower saving)): \
 	WRAP = $(addprefix -Wl$(comma)--wrap=,malloc calloc realloc strdup strndup)
 $(B)/tests/trainer/test_saving: WRAP += $(addprefix -Wl$(comma)--wrap=,pthread_create statvfs)

@@ -547,6 +547,51 @@ struct eventlog_repair {     /* what a repair has done */
 int eventlog_repair(const char *path, const char *to, int force, struct eventlog_repair *out,
                     struct eventlog_error *error);
 
+/* what to do where steps go back from one file of a run to the next, as after a restart */
+enum eventlog_overlap {
+    EVENTLOG_OVERLAP_LAST,  /* keep the later points, and leave out the earlier ones from that step on */
+    EVENTLOG_OVERLAP_FIRST, /* keep the earlier points */
+    EVENTLOG_OVERLAP_KEEP,  /* keep both, sorted by step */
+    EVENTLOG_OVERLAP_ERROR, /* fail with EVENTLOG_ERROR_ARGUMENT */
+};
+
+/* all zero, or NULL: the defaults */
+struct eventlog_merge_options {
+    enum eventlog_overlap overlap;
+    int prefix; /* 1: tags become RUN/TAG, for runs with the same tags; but hyperparameters and layouts */
+    int join;   /* 1: the runs are parts of one that was resumed in new directories, in the order in which they
+                           * began */
+    int force;  /* 1: also if the directory holds event files; a file of the same name is replaced */
+    uint64_t reserved[8]; /* zero; as in eventlog_writer_options */
+};
+
+/* what a merge has done */
+struct eventlog_merged {
+    uint64_t files;                  /* read */
+    uint64_t records, values, bytes; /* of the new file, the first record included */
+    uint64_t restarts;               /* pairs of series and file with a restart, */
+    uint64_t restarted;              /* ... and values left out because of them */
+    uint64_t doubled;                /* values left out as their series has another at the same step */
+    uint64_t repeated;               /* graphs, hyperparameters, layouts left out beyond the one that a run can have */
+    uint64_t interleaved;            /* pairs of files with the same series at overlapping times: of two writers */
+    uint64_t damaged;                /* places and records left out as they are damaged */
+    uint64_t torn;                   /* bytes of incomplete last records, left out */
+    uint64_t reserved[8];            /* zero */
+};
+
+/*
+ * Merges all event files that the paths lead to (directories, files, archives; compressed or not) into one, sorted by
+ * step, so that TensorBoard's default loader drops no points, as `eventlog merge` does: values stay bit for bit, the
+ * same input gives the same bytes. The new file, events.out.tfevents.<seconds>.merged.0, appears in the directory by
+ * rename once it is complete; the files that are read stay as they are. Memory: 32 bytes for each value. out may be
+ * NULL. EVENTLOG_ERROR_ARGUMENT: there are no event files, two runs have the same tag (see prefix and join), or the
+ * directory holds event files. EVENTLOG_ERROR_CORRUPT: a file changed meanwhile. Nothing is written after an error. For
+ * any thread.
+ */
+int eventlog_merge(const char *const *paths, size_t count, const char *directory,
+                   const struct eventlog_merge_options *options, struct eventlog_merged *out,
+                   struct eventlog_error *error);
+
 /* Chooses at most `most` (at least 2) of the n points of a curve, so that it looks the same: largest triangle three
  * buckets (Steinarsson, 2013). keep: n bytes, which become 1 for the points to keep and 0 for the others; the first and
  * the last are kept. x (steps or times) may be in any order; without x or y (NULL) the points are evenly spaced by

@@ -172,6 +172,24 @@ static int repair_copy(const char *path, const char *to)
     return 0;
 }
 
+/* eventlog_merge */
+static int merge_parts(const char *const *paths, size_t count,
+                       const char *directory)
+{
+    const struct eventlog_merge_options options = { .join = 1 };
+    struct eventlog_merged done;
+    struct eventlog_error error;
+
+    if (eventlog_merge(paths, count, directory, &options, &done,
+                       &error)) {
+        fprintf(stderr, "%s\n", error.message);
+        return 1;
+    }
+    printf("%" PRIu64 " values, %" PRIu64 " left out before restarts\n",
+           done.values, done.restarted);
+    return 0;
+}
+
 /* eventlog_downsample */
 static void print_thinned(const double *x, const double *y, size_t n)
 {
@@ -631,6 +649,7 @@ static int write_all(const char *directory)
     };
     static const uint8_t pixels[12] = { 255, 0, 0, 0, 255 };
     char path[4096];
+    const char *parts[1];
     struct eventlog_writer *writer = open_log(directory);
 
     if (!writer)
@@ -662,6 +681,10 @@ static int write_all(const char *directory)
     snprintf(path, sizeof path, "%s/repaired", directory);
     if (eventlog_writer_flush(writer, NULL) ||
         repair_copy(eventlog_writer_path(writer), path))
+        return 1;
+    parts[0] = eventlog_writer_path(writer);
+    snprintf(path, sizeof path, "%s.merged", directory);
+    if (merge_parts(parts, 1, path))
         return 1;
     log_notes(writer);
     log_settings(writer, 0.1);
