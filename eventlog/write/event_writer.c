@@ -15,6 +15,7 @@
 #include "eventlog/write/event_sink.h"
 #include "eventlog/write/tag_table.h"
 
+#include <limits.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -65,7 +66,8 @@ static char *fork_mark(void)
 
     if (mark == MAP_FAILED)
         return NULL;
-    if (madvise(mark, page, MADV_WIPEONFORK) < 0) {
+    /* The kernel refuses an advice that it does not know; emulators such as qemu take any and ignore it. */
+    if (madvise(mark, page, INT_MAX) == 0 || madvise(mark, page, MADV_WIPEONFORK) < 0) {
         munmap(mark, page);
         return NULL;
     }
