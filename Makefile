@@ -1,7 +1,17 @@
 # evalboard: trainer, evaluator, eventlog, checkpoint, dataset. `make` builds, `make test` tests, `make demo` shows.
 # V=1 shows commands; SAN=address,undefined or SAN=thread builds apart with sanitizers; MPI=0, SQLITE=0, ... leave out a part;
 # PEERS=all: tests and benchmarks with TensorFlow, PyTorch and safetensors. CC, CFLAGS, LDFLAGS, PREFIX, LIBDIR, DESTDIR are yours.
+# CROSS=aarch64-linux-gnu- builds for another processor, with the compiler, binutils and pkg-config of that prefix.
 
+CROSS   ?=
+ifneq ($(CROSS),)
+CC      := $(CROSS)gcc
+AR      := $(CROSS)ar
+OBJCOPY := $(CROSS)objcopy
+CONFIG  := $(or $(shell command -v $(CROSS)pkg-config),env PKG_CONFIG_LIBDIR=/usr/lib/$(CROSS:%-=%)/pkgconfig:/usr/share/pkgconfig pkg-config)
+else
+CONFIG  := pkg-config
+endif
 CC      ?= cc
 OBJCOPY ?= objcopy
 CFLAGS  ?= -O2 -g
@@ -9,7 +19,7 @@ PREFIX  ?= /usr/local
 LIBDIR  ?= $(PREFIX)/lib
 PEERS   ?=
 comma   := ,
-B       := build$(if $(SAN),-$(subst $(comma),-,$(SAN)))
+B       := build$(if $(SAN),-$(subst $(comma),-,$(SAN)))$(CROSS:%-=-%)
 Q       := $(if $(V),,@)
 
 # As many jobs as there are cores, unless -j says how many. Several goals, as in `make clean all`, go one after the other.
@@ -18,7 +28,6 @@ MAKEFLAGS += -j$(shell nproc)
 endif
 
 # ---- what this machine has -----------------------------------------------------------------------------------------
-CONFIG   = pkg-config
 exists   = $(shell $(CONFIG) --exists $1 2>/dev/null && echo 1 || echo 0)
 includes = $(shell printf '\#include <$1>\n' | $(CC) -E - >/dev/null 2>&1 && echo 1 || echo 0)
 command  = $(shell command -v $1 >/dev/null && echo 1 || echo 0)
@@ -83,7 +92,9 @@ endif
 WARNINGS = -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wvla -Wconversion -Wno-sign-conversion \
            -Wpointer-arith -Wcast-qual -Wwrite-strings $(if $(or $(WERROR),$(CI)),-Werror)
 OURS     = -std=c11 -D_GNU_SOURCE -I. -I$(B)/generated $(WARNINGS) -ffp-contract=off -pthread \
-           $(if $(SAN),-fsanitize=$(SAN) -fno-sanitize-recover=undefined -fno-omit-frame-pointer)
+           $(if $(SAN),-fsanitize=$(SAN) -fno-sanitize-recover=undefined -fno-omit-frame-pointer) $(NO_PATHS)
+# Where the builder of a package says so, the same bytes in whatever folder: none of its names in what debuggers read.
+NO_PATHS = $(if $(SOURCE_DATE_EPOCH),-ffile-prefix-map=$(CURDIR)=.)
 LINK     = $(CC) $(CFLAGS) $(LDFLAGS) -pthread $(if $(SAN),-fsanitize=$(SAN))
 
 # ---- sources: a folder is a library; main.c and tool/ are programs -------------------------------------------------
@@ -278,6 +289,20 @@ REPLAYS   := $(patsubst tests/fuzz/corpus/%.txt,$(B)/tests/fuzz/replay_%,$(filte
 TESTS     += $(REPLAYS)
 HELPERS   := $(patsubst %.c,$(B)/%,$(sort $(wildcard tests/programs/*.c tests/peers/*.c tests/faults/*.c tests/mpi/*.c bench/*.c)))
 
+# What has tests that need nothing but these, with another processor's libc, zlib, libpng and cmocka.
+CROSS_TESTS = $(filter $(B)/tests/base/% $(B)/tests/eventlog/%,$(TESTS))
+cross-programs: $(B)/bin/eventlog $(PRODUCT) $(CROSS_TESTS)
+	@echo $(B)/bin/eventlog $(CROSS_TESTS) | tr ' ' '\n' >$(B)/cross-programs
+# eventlog, libeventlog and their tests for ARCH, a name of Debian's, run by qemu.
+cross:
+	$(Q)sh tests/packages/cross.sh $(or $(ARCH),arm64)
+# eventlog of musl instead of glibc.
+musl:
+	$(Q)sh packaging/musl.sh
+# Two builds in two folders have the same bytes; PACKAGES=1: Debian's packages instead.
+reproducible:
+	$(Q)python3 -B tests/packages/reproducible.py $(if $(PACKAGES),--packages)
+
 # What makes files from decisions (made_*.h), for fuzzers and for tests by seed.
 $(call lib,made): $(call objects,$(wildcard tests/fuzz/made_*.c))
 $(B)/tests/checkpoint/test_made_checkpoint: $(B)/tests/checkpoint/test_made_checkpoint.o $(call lib,made) $(NEEDS_checkpoint)
@@ -363,7 +388,7 @@ $(B)/generated/proto/%.pb-c.c: proto/%.proto
 	$(Q)protoc-c --c_out=$(B)/generated $<
 $(B)/generated/%.o: $(B)/generated/%.c Makefile
 	$(call say,CC  )
-	$(Q)$(CC) -std=c11 -D_GNU_SOURCE -I$(B)/generated $(SHARED) $(CFLAGS) $(if $(SAN),-fsanitize=$(SAN)) -c -o $@ $<
+	$(Q)$(CC) -std=c11 -D_GNU_SOURCE -I$(B)/generated $(SHARED) $(NO_PATHS) $(CFLAGS) $(if $(SAN),-fsanitize=$(SAN)) -c -o $@ $<
 # Generated headers first: the objects that include them cannot say so before they have been compiled once.
 $(call objects,$(CHECKPOINT_C) tests/eventlog/test_event_encode.c tests/programs/eventlog_sample.c): | $(GENERATED)
 $(B)/lib/%.a:
@@ -476,12 +501,19 @@ part      = $(word $2,$(subst :, ,$1))
 # Man pages and completions come from what the programs say of their options, and from the headers' comments.
 DOCUMENTED := $(B)/product/eventlog.h $(if $(call with,MPI),eventlog_mpi/eventlog_mpi.h)
 documents: $(B)/documents.stamp
+# They are those of programs that run here: of another processor's, this machine's own are built and asked.
+DESCRIBED := $(if $(CROSS),build,$(B))
+ifneq ($(CROSS),)
+described: FORCE
+	$(Q)$(MAKE) --no-print-directory CROSS= $(PROGRAMS:$(B)/%=build/%)
+endif
+$(B)/documents.stamp: $(if $(CROSS),| described)
 $(B)/documents.stamp: $(PROGRAMS) $(DOCUMENTED) $(wildcard packaging/*.py) $(wildcard docs/man/*)
 	$(call say,DOC )
 	$(Q)rm -rf $(B)/man $(B)/completion
-	$(Q)python3 -B packaging/make_man.py --bin $(B)/bin --text docs/man --version $(VERSION) --out $(B)/man \
+	$(Q)python3 -B packaging/make_man.py --bin $(DESCRIBED)/bin --text docs/man --version $(VERSION) --out $(B)/man \
 	    $(notdir $(PROGRAMS)) $(DOCUMENTED)
-	$(Q)python3 packaging/make_completion.py --bin $(B)/bin --out $(B)/completion $(notdir $(PROGRAMS))
+	$(Q)python3 packaging/make_completion.py --bin $(DESCRIBED)/bin --out $(B)/completion $(notdir $(PROGRAMS))
 	$(Q)touch $@
 # FROM:FOLDER a word; all files of FROM.
 DOCUMENTS = $(if $(call with,PYTHON),man/man1:$(PREFIX)/share/man/man1 man/man3:$(PREFIX)/share/man/man3 \
@@ -523,6 +555,7 @@ Build
   static           make build/static/eventlog, which needs no library
   dist             make a source archive of the last commit,
                    build/evalboard-VERSION.tar.gz
+  musl             make build-musl/static/eventlog, of musl and without SQLite
   compdb           write compile_commands.json, for editors
   clean            remove what was built, except build/venv
   deps             install the Debian packages that building needs
@@ -537,6 +570,9 @@ Check
   check            the same as test
   lint             only check the rules of the sources
   format           lay C out as .clang-format says
+  cross            build eventlog and libeventlog for ARCH (arm64), and run
+                   their C tests with qemu
+  reproducible     build in two folders and compare; PACKAGES=1: .debs
   fuzz             run each parser under libFuzzer for SECONDS (60)
   fuzz-structured  test COUNT (1000000) made checkpoints and event files each
   faults           make random faults in all programs for SECONDS (60), or COUNT
@@ -559,9 +595,10 @@ Variables
                    $(wordlist 6,11,$(PARTS))
                    $(wordlist 12,99,$(PARTS))
   CC, CFLAGS, LDFLAGS, PREFIX (/usr/local), LIBDIR, DESTDIR, B (build)
+  CROSS=PREFIX-    build for another processor, in build-PREFIX
 endef
 help:
 	$(info $(HELP))@:
 
-.PHONY: all deps test check demo bench tables soak gallery lint format wheel static dist fuzz fuzz-structured fuzzers structured-fuzzers faults rank-faults same-bits install uninstall \
+.PHONY: all deps test check demo bench tables soak gallery lint format wheel static dist musl cross cross-programs reproducible fuzz fuzz-structured fuzzers structured-fuzzers faults rank-faults same-bits install uninstall \
     documents compdb clean help FORCE programs-for-tests

@@ -28,7 +28,7 @@ def test_help_names_all_targets_and_variables():
     """Within 80 columns."""
     shown, makefile = make("help"), (ROOT / "Makefile").read_text()
     phony = re.search(r"^\.PHONY: ((?:.*\\\n)*.*)", makefile, re.M)[1].replace("\\\n", " ").split()
-    inner = {"FORCE", "help", "fuzzers", "structured-fuzzers", "programs-for-tests"}
+    inner = {"FORCE", "help", "fuzzers", "structured-fuzzers", "programs-for-tests", "cross-programs"}
     assert set(re.findall(r"^  ([a-z][a-z-]*)  ", shown, re.M)) == set(phony) - inner
     assert {"PEERS=all", "SAN=thread", "SECONDS", "COUNT", "SEED", "JOBS"} | set(re.findall(r"\b[A-Z]+_ARGS\b", makefile)) <= \
         set(re.findall(r"\b[A-Z_]+(?:=[a-z]+)?", shown)) | set(re.findall(r"\b[A-Z_]+\b", shown))
