@@ -110,25 +110,27 @@ static void test_refused(void **state)
     assert_int_equal(eventlog_merge(empty, 1, run, NULL, NULL, &error), EVENTLOG_ERROR_ARGUMENT);
 }
 
-/* A call that an allocation fails writes nothing, and leaves no directory. */
+/* A call that an allocation fails writes nothing and leaves no directory; some can be done without. */
 static void test_without_memory(void **state)
 {
     const char *const paths[] = { run };
-    int rc = EVENTLOG_ERROR_MEMORY;
-    long n = 1;
+    int failures = 0, rc;
+    long n = 0;
 
     (void)state;
-    for (; rc != EVENTLOG_OK; n++) {
+    do {
         atomic_store(&calls, 0);
-        atomic_store(&fail_at, n);
+        atomic_store(&fail_at, ++n);
         rc = eventlog_merge(paths, 1, merged, NULL, NULL, &error);
         atomic_store(&fail_at, 0);
         if (rc != EVENTLOG_OK && rc != EVENTLOG_ERROR_MEMORY)
             fail_msg("allocation %ld: %d, %s", n, rc, error.message);
         assert_int_equal(access(merged, F_OK) == 0, rc == EVENTLOG_OK);
-    }
-    assert_true(n > 10);
-    assert_int_equal(remove_tree(merged), 0);
+        failures += rc != EVENTLOG_OK;
+        if (rc == EVENTLOG_OK)
+            assert_int_equal(remove_tree(merged), 0);
+    } while (atomic_load(&calls) >= n);
+    assert_true(failures > 40);
 }
 
 int main(void)

@@ -121,26 +121,29 @@ static void test_refused(void **state)
     assert_int_not_equal(access(other, F_OK), 0);
 }
 
-/* A call that an allocation fails leaves both files as they were. */
+/* A call that an allocation fails leaves both files as they were; some can be done without. */
 static void test_without_memory(void **state)
 {
-    int rc = EVENTLOG_ERROR_MEMORY, failures = 0;
+    int failures = 0, rc;
+    long n = 0;
     (void)state;
 
     put(size - 3);
-    for (long n = 1; rc != EVENTLOG_OK; n++) {
+    do {
         atomic_store(&calls, 0);
-        atomic_store(&fail_at, n);
+        atomic_store(&fail_at, ++n);
         rc = eventlog_repair(path, other, 0, NULL, &error);
         atomic_store(&fail_at, 0);
         assert_true(rc == EVENTLOG_OK || rc == EVENTLOG_ERROR_MEMORY);
         assert_length(path, size - 3);
         assert_int_equal(access(other, F_OK) == 0, rc == EVENTLOG_OK);
         failures += rc != EVENTLOG_OK;
-    }
+        if (rc == EVENTLOG_OK) {
+            assert_length(other, second);
+            assert_int_equal(unlink(other), 0);
+        }
+    } while (atomic_load(&calls) >= n);
     assert_true(failures > 0);
-    assert_length(other, second);
-    assert_int_equal(unlink(other), 0);
 }
 
 static void test_downsample(void **state)
