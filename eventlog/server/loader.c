@@ -4,9 +4,9 @@
 #include "base/clock.h"
 #include "eventlog/read/log_follow.h"
 #include "eventlog/read/log_watch.h"
+#include "eventlog/server/saved_runs.h"
 #include "eventlog/server/store/run_data.h"
 
-#include <limits.h>
 #include <poll.h>
 #include <pthread.h>
 #include <stdarg.h>
@@ -32,16 +32,10 @@ enum {
 #define VIEW_FIRST 0.05
 #define VIEW_EVERY 0.25
 
-/* Seconds between two times that a run is saved, at least, while little is new in it. */
-#define SAVE_EVERY 30
-
 struct loader_run {
     struct run_data *data;
     struct run_view *view; /* with the lock; NULL: not shown */
-    /* for the cache */
-    int sought;            /* whether it was looked for there */
-    uint64_t saved;        /* bytes of the files that the saved run has */
-    double saved_at, cost; /* when that was written, or brought back, and the seconds that this took */
+    struct saved_run saved;
 };
 
 struct loader {
@@ -50,6 +44,7 @@ struct loader {
     struct log_roots roots;
     struct log_follow follow;
     struct log_input input;
+    struct saved_runs saved;
     struct loader_run *runs; /* by index in follow.runs */
     size_t run_count, run_capacity;
     pthread_t thread;
@@ -93,6 +88,11 @@ static void say(struct loader *l, enum loader_level level, const char *format, .
     if (l->options.message)
         l->options.message(l->options.context, level, text);
     pthread_mutex_unlock(&l->lock);
+}
+
+static void say_saved(void *context, int warning, const char *text)
+{
+    say(context, warning ? LOADER_WARNING : LOADER_INFO, "%s", text);
 }
 
 static void say_left_out(void *context, const char *path)
@@ -218,113 +218,6 @@ static int take_event(struct loader *l, struct loader_run *run, struct log_follo
     return 0;
 }
 
-/* ---- saved runs ------------------------------------------------------------------------------------------------ */
-
-/* Where the run is, for the cache: the directory of its first file. 0: nowhere. */
-static int directory_of(const struct log_follow_run *files, char *out, size_t size)
-{
-    const char *path = files->count ? files->files[0].path : NULL, *slash = path ? strrchr(path, '/') : NULL;
-
-    return path && snprintf(out, size, "%.*s", slash ? (int)(slash - path) : 1, slash ? path : ".") < (int)size;
-}
-
-/* The saved files are the first ones of the run, and what they were: readers of all of them. 0: not so. */
-static int continue_files(const struct run_cache *c, struct log_follow_run *files)
-{
-    size_t n = 0;
-
-    if (c->count > files->count || !c->count)
-        return 0;
-    for (; n < c->count && !strcmp(c->files[n].path, files->files[n].path); n++) {
-        struct log_follow_file *file = &files->files[n];
-
-        if (event_reader_continue(&file->reader, file->path, &c->files[n].place, NULL) != OK)
-            break;
-        file->infinite = c->files[n].note;
-    }
-    if (n == c->count)
-        return 1;
-    for (size_t i = 0; i < n; i++) {
-        event_reader_close(files->files[i].reader);
-        files->files[i].reader = NULL;
-        files->files[i].infinite = 0;
-    }
-    return 0;
-}
-
-/* Brings the run back as it was when it was saved. */
-static void bring_back(struct loader *l, struct loader_run *run, struct log_follow_run *files)
-{
-    struct run_data *fresh = run->data;
-    char place[PATH_MAX];
-    struct run_cache c;
-
-    if (run->sought || !l->options.cache || !directory_of(files, place, sizeof place))
-        return;
-    run->sought = 1;
-    if (cache_files_read(l->options.cache, &c, place, files->name, l->options.merge, NULL) != OK)
-        return;
-    if (continue_files(&c, files)) {
-        run->data = c.run;
-        c.run = fresh;
-        run->saved_at = clock_monotonic();
-        add_progress(l, run_data_points(run->data));
-        say(l, LOADER_INFO, "%s: %llu points brought back", files->name,
-            (unsigned long long)run_data_points(run->data));
-        for (size_t i = 0; i < c.count; i++) {
-            uint64_t damage = c.files[i].note >> 32;
-
-            run->saved += c.files[i].place.offset;
-            if (damage)
-                say(l, LOADER_WARNING, "%s: has damage, in %llu places; 'eventlog verify' names them", c.files[i].path,
-                    (unsigned long long)damage);
-        }
-    }
-    run_cache_release(&c);
-}
-
-/* How far all files of the run have been read; NULL if not all of them are at an end, or one cannot be continued. */
-static struct run_cache_file *places_of(const struct log_follow_run *files, uint64_t *bytes)
-{
-    struct run_cache_file *places = calloc(files->count + 1, sizeof *places);
-
-    *bytes = 0;
-    for (size_t i = 0; places && i < files->count; i++) {
-        const struct log_follow_file *file = &files->files[i];
-
-        places[i].path = file->path;
-        places[i].note = file->infinite;
-        if (!file->reader || file->told || !event_reader_place(file->reader, &places[i].place)) {
-            free(places);
-            return NULL;
-        }
-        *bytes += places[i].place.offset;
-    }
-    return places;
-}
-
-/* Saves the run if much is new, or if it has not been saved for long, so that little of the time goes into this. */
-static void save_run(struct loader *l, struct loader_run *run, const struct log_follow_run *files)
-{
-    double now = clock_monotonic(), wait = SAVE_EVERY > 100 * run->cost ? SAVE_EVERY : 100 * run->cost;
-    struct run_cache_file *places;
-    char place[PATH_MAX];
-    struct error e = { 0 };
-    uint64_t bytes;
-
-    if (!files->there || !directory_of(files, place, sizeof place) || !(places = places_of(files, &bytes)))
-        return;
-    if (bytes != run->saved &&
-        (bytes < run->saved || bytes - run->saved > run->saved / 8 || now - run->saved_at >= wait)) {
-        if (cache_files_write(l->options.cache, place, run->data, l->options.merge, places, files->count, &e) == ERR_IO)
-            say(l, LOADER_WARNING, "%s", e.message);
-        run->saved = bytes;
-        run->saved_at = clock_monotonic();
-        run->cost = run->saved_at - now;
-    }
-    free(places);
-}
-
 /* Saves runs of this round. */
 static void save_round(struct loader *l)
 {
@@ -335,7 +228,7 @@ static void save_round(struct loader *l)
 
         if (__atomic_load_n(&l->stop, __ATOMIC_RELAXED))
             return;
-        save_run(l, &l->runs[run], &l->follow.runs[run]);
+        saved_run_save(&l->saved, &l->runs[run].saved, l->runs[run].data, &l->follow.runs[run]);
     }
     cache_files_trim(l->options.cache);
 }
@@ -351,7 +244,8 @@ static void read_run(struct loader *l, struct loader_run *run, struct log_follow
     struct error e = { 0 };
     int rc;
 
-    bring_back(l, run, files);
+    if (saved_run_bring_back(&l->saved, &run->saved, &run->data, files))
+        add_progress(l, run_data_points(run->data));
     points = run_data_points(run->data);
     for (uint64_t n = 1; !__atomic_load_n(&l->stop, __ATOMIC_RELAXED) &&
                          (rc = log_follow_next_of(&l->follow, files, input, &event, &damage, &e)) != LOG_FOLLOW_END;
@@ -583,6 +477,7 @@ int loader_start(struct loader **out, const struct loader_options *options, stru
     l->follow = (struct log_follow){
         .input = &l->input, .wanted = every_run, .whole_runs = 1, .forgets = 1, .open_most = OPEN_MOST
     };
+    l->saved = (struct saved_runs){ options->cache, options->merge, say_saved, l };
     l->watch = (struct log_watch)LOG_WATCH_NONE;
     pthread_mutex_init(&l->lock, NULL);
     l->stop_event = eventfd(0, EFD_CLOEXEC);
