@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { RECORD_LIMIT = 256 * 1024 * 1024 };
+enum { RECORD_LIMIT = 256 * 1024 * 1024, TIMES_COARSE = 2 /* seconds */ };
 
 /*
  * first and last are the header and footer of the first and the last record read: if a file that replaces this one has
@@ -22,6 +22,7 @@ struct event_reader {
     struct event_reader_state state;
     struct event_reader_mark first, last;
     struct stat seen; /* as of the last end, so that an unchanged file costs no read */
+    time_t seen_at;   /* when it was found to be like that */
     int at_end, records_only;
     int known;           /* whether it is an event file */
     const uint8_t *data; /* of the last record: length bytes, at `offset` in the file */
@@ -34,6 +35,7 @@ struct event_reader {
 static void begin(struct event_reader *r, const struct stat *st)
 {
     r->seen = *st;
+    r->seen_at = time(NULL);
     record_parser_init(&r->file.parser, 0, RECORD_LIMIT);
     memset(&r->state, 0, sizeof r->state);
     r->at_end = 0;
@@ -158,6 +160,7 @@ static int unchanged(const struct event_reader *r, const struct stat *st)
 static int go_on(struct event_reader *r, int fd, const struct stat *st)
 {
     r->seen = *st;
+    r->seen_at = time(NULL);
     record_parser_again(&r->file.parser);
     if (r->file.parser.position > (uint64_t)st->st_size)
         r->file.parser.position = r->file.parser.offset;
@@ -226,6 +229,7 @@ int event_reader_place(const struct event_reader *r, struct event_reader_place *
         .damaged = r->state.damaged,
         .first_wall_time = r->state.first_wall_time,
         .last_wall_time = r->state.last_wall_time,
+        .seen = r->seen_at,
     };
     if (r->state.records) {
         place->first = r->first;
@@ -239,16 +243,48 @@ static int same_time(struct timespec t, const int64_t known[2])
     return t.tv_sec == known[0] && t.tv_nsec == known[1];
 }
 
-/* The file open as fd is the one that was read so far, unchanged or grown. */
-static int at_place(const struct event_reader *r, int fd, const struct event_reader_place *place, const struct stat *st)
+static int as_it_was(const struct event_reader_place *place, const struct stat *st)
 {
-    if ((uint64_t)st->st_dev != place->device || (uint64_t)st->st_ino != place->inode || !S_ISREG(st->st_mode) ||
-        (uint64_t)st->st_size < place->size || place->offset > place->size)
-        return 0;
-    if ((uint64_t)st->st_size == place->size &&
-        !(same_time(st->st_mtim, place->modified) && same_time(st->st_ctim, place->changed)))
-        return 0;
-    return goes_on(r, fd, (uint64_t)st->st_size);
+    return (uint64_t)st->st_size == place->size && same_time(st->st_mtim, place->modified) &&
+           same_time(st->st_ctim, place->changed);
+}
+
+/* It is the file that was read so far, if it begins with the same records: unchanged or grown. */
+static int can_be_continued(const struct event_reader_place *place, const struct stat *st)
+{
+    return (uint64_t)st->st_dev == place->device && (uint64_t)st->st_ino == place->inode && S_ISREG(st->st_mode) &&
+           place->offset <= place->size && ((uint64_t)st->st_size > place->size || as_it_was(place, st));
+}
+
+/* Times are as coarse as two seconds on some file systems: a file that is written to twice within that time may look as
+ * it was. Then its records tell. */
+static int times_tell(const struct event_reader_place *place)
+{
+    return place->seen - place->modified[0] > TIMES_COARSE && place->seen - place->changed[0] > TIMES_COARSE;
+}
+
+/* Whether the file that the reader knows goes on at the place. OK and its stat, ERR_CORRUPT, ERR_IO. */
+static int look_at_place(struct event_reader *r, const struct event_reader_place *place, struct stat *st,
+                         struct error *e)
+{
+    int fd = -1, good;
+
+    if (stat(r->path, st) < 0)
+        return error_system(e, "%s: cannot stat", r->path);
+    if (can_be_continued(place, st) && as_it_was(place, st) && times_tell(place))
+        return OK;
+    if (can_be_continued(place, st) &&
+        ((fd = open(r->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)) < 0 || fstat(fd, st) < 0)) {
+        int rc = error_system(e, "%s: cannot open", r->path);
+
+        if (fd >= 0)
+            close(fd);
+        return rc;
+    }
+    good = fd >= 0 && can_be_continued(place, st) && goes_on(r, fd, (uint64_t)st->st_size);
+    if (fd >= 0)
+        close(fd);
+    return good ? OK : error_set(e, ERR_CORRUPT, "%s: is not what was read before", r->path);
 }
 
 int event_reader_continue(struct event_reader **out, const char *path, const struct event_reader_place *place,
@@ -256,7 +292,7 @@ int event_reader_continue(struct event_reader **out, const char *path, const str
 {
     struct event_reader *r = calloc(1, sizeof *r);
     struct stat st;
-    int fd, rc = OK;
+    int rc;
 
     *out = NULL;
     if (!r || !(r->path = strdup(path))) {
@@ -276,16 +312,11 @@ int event_reader_continue(struct event_reader **out, const char *path, const str
     r->last = place->last;
     r->at_end = 1;
     r->known = place->records > 0;
-    if ((fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)) < 0 || fstat(fd, &st) < 0)
-        rc = error_system(e, "%s: cannot open", path);
-    else if (!at_place(r, fd, place, &st))
-        rc = error_set(e, ERR_CORRUPT, "%s: is not what was read before", path);
-    if (fd >= 0)
-        close(fd);
-    if (rc != OK) {
+    if ((rc = look_at_place(r, place, &st, e)) != OK) {
         event_reader_close(r);
         return rc;
     }
+    r->seen_at = as_it_was(place, &st) ? time(NULL) : 0;
     r->seen = st; /* but for what shows growth */
     r->seen.st_size = (off_t)place->size;
     r->seen.st_mtim = (struct timespec){ .tv_sec = place->modified[0], .tv_nsec = place->modified[1] };

@@ -68,6 +68,7 @@ struct event_reader_place {
     uint64_t offset, records, lost, damaged;
     double first_wall_time, last_wall_time;
     struct event_reader_mark first, last; /* records; all zero if there are none */
+    int64_t seen;                         /* when it was found to be like that, in seconds */
 };
 
 /* On OK *out is yours: event_reader_close(). ERR_IO: the file cannot be opened. */
@@ -77,7 +78,8 @@ int event_reader_open(struct event_reader **out, struct log_input *in, const cha
 int event_reader_place(const struct event_reader *r, struct event_reader_place *place);
 
 /* A reader at that end, and at rest. ERR_CORRUPT if that is not the same file (device, inode), or not only grown since:
- * shorter, of the same size but written to, or without the two records. ERR_IO, ERR_NOMEM. */
+ * shorter, of the same size but written to, or without the two records. A file that had not been written to for some
+ * seconds when it was seen, and has the same size and times, is not opened. ERR_IO, ERR_NOMEM. */
 int event_reader_continue(struct event_reader **out, const char *path, const struct event_reader_place *place,
                           struct error *e);
 

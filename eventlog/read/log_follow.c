@@ -225,6 +225,13 @@ void log_follow_again(struct log_follow_run *run)
     run->again = 1;
 }
 
+void log_follow_forget(struct log_follow *f, struct log_follow_run *run)
+{
+    forget_files(f, run);
+    run->at_file = run->next_file = 0;
+    run->forget = run->again = 0;
+}
+
 int log_follow_last_file(const struct log_follow *f)
 {
     return f->at_file + 1 == f->runs[f->at_run].count;

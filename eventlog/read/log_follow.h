@@ -82,6 +82,9 @@ int log_follow_next_of(struct log_follow *f, struct log_follow_run *run, struct 
 /* Makes the next call for the run read all of its files from the start; it returns no EVENT_READER_RESTARTED. */
 void log_follow_again(struct log_follow_run *run);
 
+/* Forgets the files of a run; the next listing adds them again, in its order. */
+void log_follow_forget(struct log_follow *f, struct log_follow_run *run);
+
 /* 1 if the current file is the last of its run. */
 int log_follow_last_file(const struct log_follow *f);
 

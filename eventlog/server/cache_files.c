@@ -14,7 +14,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#define ENDING ".run"
+#define ENDING_RUN ".run"
+#define ENDING_PACK ".pack"
 #define LEFT_BEHIND 3600       /* seconds */
 #define LOOK_EVERY (64u << 20) /* bytes written */
 
@@ -53,7 +54,8 @@ static uint64_t hash_text(uint64_t hash, const char *text)
     return hash;
 }
 
-static int path_of(const struct cache_files *c, char *out, size_t size, const char *place, const char *name, int merge)
+static int path_of(const struct cache_files *c, char *out, const char *place, const char *name, int merge,
+                   const char *ending)
 {
     char here[PATH_MAX] = "";
     uint64_t hash = 0xcbf29ce484222325u;
@@ -61,8 +63,8 @@ static int path_of(const struct cache_files *c, char *out, size_t size, const ch
     if (*place != '/' && !getcwd(here, sizeof here))
         return 0;
     hash = hash_text(hash_text(hash_text(hash, here), place), name);
-    return snprintf(out, size, "%s/%016llx%s" ENDING, c->directory, (unsigned long long)hash, merge ? "" : "-apart") <
-           (int)size;
+    return snprintf(out, PATH_MAX, "%s/%016llx%s%s", c->directory, (unsigned long long)hash, merge ? "" : "-apart",
+                    ending) < PATH_MAX;
 }
 
 /* ---- reading --------------------------------------------------------------------------------------------------- */
@@ -77,22 +79,44 @@ static long read_some(void *context, void *out, size_t n)
     return got;
 }
 
-int cache_files_read(const struct cache_files *c, struct run_cache *out, const char *place, const char *name, int merge,
-                     struct error *e)
+int cache_file_open(const struct cache_files *c, const char *place, const char *name, int merge, const char *ending,
+                    uint64_t *size, struct error *e)
 {
     char path[PATH_MAX];
     struct stat st;
-    int fd, rc;
+    int fd;
+
+    if (!c->directory || !path_of(c, path, place, name, merge, ending)) {
+        error_set(e, ERR_ARG, "%s: has no place among saved runs", name);
+        return -1;
+    }
+    if ((fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW)) < 0) {
+        error_system(e, "%s: cannot be opened", path);
+        return -1;
+    }
+    if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_uid == geteuid()) {
+        *size = (uint64_t)st.st_size;
+        return fd;
+    }
+    error_set(e, ERR_CORRUPT, "%s: is not this user's file", path);
+    close(fd);
+    return -1;
+}
+
+int cache_files_read(const struct cache_files *c, struct run_cache *out, const char *place, const char *name, int merge,
+                     struct error *e)
+{
+    struct error own = { 0 };
+    uint64_t size;
+    int fd = cache_file_open(c, place, name, merge, ENDING_RUN, &size, &own), rc = own.code;
 
     *out = (struct run_cache){ .run = NULL };
-    if (!c->directory || !path_of(c, path, sizeof path, place, name, merge))
-        return error_set(e, ERR_ARG, "%s: has no place among saved runs", name);
-    if ((fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW)) < 0)
-        return error_system(e, "%s: cannot be opened", path);
-    if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) || st.st_uid != geteuid())
-        rc = error_set(e, ERR_CORRUPT, "%s: is not this user's file", path);
-    else
-        rc = run_cache_read(out, name, merge, read_some, &fd, (uint64_t)st.st_size, e);
+    if (fd < 0) {
+        if (e)
+            *e = own;
+        return rc;
+    }
+    rc = run_cache_read(out, name, merge, read_some, &fd, size, e);
     if (rc == OK)
         futimens(fd, NULL); /* used now; without the right to, it is removed earlier */
     close(fd);
@@ -101,23 +125,6 @@ int cache_files_read(const struct cache_files *c, struct run_cache *out, const c
 
 /* ---- writing --------------------------------------------------------------------------------------------------- */
 
-struct written {
-    const struct io *io;
-    int fd, system;
-    uint64_t bytes;
-};
-
-static int write_some(void *context, const void *bytes, size_t n)
-{
-    struct written *w = context;
-
-    w->bytes += n;
-    if (io_write_full(w->io, w->fd, bytes, n) == 0)
-        return 0;
-    w->system = errno;
-    return -1;
-}
-
 static int cannot(struct cache_files *c, int system, struct error *e)
 {
     c->full = 1;
@@ -125,39 +132,63 @@ static int cannot(struct cache_files *c, int system, struct error *e)
     return error_system(e, "%s: runs cannot be saved for the next start (--cache names another place)", c->directory);
 }
 
-int cache_files_write(struct cache_files *c, const char *place, struct run_data *run, int merge,
-                      const struct run_cache_file *files, size_t count, struct error *e)
+int cache_file_begin(struct cache_file *f, struct cache_files *c, const char *place, const char *name, int merge,
+                     const char *ending, struct error *e)
 {
-    const char *name = run_data_name(run);
-    char path[PATH_MAX], temporary[PATH_MAX + 32];
-    struct written w = { .io = c->io ? c->io : &io_real };
-    int rc;
-
-    if (!c->directory || c->full || !path_of(c, path, sizeof path, place, name, merge))
-        return OK;
+    f->to = c;
+    f->io = c->io ? c->io : &io_real;
+    f->system = 0;
+    f->bytes = 0;
+    if (!c->directory || c->full || !path_of(c, f->path, place, name, merge, ending))
+        return 0;
     if (!c->seen && file_make_directories(c->directory, e) != OK) {
         c->full = 1;
         return ERR_IO;
     }
-    snprintf(temporary, sizeof temporary, "%s.tmp.%ld", path, (long)getpid());
-    unlink(temporary);
-    if ((w.fd = w.io->open(w.io->context, temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600)) < 0)
-        return cannot(c, errno, e);
+    snprintf(f->temporary, sizeof f->temporary, "%s.tmp.%ld", f->path, (long)getpid());
+    unlink(f->temporary);
+    f->fd = f->io->open(f->io->context, f->temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    return f->fd >= 0 ? 1 : cannot(c, errno, e);
+}
+
+int cache_file_write(void *cache_file, const void *bytes, size_t n)
+{
+    struct cache_file *f = cache_file;
+
+    f->bytes += n;
+    if (io_write_full(f->io, f->fd, bytes, n) == 0)
+        return 0;
+    f->system = errno;
+    return -1;
+}
+
+int cache_file_end(struct cache_file *f, int rc, struct error *e)
+{
     /* Not synced: after a power cut the checksum tells whether all of it came to the disk. */
-    rc = run_cache_write(run, files, count, write_some, &w, e);
-    if (w.io->close(w.io->context, w.fd) < 0 && rc == OK) {
-        w.system = errno;
+    if (f->io->close(f->io->context, f->fd) < 0 && rc == OK) {
+        f->system = errno;
         rc = ERR_IO;
     }
-    if (rc == OK && w.io->rename(w.io->context, temporary, path) < 0) {
-        w.system = errno;
+    if (rc == OK && f->io->rename(f->io->context, f->temporary, f->path) < 0) {
+        f->system = errno;
         rc = ERR_IO;
     }
-    c->unseen += w.bytes;
+    f->to->unseen += f->bytes;
     if (rc == OK)
         return OK;
-    unlink(temporary);
-    return rc == ERR_IO ? cannot(c, w.system, e) : rc;
+    unlink(f->temporary);
+    return rc == ERR_IO ? cannot(f->to, f->system, e) : rc;
+}
+
+int cache_files_write(struct cache_files *c, const char *place, struct run_data *run, int merge,
+                      const struct run_cache_file *files, size_t count, struct error *e)
+{
+    struct cache_file f;
+    int rc = cache_file_begin(&f, c, place, run_data_name(run), merge, ENDING_RUN, e);
+
+    if (rc <= 0)
+        return rc;
+    return cache_file_end(&f, run_cache_write(run, files, count, cache_file_write, &f, e), e);
 }
 
 /* ---- what is too much ------------------------------------------------------------------------------------------ */
@@ -177,13 +208,20 @@ static int by_use(const void *a, const void *b)
 
 static int is_saved(const char *name)
 {
+    static const char *const endings[] = { ENDING_RUN, ENDING_PACK };
     const size_t n = strspn(name, "0123456789abcdef");
     const char *rest = name + n;
 
     if (n != 16 || strlen(name) >= sizeof((struct saved *)0)->name)
         return 0;
     rest += !strncmp(rest, "-apart", 6) ? 6 : 0;
-    return !strncmp(rest, ENDING, 4) && (!rest[4] || !strncmp(rest + 4, ".tmp.", 5));
+    for (size_t i = 0; i < sizeof endings / sizeof *endings; i++) {
+        const size_t length = strlen(endings[i]);
+
+        if (!strncmp(rest, endings[i], length) && (!rest[length] || !strncmp(rest + length, ".tmp.", 5)))
+            return 1;
+    }
+    return 0;
 }
 
 void cache_files_trim(struct cache_files *c)

@@ -1,6 +1,7 @@
 #include "eventlog/server/loader.h"
 
 #include "base/array.h"
+#include "base/buffer.h"
 #include "base/clock.h"
 #include "eventlog/read/log_follow.h"
 #include "eventlog/read/log_watch.h"
@@ -45,6 +46,7 @@ struct loader {
     struct log_follow follow;
     struct log_input input;
     struct saved_runs saved;
+    struct buffer log;       /* all that tells this log from others */
     struct loader_run *runs; /* by index in follow.runs */
     size_t run_count, run_capacity;
     pthread_t thread;
@@ -218,6 +220,18 @@ static int take_event(struct loader *l, struct loader_run *run, struct log_follo
     return 0;
 }
 
+/* Saves the runs that are small, if it is time. */
+static void save_small(struct loader *l)
+{
+    struct cache_pack_writing w;
+
+    if (!saved_pack_due(&l->saved) || !saved_pack_begin(&l->saved, &w))
+        return;
+    for (size_t i = 0; i < l->run_count; i++)
+        saved_pack_add(&l->saved, &w, &l->runs[i].saved, l->runs[i].data, &l->follow.runs[i]);
+    saved_pack_end(&l->saved, &w);
+}
+
 /* Saves runs of this round. */
 static void save_round(struct loader *l)
 {
@@ -230,6 +244,7 @@ static void save_round(struct loader *l)
             return;
         saved_run_save(&l->saved, &l->runs[run].saved, l->runs[run].data, &l->follow.runs[run]);
     }
+    save_small(l);
     cache_files_trim(l->options.cache);
 }
 
@@ -296,15 +311,19 @@ static void *read_runs(void *context)
     return NULL;
 }
 
+static size_t threads_allowed(const struct loader *l)
+{
+    size_t most = l->options.threads > 0 ? (size_t)l->options.threads : (size_t)sysconf(_SC_NPROCESSORS_ONLN);
+
+    return most > THREADS_MOST ? THREADS_MOST : most;
+}
+
 /* Reads the runs of this round, with as many threads as are allowed and useful. */
 static void read_round(struct loader *l)
 {
-    size_t runs = l->all ? l->run_count : l->hot_count;
+    size_t runs = l->all ? l->run_count : l->hot_count, most = threads_allowed(l), count = 0;
     pthread_t threads[THREADS_MOST];
-    size_t most = l->options.threads > 0 ? (size_t)l->options.threads : (size_t)sysconf(_SC_NPROCESSORS_ONLN),
-           count = 0;
 
-    most = most > THREADS_MOST ? THREADS_MOST : most;
     l->next_run = 0;
     for (; count + 1 < most && count + 1 < runs; count++)
         if (pthread_create(&threads[count], NULL, read_runs, l) != 0)
@@ -346,6 +365,45 @@ static int know_runs(struct loader *l, struct error *e)
     return good ? OK : error_memory(e, NULL, "for %zu runs", wanted);
 }
 
+/* Shows the small runs that were saved, before directories are read. */
+static void bring_small_back(struct loader *l)
+{
+    struct saved_pack pack;
+    struct error e = { 0 };
+    int rc;
+
+    if (!saved_pack_open(&pack, &l->saved, threads_allowed(l)))
+        return;
+    if ((rc = log_follow_list(&l->follow, &pack.listing, &e)) == OK)
+        rc = know_runs(l, &e);
+    for (size_t i = 0; rc == OK && i < pack.listing.count; i++) {
+        const char *name = pack.listing.runs[i].name;
+        size_t number = tag_index_find(&l->names, name, strlen(name));
+        struct loader_run *run = &l->runs[number];
+
+        if (saved_pack_take(&pack, i, &run->saved, &run->data, &run->view, &l->follow.runs[number]))
+            add_progress(l, run_data_points(run->data));
+    }
+    pthread_mutex_lock(&l->lock);
+    l->views_changed = 1;
+    show_views(l);
+    pthread_mutex_unlock(&l->lock);
+    saved_pack_close(&pack);
+}
+
+/* Runs that were brought back before they were listed are read again if they have other files. */
+static void check_listed(struct loader *l, const struct log_directory *d)
+{
+    for (size_t i = 0; i < d->count; i++) {
+        size_t number = tag_index_find(&l->names, d->runs[i].name, strlen(d->runs[i].name));
+
+        if (number == TAG_INDEX_NONE || saved_run_listed(&l->runs[number].saved, &l->follow.runs[number], &d->runs[i]))
+            continue;
+        log_follow_forget(&l->follow, &l->follow.runs[number]);
+        run_data_restart(l->runs[number].data, 0);
+    }
+}
+
 /* Watches the directories of a listing. Returns 1 if one was not watched before: it may have changed since. */
 static int watch_listing(struct loader *l, const struct log_directory *d)
 {
@@ -384,6 +442,7 @@ static int list_runs(struct loader *l, struct error *e)
         for (size_t i = 0; i < d.problem_count && !l->problem_told; i++)
             say(l, LOADER_WARNING, "%s", d.problems[i]);
         l->problem_told = d.problem_count != 0;
+        check_listed(l, &d);
         rc = log_follow_list(&l->follow, &d, e);
         if (rc == OK)
             rc = know_runs(l, e);
@@ -443,6 +502,7 @@ static void *load(void *context)
     if (l->options.notify && l->options.reload >= 0)
         log_watch_open(&l->watch);
     l->all = 1;
+    bring_small_back(l);
     do {
         struct error e = { 0 };
 
@@ -459,6 +519,15 @@ static void *load(void *context)
     return NULL;
 }
 
+/* A lack of memory makes another name: then nothing is found under it. */
+static void name_log(struct loader *l)
+{
+    for (size_t i = 0; i < l->options.root_count; i++)
+        buffer_format(&l->log, "%s\n%s\n", l->options.roots[i].path,
+                      l->options.roots[i].name ? l->options.roots[i].name : "");
+    buffer_append_text(&l->log, l->options.follow_links ? "links" : "");
+}
+
 int loader_start(struct loader **out, const struct loader_options *options, struct snapshot *snapshot, struct error *e)
 {
     struct loader *l = calloc(1, sizeof *l);
@@ -468,6 +537,7 @@ int loader_start(struct loader **out, const struct loader_options *options, stru
     if (!l)
         return error_memory(e, NULL, "to load");
     l->options = *options;
+    name_log(l);
     l->snapshot = snapshot;
     l->roots = (struct log_roots){ .roots = options->roots,
                                    .count = options->root_count,
@@ -477,13 +547,20 @@ int loader_start(struct loader **out, const struct loader_options *options, stru
     l->follow = (struct log_follow){
         .input = &l->input, .wanted = every_run, .whole_runs = 1, .forgets = 1, .open_most = OPEN_MOST
     };
-    l->saved = (struct saved_runs){ options->cache, options->merge, say_saved, l };
+    l->saved = (struct saved_runs){ .cache = options->cache,
+                                    .merge = options->merge,
+                                    .roots = options->roots,
+                                    .root_count = options->root_count,
+                                    .log = buffer_text(&l->log),
+                                    .message = say_saved,
+                                    .context = l };
     l->watch = (struct log_watch)LOG_WATCH_NONE;
     pthread_mutex_init(&l->lock, NULL);
     l->stop_event = eventfd(0, EFD_CLOEXEC);
     if ((failed = l->stop_event < 0 ? -1 : pthread_create(&l->thread, NULL, load, l)) != 0) {
         if (l->stop_event >= 0)
             close(l->stop_event);
+        buffer_release(&l->log);
         free(l);
         return error_set(e, ERR_NOMEM, "cannot start the thread that loads: %s", strerror(failed > 0 ? failed : 0));
     }
@@ -525,6 +602,7 @@ void loader_stop(struct loader *l)
     log_watch_close(&l->watch);
     log_roots_release(&l->roots);
     log_input_release(&l->input);
+    buffer_release(&l->log);
     close(l->stop_event);
     pthread_mutex_destroy(&l->lock);
     free(l);

@@ -85,6 +85,7 @@ static void put_place(struct sink *s, const struct event_reader_place *p)
         put_number(s, numbers[i]);
     put_mark(s, &p->first);
     put_mark(s, &p->last);
+    put_number(s, (uint64_t)p->seen);
 }
 
 static void put_file(struct sink *s, const struct run_cache_file *file, const struct run_file *f)
@@ -318,6 +319,7 @@ static void take_place(struct source *s, struct event_reader_place *p)
     p->last_wall_time = take_double(s);
     take_mark(s, &p->first);
     take_mark(s, &p->last);
+    p->seen = (int64_t)cached_number(s);
 }
 
 static void take_file(struct source *s, struct run_cache *c)
@@ -438,9 +440,14 @@ static void take_run(struct source *s, struct run_cache *c, const char *name, in
                   get_le32(bytes + 12) != (uint32_t)(merge != 0)))
         take_nothing(s, ERR_CORRUPT);
     stored = take_name(s);
-    if (stored && strcmp(stored, name) != 0)
+    if (stored && name && strcmp(stored, name) != 0)
         take_nothing(s, ERR_CORRUPT);
-    free(stored);
+    if (stored && !name) {
+        free(c->run->name);
+        c->run->name = stored;
+    } else {
+        free(stored);
+    }
     take_files(s, c);
     take_writers(s, c->run);
     tags = take_count(s, UINT32_MAX);
@@ -473,8 +480,8 @@ int run_cache_read(struct run_cache *out, const char *name, int merge, run_cache
 
     *out = (struct run_cache){ .run = NULL };
     if (size < END)
-        return error_set(e, ERR_CORRUPT, "%s: no saved run", name);
-    if (!(out->run = run_data_new(name, merge)))
+        return error_set(e, ERR_CORRUPT, "%s: no saved run", name ? name : "cache");
+    if (!(out->run = run_data_new(name ? name : "", merge)))
         return error_memory(e, name, "for it");
     take_run(&s, out, name, merge);
     if (s.rc == OK)
@@ -483,7 +490,7 @@ int run_cache_read(struct run_cache *out, const char *name, int merge, run_cache
     if (s.rc == OK)
         return OK;
     run_cache_release(out);
-    return error_set(e, s.rc, "%s: no saved run", name);
+    return error_set(e, s.rc, "%s: no saved run", name ? name : "cache");
 }
 
 void run_cache_release(struct run_cache *c)

@@ -21,7 +21,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { RUN_CACHE_VERSION = 1 };
+enum { RUN_CACHE_VERSION = 2 };
 
 struct run_cache_file {
     char *path;
@@ -45,8 +45,8 @@ struct run_cache {
     size_t count;
 };
 
-/* Reads `size` bytes. On OK *out is yours: run_cache_release() it, or take its run. ERR_CORRUPT: throw the file away.
- * ERR_IO, ERR_NOMEM. */
+/* Reads `size` bytes; name: of the run, or NULL: as it was saved. On OK *out is yours: run_cache_release() it, or take
+ * its run. ERR_CORRUPT: throw the file away. ERR_IO, ERR_NOMEM. */
 int run_cache_read(struct run_cache *out, const char *name, int merge, run_cache_read_function *read, void *context,
                    uint64_t size, struct error *e);
 void run_cache_release(struct run_cache *c);

@@ -3,6 +3,7 @@
 #include "base/clock.h"
 
 #include <limits.h>
+#include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,10 +11,18 @@
 
 /* Seconds between two times that a run is saved, at least, while little is new in it. */
 #define SAVE_EVERY 30
+/* And between two times that all small runs are saved, at least. */
+#define PACK_PAUSE 1
 
-static void say(struct saved_runs *s, int warning, const char *format, ...) __attribute__((format(printf, 3, 4)));
+enum {
+    SMALL_POINTS = 4000, /* with more, a run cannot be small enough for the pack */
+    THREADS_MOST_FOR_PACK = 16,
+    RUNS_FOR_A_THREAD = 200,
+};
 
-static void say(struct saved_runs *s, int warning, const char *format, ...)
+static void saved_say(struct saved_runs *s, int warning, const char *format, ...) __attribute__((format(printf, 3, 4)));
+
+static void saved_say(struct saved_runs *s, int warning, const char *format, ...)
 {
     char text[1024];
     va_list arguments;
@@ -34,59 +43,218 @@ static int directory_of(const struct log_follow_run *files, char *out, size_t si
 
 /* ---- bringing back --------------------------------------------------------------------------------------------- */
 
-/* The saved files are the first ones of the run, and what they were: readers of all of them. 0: not so. */
-static int continue_files(const struct run_cache *c, struct log_follow_run *files)
+/* Readers that go on in all saved files; NULL if one is not what it was. */
+static struct event_reader **readers_of(const struct run_cache *c)
+{
+    struct event_reader **readers = c->count ? calloc(c->count, sizeof *readers) : NULL;
+    size_t n = 0;
+
+    while (readers && n < c->count &&
+           event_reader_continue(&readers[n], c->files[n].path, &c->files[n].place, NULL) == OK)
+        n++;
+    if (n == c->count)
+        return readers;
+    while (n)
+        event_reader_close(readers[--n]);
+    free(readers);
+    return NULL;
+}
+
+/* Whether the saved files are the first ones of the run. */
+static int are_first(const struct run_cache *c, const struct log_follow_run *files)
 {
     size_t n = 0;
 
-    if (c->count > files->count || !c->count)
+    if (c->count > files->count)
         return 0;
-    for (; n < c->count && !strcmp(c->files[n].path, files->files[n].path); n++) {
-        struct log_follow_file *file = &files->files[n];
+    while (n < c->count && !strcmp(c->files[n].path, files->files[n].path))
+        n++;
+    return n == c->count;
+}
 
-        if (event_reader_continue(&file->reader, file->path, &c->files[n].place, NULL) != OK)
-            break;
-        file->infinite = c->files[n].note;
+/* The run is now as it was saved. */
+static void come_back(struct saved_runs *s, struct saved_run *run, struct run_data **data, struct run_cache *c,
+                      struct event_reader **readers, struct log_follow_run *files)
+{
+    struct run_data *fresh = *data;
+
+    *data = c->run;
+    c->run = fresh;
+    run->at = clock_monotonic();
+    saved_say(s, 0, "%s: %llu points brought back", files->name, (unsigned long long)run_data_points(*data));
+    for (size_t i = 0; i < c->count; i++) {
+        uint64_t damage = c->files[i].note >> 32;
+
+        files->files[i].reader = readers[i];
+        files->files[i].infinite = c->files[i].note;
+        run->bytes += c->files[i].place.offset;
+        if (damage)
+            saved_say(s, 1, "%s: has damage, in %llu places; 'eventlog verify' names them", c->files[i].path,
+                      (unsigned long long)damage);
     }
-    if (n == c->count)
-        return 1;
-    for (size_t i = 0; i < n; i++) {
-        event_reader_close(files->files[i].reader);
-        files->files[i].reader = NULL;
-        files->files[i].infinite = 0;
-    }
-    return 0;
 }
 
 int saved_run_bring_back(struct saved_runs *s, struct saved_run *run, struct run_data **data,
                          struct log_follow_run *files)
 {
-    struct run_data *fresh = *data;
+    struct event_reader **readers = NULL;
     char place[PATH_MAX];
     struct run_cache c;
-    int came = 0;
 
     if (run->sought || !s->cache || !directory_of(files, place, sizeof place))
         return 0;
     run->sought = 1;
     if (cache_files_read(s->cache, &c, place, files->name, s->merge, NULL) != OK)
         return 0;
-    if ((came = continue_files(&c, files))) {
-        *data = c.run;
-        c.run = fresh;
-        run->at = clock_monotonic();
-        say(s, 0, "%s: %llu points brought back", files->name, (unsigned long long)run_data_points(*data));
-        for (size_t i = 0; i < c.count; i++) {
-            uint64_t damage = c.files[i].note >> 32;
-
-            run->bytes += c.files[i].place.offset;
-            if (damage)
-                say(s, 1, "%s: has damage, in %llu places; 'eventlog verify' names them", c.files[i].path,
-                    (unsigned long long)damage);
-        }
-    }
+    if (are_first(&c, files) && (readers = readers_of(&c)))
+        come_back(s, run, data, &c, readers, files);
     run_cache_release(&c);
-    return came;
+    free(readers);
+    return readers != NULL;
+}
+
+/* ---- bringing small runs back ---------------------------------------------------------------------------------- */
+
+struct saved_small {
+    struct run_cache c;
+    struct event_reader **readers; /* NULL: it does not count */
+    struct run_view *view;
+    char **paths;
+};
+
+static int is_below(const char *path, const struct saved_runs *s)
+{
+    for (size_t i = 0; i < s->root_count; i++)
+        if (!strncmp(path, s->roots[i].path, strlen(s->roots[i].path)))
+            return !strstr(path + strlen(s->roots[i].path), "/..");
+    return 0;
+}
+
+static void read_small(struct saved_pack *p, size_t i)
+{
+    struct saved_small *one = &p->small[i];
+
+    if (cache_pack_run(&p->pack, i, p->saved->merge, &one->c, NULL) != OK ||
+        !(one->paths = calloc(one->c.count + 1, sizeof *one->paths)))
+        return;
+    for (size_t k = 0; k < one->c.count; k++)
+        if (!is_below(one->paths[k] = one->c.files[k].path, p->saved))
+            return;
+    if ((one->readers = readers_of(&one->c)))
+        run_data_view(one->c.run, &one->view, NULL);
+}
+
+static void *read_smalls(void *context)
+{
+    struct saved_pack *p = context;
+
+    for (size_t i; (i = __atomic_fetch_add(&p->next, 1, __ATOMIC_RELAXED)) < p->pack.count;)
+        read_small(p, i);
+    return NULL;
+}
+
+static void drop_small(struct saved_small *one)
+{
+    for (size_t k = 0; one->readers && k < one->c.count; k++)
+        event_reader_close(one->readers[k]);
+    free(one->readers);
+    free(one->paths);
+    run_view_drop(one->view);
+    run_cache_release(&one->c);
+    *one = (struct saved_small){ .readers = NULL };
+}
+
+/* Those that count first, by name. */
+static int small_by_name(const void *a, const void *b)
+{
+    const struct saved_small *x = a, *y = b;
+
+    if (!x->readers || !y->readers)
+        return !x->readers - !y->readers;
+    return strcmp(run_data_name(x->c.run), run_data_name(y->c.run));
+}
+
+static int list_small(struct saved_pack *p)
+{
+    struct log_run *runs = calloc(p->pack.count, sizeof *runs);
+    size_t count = 0;
+
+    if (!runs)
+        return 0;
+    qsort(p->small, p->pack.count, sizeof *p->small, small_by_name);
+    for (; count < p->pack.count && p->small[count].readers; count++) {
+        const struct saved_small *one = &p->small[count];
+
+        runs[count] = (struct log_run){ .files = one->paths, .file_count = one->c.count };
+        /* only read */
+        runs[count].name = (char *)(uintptr_t)run_data_name(one->c.run);
+        if (count && !strcmp(runs[count].name, runs[count - 1].name))
+            break; /* no server wrote that */
+    }
+    p->listing = (struct log_directory){ .runs = runs, .count = count };
+    return 1;
+}
+
+int saved_pack_open(struct saved_pack *p, struct saved_runs *s, size_t threads)
+{
+    pthread_t others[THREADS_MOST_FOR_PACK];
+    size_t count = 0;
+
+    *p = (struct saved_pack){ .saved = s };
+    if (!s->cache || cache_pack_read(s->cache, &p->pack, s->log, s->merge, NULL) != OK)
+        return 0;
+    if (p->pack.count && (p->small = calloc(p->pack.count, sizeof *p->small))) {
+        for (; count < THREADS_MOST_FOR_PACK && count + 1 < threads && (count + 1) * RUNS_FOR_A_THREAD < p->pack.count;
+             count++)
+            if (pthread_create(&others[count], NULL, read_smalls, p) != 0)
+                break;
+        read_smalls(p);
+        for (size_t i = 0; i < count; i++)
+            pthread_join(others[i], NULL);
+        if (list_small(p))
+            return 1;
+    }
+    saved_pack_close(p);
+    return 0;
+}
+
+int saved_pack_take(struct saved_pack *p, size_t i, struct saved_run *run, struct run_data **data,
+                    struct run_view **view, struct log_follow_run *files)
+{
+    struct saved_small *one = &p->small[i];
+
+    if (files->count != one->c.count || !are_first(&one->c, files))
+        return 0;
+    come_back(p->saved, run, data, &one->c, one->readers, files);
+    free(one->readers);
+    one->readers = NULL;
+    *view = one->view;
+    one->view = NULL;
+    run->sought = run->unlisted = run->small = 1;
+    p->saved->packed++;
+    return 1;
+}
+
+void saved_pack_close(struct saved_pack *p)
+{
+    for (size_t i = 0; p->small && i < p->pack.count; i++)
+        drop_small(&p->small[i]);
+    free(p->small);
+    free(p->listing.runs);
+    cache_pack_release(&p->pack);
+    *p = (struct saved_pack){ .saved = NULL };
+}
+
+int saved_run_listed(struct saved_run *run, const struct log_follow_run *files, const struct log_run *listed)
+{
+    size_t n = 0;
+
+    if (!run->unlisted)
+        return 1;
+    run->unlisted = 0;
+    while (n < files->count && n < listed->file_count && !strcmp(files->files[n].path, listed->files[n]))
+        n++;
+    return n == files->count;
 }
 
 /* ---- saving ---------------------------------------------------------------------------------------------------- */
@@ -119,16 +287,74 @@ void saved_run_save(struct saved_runs *s, struct saved_run *run, struct run_data
     char place[PATH_MAX];
     struct error e = { 0 };
     uint64_t bytes;
+    int due;
 
     if (!files->there || !directory_of(files, place, sizeof place) || !(places = places_of(files, &bytes)))
         return;
-    if (bytes != run->bytes &&
-        (bytes < run->bytes || bytes - run->bytes > run->bytes / 8 || now - run->at >= wait)) {
+    due = bytes != run->bytes && (bytes < run->bytes || bytes - run->bytes > run->bytes / 8 || now - run->at >= wait);
+    run->small = !run->large && run_data_points(data) <= SMALL_POINTS;
+    if (due && run->small) {
+        s->due++;
+        run->bytes = bytes;
+        run->at = now;
+    } else if (due) {
         if (cache_files_write(s->cache, place, data, s->merge, places, files->count, &e) == ERR_IO)
-            say(s, 1, "%s", e.message);
+            saved_say(s, 1, "%s", e.message);
         run->bytes = bytes;
         run->at = clock_monotonic();
         run->cost = run->at - now;
     }
     free(places);
+}
+
+/* ---- saving small runs ----------------------------------------------------------------------------------------- */
+
+int saved_pack_due(const struct saved_runs *s)
+{
+    double since = clock_monotonic() - s->at;
+
+    if (!s->due || (s->at && since < (PACK_PAUSE > 100 * s->cost ? PACK_PAUSE : 100 * s->cost)))
+        return 0;
+    return s->due > s->packed / 8 || since >= SAVE_EVERY;
+}
+
+int saved_pack_begin(struct saved_runs *s, struct cache_pack_writing *w)
+{
+    struct error e = { 0 };
+    int rc = cache_pack_begin(w, s->cache, s->log, s->merge, &e);
+
+    if (rc == ERR_IO)
+        saved_say(s, 1, "%s", e.message);
+    s->at = clock_monotonic();
+    s->packed = 0;
+    s->due = 0;
+    return rc > 0;
+}
+
+void saved_pack_add(struct saved_runs *s, struct cache_pack_writing *w, struct saved_run *run, struct run_data *data,
+                    const struct log_follow_run *files)
+{
+    struct run_cache_file *places;
+    uint64_t bytes;
+
+    if (!run->small || !files->there || !(places = places_of(files, &bytes)))
+        return;
+    if (cache_pack_add(w, data, places, files->count)) {
+        s->packed++;
+        run->bytes = bytes;
+    } else { /* it gets a file of its own */
+        run->large = 1;
+        run->bytes = 0;
+        saved_run_save(s, run, data, files);
+    }
+    free(places);
+}
+
+void saved_pack_end(struct saved_runs *s, struct cache_pack_writing *w)
+{
+    struct error e = { 0 };
+
+    if (cache_pack_end(w, &e) == ERR_IO)
+        saved_say(s, 1, "%s", e.message);
+    s->cost = clock_monotonic() - s->at;
 }

@@ -22,10 +22,11 @@ class Place:
         self.directory, self.log, self.cache = directory, directory / "log", directory / "saved"
 
     def saved(self):
-        return {path.name: (path.stat().st_ino, path.read_bytes()) for path in self.cache.glob("*.run")}
+        return {path.name: (path.stat().st_ino, path.read_bytes()) for path in self.cache.glob("*")
+                if path.suffix in (".run", ".pack")}
 
-    def ask(self, what, *arguments, cache=None, until=lambda server: True):
-        """The result of what(server), what was brought back {run: points}, and the rest that it said."""
+    def ask(self, what, *arguments, cache=None, until=lambda server: True, saves=False):
+        """The result of what(server), what was brought back {run: points}, and the rest that it said. saves: much is new."""
         before = self.saved()
         with DataServer(self.log, self.directory, f"--cache={cache or self.cache}", "-v", "--reload=once", *arguments) as server:
             server.until(lambda: until(server) and len(server.runs()) == sum(1 for _, _, files in os.walk(self.log) if files))
@@ -33,8 +34,7 @@ class Place:
             text = server.output.read_text()
             back = {run: int(points) for run, points in re.findall(r": (.*): (\d+) points brought back\n", text)}
             if cache is None:  # what was not brought back is saved
-                wait_for(lambda: len(self.saved()) >= len(server.runs()) and (back or self.saved() != before),
-                         lambda: str(self.saved()))
+                wait_for(lambda: self.saved() and (back and not saves or self.saved() != before), lambda: str(self.saved()))
             text = server.output.read_text()
             assert server.close() == 0
         return result, back, [line for line in text.splitlines() if "brought back" not in line and "listening" not in line]
@@ -69,13 +69,13 @@ def test_the_same_answers(place, kinds):
     write_log(place.log / "bytes" / NAME, framed(scalar(1, 2, tag="aXb")[12:-4].replace(b"aXb", b"a\xffb")))
     write_log(place.log / "empty" / NAME)
     for more in ((), ("--no-merge",)):
-        count = len(place.saved())
+        count = len(list(place.cache.glob("*.pack")))
         loaded = lambda server: len(server.runs()) >= 6 and len(server.plugins()) >= 8  # noqa: E731
         with DataServer(place.log, place.directory, "--cache=off", "--reload=once", *more) as server:
             server.until(lambda: loaded(server) and server.answers() == server.answers())
             wanted = settled(server)
         with DataServer(place.log, place.directory, f"--cache={place.cache}", "--reload=once", *more) as server:
-            server.until(lambda: len(place.saved()) >= count + 7)
+            server.until(lambda: len(list(place.cache.glob("*.pack"))) > count)  # after the large runs
             assert server.answers() == wanted
         with DataServer(place.log, place.directory, f"--cache={place.cache}", "--reload=once", "-v", *more) as server:
             server.until(lambda: server.output.read_text().count("points brought back") >= 7)
@@ -148,19 +148,75 @@ def test_a_changed_file_is_read_again(place, change):
     do(path, b"".join(scalar(step, 3, wall=1e9 + step) for step in wanted))
     if change == "a file before it":
         wanted = range(1000)  # it is at a later step, and replaced from step 0 on
-    assert steps(place, wanted) == {}
-    assert steps(place, wanted) == {"r": len(wanted) + (500 if change == "a file before it" else 0)}
+    before_listing = {"r": 1000} if change == "a file before it" else {}
+    assert steps(place, wanted, saves=True) == before_listing
+    assert steps(place, wanted) == {"r": len(wanted) + (500 if before_listing else 0)}
 
 
-def test_a_damaged_saved_run_is_thrown_away(place):
-    curve(place, range(1000))
-    steps(place, range(1000))
+@pytest.mark.parametrize("count", [1000, 5000])  # in the file of small runs, and in one of its own
+def test_a_damaged_saved_run_is_thrown_away(place, count):
+    curve(place, range(count))
+    steps(place, range(count))
     (name, (_, good)), = place.saved().items()
-    for bad in (b"", good[:-1], good[:99] + bytes([good[99] ^ 1]) + good[100:], good + b"\0", good[::-1]):
+    assert name.endswith(".pack" if count == 1000 else ".run")
+    for bad in (b"", good[:-1], good[:99] + bytes([good[99] ^ 1]) + good[100:], good[::-1]):
         (place.cache / name).write_bytes(bad)
-        assert steps(place, range(1000)) == {}
+        assert steps(place, range(count)) == {}
         assert place.saved()[name][1] != bad
-        assert steps(place, range(1000)) == {"r": 1000}
+    assert steps(place, range(count)) == {"r": count}
+
+
+def test_many_small_runs_in_one_file(place):
+    """Of them one grows, one is replaced, one gets a file before its own, one is moved, one goes, one comes, one leads out."""
+    names = [f"r{i:02}" for i in range(40)]
+    for name in names:
+        curve(place, range(10), name)
+    (place.directory / "outside").mkdir()
+
+    def points(server):
+        return {run: list(data.step) for (run, _), data in server.read("Scalars", "scalars").items()}
+
+    wanted = {name: list(range(10)) for name in names}
+    until = lambda server: points(server) == wanted  # noqa: E731
+    assert place.ask(points, until=until)[0:2] == (wanted, {})
+    assert [name[-5:] for name in place.saved()] == [".pack"]
+    assert place.ask(points, until=until)[1] == dict.fromkeys(names, 10)
+    with open(place.log / "r01" / NAME, "ab") as file:
+        file.write(scalar(10, 1))
+    replace(place.log / "r02" / NAME, b"".join(scalar(step, 1) for step in range(20, 24)))
+    curve(place, range(3), "r03", "a.tfevents")
+    (place.log / "r04").rename(place.log / "moved")
+    shutil.rmtree(place.log / "r05")
+    curve(place, range(2), "new")
+    (place.log / "r06").rename(place.directory / "outside/r06")
+    (place.log / "r06").symlink_to(place.directory / "outside/r06")
+    wanted.update(r01=list(range(11)), r02=[20, 21, 22, 23], new=[0, 1], moved=list(range(10)))
+    for name in ("r04", "r05", "r06"):
+        del wanted[name]
+    _, back, _ = place.ask(points, until=until, saves=True)
+    assert back.keys() - {"r03", "r06"} == set(names) - {f"r{i:02}" for i in range(2, 7)}
+    counts = {name: len(steps) for name, steps in wanted.items()}
+    assert place.ask(points, until=until)[1] == {**counts, "r03": 13}  # it was read from two files
+
+
+def test_servers_at_the_same_time(place):
+    """They share the cache; whatever is killed, what is there is whole."""
+    for i in range(30):
+        curve(place, range(10), f"r{i}")
+    arguments = (f"--cache={place.cache}", "--reload=0", "-v")
+    for _ in range(3):
+        servers = [DataServer(place.log, place.directory, *arguments) for _ in range(2)]
+        for server in servers:
+            server.until(lambda: len(server.runs()) == 30)
+        servers[0].until(lambda: list(place.cache.glob("*.pack")))
+        for server in servers:
+            server.process.kill()
+            server.process.wait()
+        for i in range(30):
+            with open(place.log / f"r{i}" / NAME, "ab") as file:
+                file.write(b"".join(scalar(100 + step, 1) for step in range(10)))
+    _, back, said = place.ask(lambda server: server.runs())
+    assert len(back) == 30 and said == []
 
 
 def test_a_directory_that_cannot_be_written_is_told_once(place):
