@@ -115,6 +115,73 @@ struct event_reader_state event_reader_state(const struct event_reader *r)
     return state;
 }
 
+/* ---- pieces ---------------------------------------------------------------------------------------------------- */
+
+uint64_t event_reader_offset(const struct event_reader *r)
+{
+    return r->file.parser.offset;
+}
+
+uint64_t event_reader_left(const struct event_reader *r)
+{
+    const struct record_file *f = &r->file;
+
+    return r->at_end || !r->known || r->utf8_pending || f->packed || f->fd < 0 || f->parser.offset > f->size ||
+                   f->parser.position != f->parser.offset
+               ? 0
+               : f->size - f->parser.offset;
+}
+
+int event_reader_find(const struct event_reader *r, uint64_t from, uint64_t to, uint64_t *place)
+{
+    return record_file_find(&r->file, from, to < r->file.size ? to : r->file.size, place) == 1;
+}
+
+int event_reader_piece(struct event_reader **out, const struct event_reader *r, uint64_t start, struct error *e)
+{
+    struct event_reader *piece = calloc(1, sizeof *piece);
+    int fd;
+
+    *out = NULL;
+    if (!piece || !(piece->path = strdup(r->path))) {
+        free(piece);
+        return error_memory(e, r->path, "for a piece");
+    }
+    if ((fd = fcntl(r->file.fd, F_DUPFD_CLOEXEC, 0)) < 0) {
+        free(piece->path);
+        free(piece);
+        return error_system(e, "%s: cannot be opened once more", r->path);
+    }
+    begin(piece, &r->seen);
+    piece->known = 1;
+    piece->file.fd = -1;
+    piece->file.path = piece->path;
+    record_parser_init(&piece->file.parser, start, RECORD_LIMIT);
+    record_file_again(&piece->file, fd, r->file.size);
+    *out = piece;
+    return OK;
+}
+
+void event_reader_pass(struct event_reader *r, const struct event_reader *piece)
+{
+    const struct event_reader_state *passed = &piece->state;
+    const uint64_t lost = r->file.parser.lost + piece->file.parser.lost;
+
+    if (passed->records) {
+        if (!r->state.records) {
+            r->first = piece->first;
+            r->state.first_wall_time = passed->first_wall_time;
+        }
+        r->last = piece->last;
+        r->state.last_wall_time = passed->last_wall_time;
+    }
+    r->state.records += passed->records;
+    r->state.damaged += passed->damaged;
+    r->state.lost = lost;
+    record_parser_init(&r->file.parser, piece->file.parser.offset, RECORD_LIMIT);
+    r->file.parser.lost = lost;
+}
+
 /* ---- growth, cuts and replacement ------------------------------------------------------------------------------ */
 
 static void keep_mark(struct event_reader_mark *m, const struct record *record)

@@ -83,6 +83,32 @@ int event_reader_place(const struct event_reader *r, struct event_reader_place *
 int event_reader_continue(struct event_reader **out, const char *path, const struct event_reader_place *place,
                           struct error *e);
 
+/*
+ * A large file can be read in pieces, by several threads, with the same events, the same damage and the same state as
+ * by one reader:
+ *
+ *     end = a place of event_reader_find() at or after event_reader_offset() + some megabytes
+ *     event_reader_piece() of start and end, which another thread reads: event_reader_next() until
+ *         event_reader_offset() >= end, or it does not return an event or damage
+ *     if the piece is at `end` exactly, and all pieces before it were passed: event_reader_pass()
+ *
+ * A place where a whole record begins may still be in the data of another one, or in what is lost to damage. Then the
+ * piece before it does not come to its end exactly: that piece is dropped, and so are all behind it, and the reader
+ * goes on where it is.
+ */
+
+/* Everything before it has been handled. */
+uint64_t event_reader_offset(const struct event_reader *r);
+/* How many bytes of the file as it was last checked are left to read; 0 also where no piece can begin: after an end, of
+ * a file that is compressed, and before its first record. */
+uint64_t event_reader_left(const struct event_reader *r);
+/* 1 and *place, where the first whole record in [from, to) begins. 0: there is none, or the file cannot be read. */
+int event_reader_find(const struct event_reader *r, uint64_t from, uint64_t to, uint64_t *place);
+/* A reader of the same open file that begins at start. OK, ERR_IO, ERR_NOMEM. Any thread, while nobody else uses r. */
+int event_reader_piece(struct event_reader **out, const struct event_reader *r, uint64_t start, struct error *e);
+/* r goes on where the piece is, as if it had read all that the piece has. */
+void event_reader_pass(struct event_reader *r, const struct event_reader *piece);
+
 /* ERR_IO if it is not an event file, as record_file_check() decides. Without this call the first event_reader_next()
  * returns that error, and then the end until the file changes. */
 int event_reader_check(struct event_reader *r, struct error *e);

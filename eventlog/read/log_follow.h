@@ -35,10 +35,11 @@ struct log_follow_run {
     size_t count;
     int there;      /* it had files at the last listing */
     size_t at_file; /* of which log_follow_next_of() returned something; see at_file below */
+    int again;      /* log_follow_again() was called; until the next call for the run */
     /* private */
     struct tag_index paths; /* of the files, without ".gz" and ".zst"; the numbers are indices of files */
     size_t next_file;
-    int forget, again;
+    int forget;
 };
 
 /* the members up to open_most are set by the caller; the rest is zero at first */

@@ -5,6 +5,7 @@
 #include "base/clock.h"
 #include "eventlog/read/log_follow.h"
 #include "eventlog/read/log_watch.h"
+#include "eventlog/server/file_pieces.h"
 #include "eventlog/server/saved_runs.h"
 #include "eventlog/server/store/run_data.h"
 
@@ -69,6 +70,8 @@ struct loader {
     unsigned char *is_hot; /* by index of the run */
     size_t *hot, hot_count;
     size_t next_run; /* atomic */
+    size_t threads;
+    size_t reading; /* of them, those that still read; atomic */
 };
 
 #define WATCH_SEVERAL ((size_t)-1)
@@ -194,10 +197,16 @@ static void add_progress(struct loader *l, uint64_t points)
     pthread_mutex_unlock(&l->lock);
 }
 
-static void start_again(struct loader_run *run, struct log_follow_run *files, int learnt)
+/* After RUN_DATA_AGAIN: 1. Without memory: 0, and the run is read again in the next round. */
+static int again_or_later(struct loader *l, struct loader_run *run, struct log_follow_run *files, int rc,
+                          const struct error *e)
 {
-    run_data_restart(run->data, learnt);
+    run_data_restart(run->data, rc == RUN_DATA_AGAIN);
     log_follow_again(files);
+    if (rc == RUN_DATA_AGAIN)
+        return 1;
+    say(l, LOADER_WARNING, "%s; is tried again", e->message);
+    return 0;
 }
 
 /* Takes an event; 0: the run could not be continued. */
@@ -211,13 +220,7 @@ static int take_event(struct loader *l, struct loader_run *run, struct log_follo
 
     event_reader_record(file->reader, &length, &offset);
     rc = run_data_event(run->data, files->at_file, file->path, event, offset, &e);
-    if (rc == OK)
-        return 1;
-    start_again(run, files, rc == RUN_DATA_AGAIN);
-    if (rc == RUN_DATA_AGAIN)
-        return 1;
-    say(l, LOADER_WARNING, "%s; is tried again", e.message);
-    return 0;
+    return rc == OK || again_or_later(l, run, files, rc, &e);
 }
 
 /* Saves the runs that are small, if it is time. */
@@ -248,12 +251,69 @@ static void save_round(struct loader *l)
     cache_files_trim(l->options.cache);
 }
 
+/* A run while it is read. */
+struct reading {
+    struct loader *loader;
+    struct loader_run *run;
+    struct losses losses;
+    double due; /* the next view */
+    uint64_t points;
+    uint64_t next_pieces; /* the offset from which on pieces of the current file may be read again */
+};
+
+static void tell_points(struct reading *r)
+{
+    const uint64_t now = run_data_points(r->run->data);
+
+    if (now > r->points)
+        add_progress(r->loader, now - r->points);
+    r->points = now;
+}
+
+/* Shows what has been read, if it is time. */
+static void look_at_clock(struct reading *r)
+{
+    if (clock_monotonic_coarse() < r->due)
+        return;
+    tell_points(r);
+    view_run(r->loader, r->run);
+    r->due = clock_monotonic_coarse() + VIEW_EVERY;
+}
+
+static void note_piece_damage(void *context, const struct event_damage *damage)
+{
+    note_damage(&((struct reading *)context)->losses, damage);
+}
+
+static int go_on(void *context)
+{
+    struct reading *r = context;
+
+    look_at_clock(r);
+    return !__atomic_load_n(&r->loader->stop, __ATOMIC_RELAXED);
+}
+
+/* Reads a large file by all processors, if no other run is left for them. 0: the run could not be continued. */
+static int read_pieces(struct reading *r, struct log_follow_run *files)
+{
+    struct loader *l = r->loader;
+    struct log_follow_file *file = &files->files[files->at_file];
+    const struct file_pieces pieces = { FILE_PIECES_LENGTH, r, note_piece_damage, go_on };
+    struct error e = { 0 };
+    int rc;
+
+    if (event_reader_offset(file->reader) < r->next_pieces || event_reader_left(file->reader) < 2 * pieces.length ||
+        l->threads < 2 || __atomic_load_n(&l->reading, __ATOMIC_RELAXED) > 1)
+        return 1;
+    rc = file_pieces_read(&pieces, file->reader, r->run->data, files->at_file, file->path, &e);
+    r->next_pieces = event_reader_offset(file->reader) + 2 * pieces.length;
+    return rc == OK || again_or_later(l, r->run, files, rc, &e);
+}
+
 /* Reads what is new in all files of a run. */
 static void read_run(struct loader *l, struct loader_run *run, struct log_follow_run *files, struct log_input *input)
 {
-    double due = clock_monotonic_coarse() + VIEW_FIRST;
-    uint64_t points, now;
-    struct losses losses = { 0 };
+    struct reading r = { .loader = l, .run = run, .due = clock_monotonic_coarse() + VIEW_FIRST };
     struct event_damage damage;
     struct event event;
     struct error e = { 0 };
@@ -261,7 +321,7 @@ static void read_run(struct loader *l, struct loader_run *run, struct log_follow
 
     if (saved_run_bring_back(&l->saved, &run->saved, &run->data, files))
         add_progress(l, run_data_points(run->data));
-    points = run_data_points(run->data);
+    r.points = run_data_points(run->data);
     for (uint64_t n = 1; !__atomic_load_n(&l->stop, __ATOMIC_RELAXED) &&
                          (rc = log_follow_next_of(&l->follow, files, input, &event, &damage, &e)) != LOG_FOLLOW_END;
          n++) {
@@ -272,25 +332,22 @@ static void read_run(struct loader *l, struct loader_run *run, struct log_follow
         if (rc == EVENT_READER_RESTARTED)
             run_data_restart(run->data, 0);
         else if (rc == EVENT_READER_DAMAGE)
-            note_damage(&losses, &damage);
+            note_damage(&r.losses, &damage);
         else if (rc < 0 && file)
             tell_unread(l, file, &e);
         if (rc == LOG_FOLLOW_FILE_END && file) {
-            tell_damage(l, file, &losses);
+            tell_damage(l, file, &r.losses);
             file->told = 0;
+            r.next_pieces = 0;
         }
-        if (n % EVENTS_BETWEEN_LOOKS == 0 && clock_monotonic_coarse() >= due) {
-            now = run_data_points(run->data);
-            add_progress(l, now > points ? now - points : 0);
-            points = now;
-            view_run(l, run);
-            due = clock_monotonic_coarse() + VIEW_EVERY;
+        if (n % EVENTS_BETWEEN_LOOKS == 0) {
+            look_at_clock(&r);
+            if (rc == EVENT_READER_EVENT && !files->again && !read_pieces(&r, files))
+                break;
         }
         e = (struct error){ 0 };
     }
-    now = run_data_points(run->data);
-    if (now > points)
-        add_progress(l, now - points);
+    tell_points(&r);
     view_run(l, run);
 }
 
@@ -307,6 +364,7 @@ static void *read_runs(void *context)
 
         read_run(l, &l->runs[run], &l->follow.runs[run], &input);
     }
+    __atomic_fetch_sub(&l->reading, 1, __ATOMIC_RELAXED);
     log_input_release(&input);
     return NULL;
 }
@@ -321,13 +379,18 @@ static size_t threads_allowed(const struct loader *l)
 /* Reads the runs of this round, with as many threads as are allowed and useful. */
 static void read_round(struct loader *l)
 {
-    size_t runs = l->all ? l->run_count : l->hot_count, most = threads_allowed(l), count = 0;
+    const size_t runs = l->all ? l->run_count : l->hot_count, most = threads_allowed(l),
+                 wanted = most < runs ? most : runs + !runs;
     pthread_t threads[THREADS_MOST];
+    size_t count = 0;
 
     l->next_run = 0;
-    for (; count + 1 < most && count + 1 < runs; count++)
+    l->threads = most;
+    l->reading = wanted;
+    for (; count + 1 < wanted; count++)
         if (pthread_create(&threads[count], NULL, read_runs, l) != 0)
             break;
+    __atomic_fetch_sub(&l->reading, wanted - 1 - count, __ATOMIC_RELAXED);
     read_runs(l);
     for (size_t i = 0; i < count; i++)
         pthread_join(threads[i], NULL);

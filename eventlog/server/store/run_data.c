@@ -216,6 +216,36 @@ static int add_value(struct run_data *r, size_t file, const char *tag, size_t n,
     return OK;
 }
 
+size_t run_data_series(struct run_data *r, const char *tag, size_t n, int *numbers)
+{
+    size_t number = tag_index_find(&r->tags, tag, n);
+    const struct run_series *s = number != TAG_INDEX_NONE ? (const struct run_series *)r->tags.items + number : NULL;
+
+    if (!s || !s->info)
+        return (size_t)-1;
+    *numbers = s->info->class == SERIES_SCALARS;
+    return number;
+}
+
+int run_data_row(struct run_data *r, size_t file, size_t series, int64_t step, double wall, float number,
+                 struct error *e)
+{
+    struct run_series *s = (struct run_series *)r->tags.items + series;
+    const struct column_row row = { { (uint64_t)step, double_bits(wall), float_bits(number) } };
+    struct point_series *part;
+    int rc = note_time(r, &r->files[file], wall, e);
+
+    if (rc != OK)
+        return rc;
+    if (wall < r->start_time)
+        r->start_time = wall;
+    r->points++;
+    if (!(part = part_of(s, r->files[file].writer)) || !point_series_add(part, &row, s->columns))
+        return error_memory(e, r->name, "for its points");
+    s->changed = r->changed = 1;
+    return OK;
+}
+
 int run_data_event(struct run_data *r, size_t file, const char *path, const struct event *event, uint64_t offset,
                    struct error *e)
 {

@@ -33,6 +33,13 @@ enum { RUN_DATA_AGAIN = 1 };
 int run_data_event(struct run_data *r, size_t file, const char *path, const struct event *event, uint64_t offset,
                    struct error *e);
 
+/* For events of one number each, by tag, of which others have found out what they hold. run_data_series(): the number
+ * of the series of a tag, (size_t)-1 if it has no value yet; *numbers: whether it is one of numbers. run_data_row(): as
+ * run_data_event() for an event that has this number in that series, of a file that had an event before. */
+size_t run_data_series(struct run_data *r, const char *tag, size_t n, int *numbers);
+int run_data_row(struct run_data *r, size_t file, size_t series, int64_t step, double wall, float number,
+                 struct error *e);
+
 /* Forgets all events. learnt 1: but not which files overlap, after RUN_DATA_AGAIN; 0: this, too. */
 void run_data_restart(struct run_data *r, int learnt);
 
