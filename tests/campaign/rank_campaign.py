@@ -115,10 +115,11 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seed", type=int)
     parser.add_argument("--count", type=int)
-    parser.add_argument("--jobs", type=int, default=os.cpu_count())
+    parser.add_argument("--jobs", type=int, default=6 * os.cpu_count(), help="faults at a time (6 a core: each takes about a "
+                        "second of processor time, and half a minute of waiting for deadlines and mpirun)")
     parser.add_argument("--seconds", type=float, default=float("inf"), help="begin no fault after SECONDS")
     parser.add_argument("--only", default="", help="strategies with this in their names; all have the same seeds then")
-    parser.add_argument("--deadline", type=float, default=10, help="seconds that a rank waits for another (10)")
+    parser.add_argument("--deadline", type=float, default=20, help="seconds that a rank waits for another (20)")
     parser.add_argument("--directory", help="where the campaign's directory is made (default: $TMPDIR, else /tmp)")
     options = parser.parse_args()
     campaign = Campaign(options.directory, options.deadline)
