@@ -4,7 +4,8 @@
  * MODEL: one of ours, or "wide", 100 MB of weights in four dense layers. A round is STEPS steps without saving, STEPS
  * with a checkpoint every 10 steps beside the training, and STEPS with one every 10 steps that the training waits for,
  * each from its first step to its last checkpoint, and prints the seconds a step of the three, then their seconds of
- * processor time, which a busy machine changes less.
+ * processor time, which a busy machine changes less; last those that the checkpoints beside the training took themselves:
+ * copying the state, and the writing thread.
  * (Noise for images: the arithmetic does not care.)
  */
 #include "base/clock.h"
@@ -61,6 +62,7 @@ struct training {
     struct log log;
     int lock;
     struct saving saving;
+    double copying; /* seconds of processor time */
 };
 
 static int open_training(struct training *t, int count, const char *directory, struct error *e)
@@ -101,6 +103,23 @@ static int open_training(struct training *t, int count, const char *directory, s
     return OK;
 }
 
+static double processor_seconds(clockid_t clock)
+{
+    struct timespec now;
+
+    clock_gettime(clock, &now);
+    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+static int start(struct training *t, const struct training_position *p, struct error *e)
+{
+    const double begun = processor_seconds(CLOCK_THREAD_CPUTIME_ID);
+    const int rc = saving_start(&t->saving, p, e);
+
+    t->copying += processor_seconds(CLOCK_THREAD_CPUTIME_ID) - begun;
+    return rc;
+}
+
 static int saved(struct training *t, struct error *e)
 {
     int rc = OK;
@@ -119,51 +138,47 @@ static int step(struct training *t, enum way way, struct error *e)
     int rc = OK;
 
     if (way != NOT && t->step % EVERY == 0 && (rc = saved(t, e)) == OK)
-        rc = (way == BESIDE ? saving_start : saving_save)(&t->saving, &p, e);
+        rc = way == BESIDE ? start(t, &p, e) : saving_save(&t->saving, &p, e);
     network_train(t->network, at_step(&t->batch, t->step), 1, NULL, &score);
     optimizer_apply(t->optimizer, t->step, t->sum, 0, network_exchange_count(t->network));
     t->step++;
     return rc < 0 ? rc : OK;
 }
 
-static double processor_seconds(void)
+/* Seconds a step, by both clocks; *own: of processor time, of checkpoints. This thread alone computes. */
+static int block(struct training *t, enum way way, int steps, double *seconds, double *processor, double *own,
+                 struct error *e)
 {
-    struct timespec now;
-
-    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
-    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
-}
-
-/* Seconds a step, by both clocks. */
-static int block(struct training *t, enum way way, int steps, double *seconds, double *processor, struct error *e)
-{
-    const double begun = clock_monotonic(), spent = processor_seconds();
+    const double begun = clock_monotonic(), spent = processor_seconds(CLOCK_PROCESS_CPUTIME_ID);
+    const double here = processor_seconds(CLOCK_THREAD_CPUTIME_ID);
     int rc;
 
+    t->copying = 0;
     for (int i = 0; i < steps; i++)
         if ((rc = step(t, way, e)) < 0)
             return rc;
     if ((rc = saved(t, e)) < 0)
         return rc;
     *seconds = (clock_monotonic() - begun) / steps;
-    *processor = (processor_seconds() - spent) / steps;
+    *processor = (processor_seconds(CLOCK_PROCESS_CPUTIME_ID) - spent) / steps;
+    *own = *processor - (processor_seconds(CLOCK_THREAD_CPUTIME_ID) - here - t->copying) / steps;
     return OK;
 }
 
 static int rounds(struct training *t, int steps, int count, struct error *e)
 {
     for (int i = -1; i < count; i++) { /* the first one only warms up */
-        double seconds[WAYS], processor[WAYS];
+        double seconds[WAYS], processor[WAYS], own[WAYS];
         int rc;
 
         for (int way = 0; way < WAYS; way++) {
             sync(); /* what an earlier block wrote is not this one's */
-            if ((rc = block(t, (enum way)way, i < 0 ? EVERY : steps, &seconds[way], &processor[way], e)) < 0)
+            if ((rc = block(t, (enum way)way, i < 0 ? EVERY : steps, &seconds[way], &processor[way], &own[way], e)) < 0)
                 return rc;
         }
         if (i >= 0)
-            printf("%.6f %.6f %.6f %.6f %.6f %.6f\n", seconds[NOT], seconds[BESIDE], seconds[HERE], processor[NOT],
-                   processor[BESIDE], processor[HERE]);
+            printf("%.6f %.6f %.6f %.6f %.6f %.6f %.6f\n", seconds[NOT], seconds[BESIDE], seconds[HERE], processor[NOT],
+                   processor[BESIDE], processor[HERE], own[BESIDE]);
         fflush(stdout);
     }
     return OK;
