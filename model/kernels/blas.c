@@ -5,6 +5,7 @@
 #include <cblas.h>
 #include <pthread.h>
 #include <stdlib.h>
+#include <string.h>
 
 #ifdef REAL_DOUBLE
 #define GEMM cblas_dgemm
@@ -23,7 +24,43 @@ static struct {
 static const char *const names[] = { TEXT(GEMM), "openblas_get_num_threads", "openblas_set_num_threads",
                                      "openblas_get_corename" };
 
+/* With these OpenBLAS chooses its kernels again. Builds for one processor have none to choose from, and leave them
+ * NULL. */
+static struct {
+    void (*dynamic_init)(void), (*dynamic_quit)(void);
+} choice;
+static const char *const choice_names[] = { "gotoblas_dynamic_init", "gotoblas_dynamic_quit" };
+
 static struct error loading;
+
+/* The kernels of OpenBLAS for this processor's instructions; NULL: leave it what it chose. */
+static const char *kernels_for_instructions(void)
+{
+#if defined(__x86_64__) && defined(__GNUC__)
+    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
+        __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512cd"))
+        return "SkylakeX";
+    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
+        return "Haswell";
+#endif
+    return NULL;
+}
+
+/* OpenBLAS knows processors by their model numbers, and gives one that is newer than itself the kernels for the oldest,
+ * Prescott of 2004, which take several times as long. */
+static void choose_kernels(void)
+{
+    static const char variable[] = "OPENBLAS_CORETYPE";
+    const char *better = kernels_for_instructions();
+
+    if (!better || getenv(variable) || strcmp(blas.get_corename(), "Prescott") != 0 ||
+        late_library_load(OPENBLAS_SONAME, choice_names, 2, &choice, NULL) < 0)
+        return;
+    setenv(variable, better, 1);
+    choice.dynamic_quit();
+    choice.dynamic_init();
+    unsetenv(variable);
+}
 
 /* OpenBLAS starts a thread for every core when it is loaded, and these spin for a while. Only the environment is early
  * enough to prevent that. It is restored afterwards for commands that are started later. */
@@ -37,6 +74,8 @@ static void load_blas(void)
         error_prefix(&loading, "matrix products need OpenBLAS");
     else if (blas.get_num_threads() != 1)
         blas.set_num_threads(1);
+    if (!loading.code)
+        choose_kernels();
     if (!given)
         unsetenv(threads);
 }

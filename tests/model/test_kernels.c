@@ -2,6 +2,7 @@
 #include "base/random.h"
 #include "model/kernels/activation.h"
 #include "model/kernels/batch_norm.h"
+#include "model/kernels/blas.h"
 #include "model/kernels/channels.h"
 #include "model/kernels/lrn.h"
 #include "model/kernels/pool.h"
@@ -329,13 +330,29 @@ static void task(void **state)
     assert_int_equal(task_in_top(3, cases[0].z, 0, 3), 1);
 }
 
+/* Also on a processor that OpenBLAS does not know, its kernels are not those of the oldest one. */
+static void blas_kernels_fit(void **state)
+{
+    (void)state;
+    assert_int_equal(blas_load(NULL), OK);
+#ifdef __x86_64__
+    if (!getenv("OPENBLAS_CORETYPE") && __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
+        assert_string_not_equal(blas_kernels(), "Prescott");
+#endif
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(batch_norm), cmocka_unit_test(batch_norm_relu),
-        cmocka_unit_test(activation), cmocka_unit_test(leaky),
-        cmocka_unit_test(pool),       cmocka_unit_test(lrn),
-        cmocka_unit_test(channels),   cmocka_unit_test(task),
+        cmocka_unit_test(batch_norm),
+        cmocka_unit_test(batch_norm_relu),
+        cmocka_unit_test(activation),
+        cmocka_unit_test(leaky),
+        cmocka_unit_test(pool),
+        cmocka_unit_test(lrn),
+        cmocka_unit_test(channels),
+        cmocka_unit_test(task),
+        cmocka_unit_test(blas_kernels_fit),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
