@@ -1,7 +1,8 @@
 """How fast ResNet-32 trains on CIFAR-10: our trainer with one and two ranks, PyTorch and TensorFlow, one thread each.
 
-All take turns, round after round, so that a slow minute of the machine hits each of them. Two processes of a peer that
-know nothing of each other show what two cores give at best; our two ranks also exchange their gradients.
+The trainer and PyTorch also take turns in bfloat16, which is for processors with AMX. All take turns, round after round,
+so that a slow minute of the machine hits each of them. Two processes of a peer that know nothing of each other show what
+two cores give at best; our two ranks also exchange their gradients.
 """
 import concurrent.futures
 import statistics
@@ -11,16 +12,20 @@ import programs
 HERE = programs.ROOT / "bench"
 
 
-def peer(script, module):
+def peer(script, module, *more):
     def command(options, data, directory, ranks):
         return [programs.peer_python(module), HERE / script, "--data-dir", data, "--steps", options.steps,
-                "--batch-size", options.batch_size, "--log-every", options.log_every]
+                "--batch-size", options.batch_size, "--log-every", options.log_every, *more]
     return command
 
 
-def ours(options, data, directory, ranks):
+def ours(options, data, directory, ranks, *more):
     return programs.trainer(options.build, ranks, data, directory, options.steps, "--batch-size", options.batch_size,
-                            "--log-every", options.log_every, "--save-checkpoint-steps", 10 * options.steps)
+                            "--log-every", options.log_every, "--save-checkpoint-steps", 10 * options.steps, *more)
+
+
+def ours_bfloat16(options, data, directory, ranks):
+    return ours(options, data, directory, ranks, "--precision", "bfloat16")
 
 
 # name, command, processes; ours with 2 is one run of two ranks, a peer's are two runs beside each other.
@@ -28,6 +33,8 @@ CONTENDERS = [
     ("evalboard, 1 rank", ours, 1),
     ("PyTorch, 1 process", peer("resnet32_torch.py", "torch"), 1),
     ("TensorFlow, 1 process", peer("resnet32_tensorflow.py", "tensorflow"), 1),
+    ("evalboard in bfloat16, 1 rank", ours_bfloat16, 1),
+    ("PyTorch in bfloat16, 1 process", peer("resnet32_torch.py", "torch", "--bfloat16"), 1),
     ("evalboard, 2 ranks", ours, 2),
     ("evalboard, 2 x 1 rank apart", ours, -2),
     ("PyTorch, 2 processes apart", peer("resnet32_torch.py", "torch"), -2),

@@ -90,6 +90,7 @@ def main():
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--fresh", action="store_true", help="make each batch when it is wanted")
     parser.add_argument("--evaluate", type=int, default=0, metavar="N", help="score the test set every N steps")
+    parser.add_argument("--bfloat16", action="store_true", help="forward under torch.autocast")
     options = parser.parse_args()
     torch.set_num_threads(1)
     torch.set_num_interop_threads(1)
@@ -102,7 +103,9 @@ def main():
     batches = cifar10.batches(options.data_dir, options.batch_size, options.steps, options.seed)
     batches = (tensors(*batch) for batch in batches)
     for step, (images, labels) in enumerate(batches if options.fresh else list(batches), 1):
-        loss = functional.cross_entropy(network(images), labels)
+        with torch.autocast("cpu", dtype=torch.bfloat16, enabled=options.bfloat16):
+            logits = network(images)
+        loss = functional.cross_entropy(logits.float(), labels)
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
