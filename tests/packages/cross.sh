@@ -4,6 +4,7 @@
 # Builds eventlog, libeventlog and the C tests of base and eventlog for another processor, and runs them with qemu. ARCH is
 # Debian's name. On Debian, with `dpkg --add-architecture arm64`: crossbuild-essential-arm64 qemu-user-static pkg-config
 # zlib1g-dev:arm64 libpng-dev:arm64 libcmocka-dev:arm64 libdeflate-dev:arm64 libzstd-dev:arm64, and what `make deps` installs.
+# In a chroot the tests need /proc and /dev.
 set -eu
 cd "$(dirname "$0")/../.."
 unset MAKEFLAGS MFLAGS MAKELEVEL

@@ -27,9 +27,10 @@ def git(*words):
 
 def build(folder, surroundings, options):
     """{name: SHA-256} of what a build in the folder makes."""
-    subprocess.run(["git", "clone", "-q", ROOT, folder], check=True)
+    subprocess.run(["git", "clone", "-q", "--no-checkout", ROOT, folder], check=True)
+    subprocess.run(["git", "checkout", "-q", "--detach", options.commit], cwd=folder, check=True)
     own = {name: value for name, value in os.environ.items() if not name.startswith(("MAKE", "MFLAGS"))}
-    own.update(surroundings, SOURCE_DATE_EPOCH=git("log", "-1", "--format=%ct"), CCACHE_DISABLE="1")
+    own.update(surroundings, SOURCE_DATE_EPOCH=git("log", "-1", "--format=%ct", options.commit), CCACHE_DISABLE="1")
 
     def run(*words):
         with open(folder.parent / "said", "a") as said:
@@ -59,6 +60,7 @@ def main():
     parser.add_argument("--keep", type=pathlib.Path, help="build below DIR, and leave it there")
     parser.add_argument("parts", nargs="*", metavar="PART=0", help="leave that part out")
     options = parser.parse_args()
+    options.commit = git("rev-parse", "HEAD")
     work = options.keep or pathlib.Path(tempfile.mkdtemp(prefix="evalboard-reproducible-"))
     (work / "a").mkdir(parents=True)
     (work / "another/folder").mkdir(parents=True)
