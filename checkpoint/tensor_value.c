@@ -4,6 +4,7 @@
 #include "base/number.h"
 #include "checkpoint/tensor_bundle.h"
 
+#include <complex.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -97,6 +98,12 @@ static void complex_value(int type, const uint8_t *p, double *real, double *imag
     *imaginary = float_value(part, p + tensor_type_size(part));
 }
 
+/* hypot(), which is new in glibc 2.35: programs that use it by that name start with no older one. */
+static double magnitude_of(double x, double y)
+{
+    return cabs(CMPLX(x, y));
+}
+
 static uint64_t extended(uint64_t v, int bits, int is_signed)
 {
     uint64_t sign = (uint64_t)1 << (bits - 1);
@@ -136,7 +143,7 @@ void tensor_values(int type, const void *bytes, size_t count, double *out)
         case TENSOR_KIND_FLOAT: out[i] = float_value(type, p); break;
         case TENSOR_KIND_COMPLEX:
             complex_value(type, p, &real, &imaginary);
-            out[i] = isnan(real) || isnan(imaginary) ? NAN : hypot(real, imaginary);
+            out[i] = isnan(real) || isnan(imaginary) ? NAN : magnitude_of(real, imaginary);
             break;
         case TENSOR_KIND_SIGNED: out[i] = (double)(int64_t)tensor_integer(type, p); break;
         default: out[i] = (double)tensor_integer(type, p);
@@ -303,8 +310,8 @@ static int distance(int type, const uint8_t *a, const uint8_t *b, double *apart,
     }
     if (same_number(x, y) && same_number(x2, y2))
         return 1;
-    *apart = hypot(x - y, x2 - y2);
-    *magnitude = fmax(hypot(x, x2), hypot(y, y2));
+    *apart = magnitude_of(x - y, x2 - y2);
+    *magnitude = fmax(magnitude_of(x, x2), magnitude_of(y, y2));
     if (!(*apart - *apart == 0) || !(*magnitude - *magnitude == 0))
         *apart = *magnitude = INFINITY;
     return 0;
