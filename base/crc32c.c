@@ -92,10 +92,14 @@ static uint32_t portable(uint32_t crc, const uint8_t *p, size_t n)
 #if defined(__x86_64__)
 #define HARDWARE __attribute__((target("sse4.2")))
 #define CRC_BYTE(crc, v) _mm_crc32_u8(crc, v)
+#define CRC_PAIR(crc, v) _mm_crc32_u16(crc, v)
+#define CRC_HALF(crc, v) _mm_crc32_u32(crc, v)
 #define CRC_WORD(crc, v) (uint32_t) _mm_crc32_u64(crc, v)
 #else
 #define HARDWARE __attribute__((target("+crc")))
 #define CRC_BYTE(crc, v) __crc32cb(crc, v)
+#define CRC_PAIR(crc, v) __crc32ch(crc, v)
+#define CRC_HALF(crc, v) __crc32cw(crc, v)
 #define CRC_WORD(crc, v) __crc32cd(crc, v)
 #endif
 
@@ -124,9 +128,15 @@ HARDWARE static uint32_t hardware(uint32_t crc, const uint8_t *p, size_t n)
         crc = three_streams(crc, p, SHORT_STREAM, skip_short);
     for (; n >= 8; p += 8, n -= 8)
         crc = CRC_WORD(crc, get_le64(p));
-    for (; n; p++, n--)
-        crc = CRC_BYTE(crc, *p);
-    return crc;
+    if (n & 4) {
+        crc = CRC_HALF(crc, get_le32(p));
+        p += 4;
+    }
+    if (n & 2) {
+        crc = CRC_PAIR(crc, get_le16(p));
+        p += 2;
+    }
+    return n & 1 ? CRC_BYTE(crc, *p) : crc;
 }
 
 static int has_instruction(void)

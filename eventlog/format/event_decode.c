@@ -2,6 +2,7 @@
 
 #include "base/bytes.h"
 #include "base/error.h"
+#include "eventlog/format/usual_event.h"
 #include "eventlog/format/wire.h"
 
 #include <string.h>
@@ -372,74 +373,33 @@ static int scan_what(const struct wire_field *f, const uint8_t *from, struct eve
     return what != EVENT_LOG_MESSAGE && what != EVENT_RUN_METADATA ? 1 : well_formed(f->bytes, f->length);
 }
 
-/*
- * Nearly all events of nearly all files: wall time, step, a summary of one float with a short tag, as simple_value or
- * as TensorFlow 2 writes it. These are recognised by comparing bytes with what writers produce; an event that differs
- * in any byte takes the long way, with the same result.
- *   09 <8: wall time>  10 <varint: step>  2a <n>  0a <n>  0a <n> <tag>  and then
- *   15 <4: value>, or  42 0a  08 01  12 00  22|2a 04 <4: value>  and perhaps  4a 0b  0a 09  0a 07 "scalars"
- */
-static int quick_value(const uint8_t *q, const uint8_t *end, struct event_value *v)
-{
-    static const uint8_t tensor[] = { 0x42, 0x0a, 0x08, 0x01, 0x12, 0x00 };
-    static const uint8_t scalars[] = { 0x4a, 0x0b, 0x0a, 0x09, 0x0a, 0x07, 's', 'c', 'a', 'l', 'a', 'r', 's' };
-    size_t left = (size_t)(end - q);
-
-    if (left == 5 && *q == 0x15) {
-        v->kind = EVENT_VALUE_SIMPLE;
-        v->number = (double)bits_float(get_le32(q + 1));
-    } else {
-        if ((left != 12 && left != 12 + sizeof scalars) || memcmp(q, tensor, sizeof tensor) != 0 ||
-            (q[6] != 0x22 && q[6] != 0x2a) || q[7] != 4)
-            return 0;
-        if (left != 12) {
-            if (memcmp(q + 12, scalars, sizeof scalars) != 0)
-                return 0;
-            v->has_metadata = 1;
-            v->metadata = q + 14;
-            v->metadata_length = sizeof scalars - 2;
-            v->plugin = (const char *)q + 18;
-            v->plugin_length = 7;
-        }
-        v->kind = EVENT_VALUE_TENSOR;
-        v->dtype = EVENT_FLOAT;
-        v->number = (double)bits_float(get_le32(q + 8));
-    }
-    v->is_number = v->is_shown = 1;
-    v->shown = v->number;
-    return 1;
-}
-
+/* The events that need no scan; every other event takes the long way, with the same result. */
 static int quick(const uint8_t *p, size_t n, struct event *event)
 {
     struct event_value *v = &event->first;
-    const uint8_t *q = p + 10, *end = p + n;
-    uint64_t step;
-    size_t left;
-    int size;
+    struct usual_event u;
 
-    if (n < 22 || p[0] != 0x09 || p[9] != 0x10)
-        return 0;
-    if (*q < 0x80)
-        step = *q++;
-    else if ((size = get_varint(q, n - 10, &step)) > 0)
-        q += size;
-    else
-        return 0;
-    left = (size_t)(end - q);
-    if (left < 11 || left > 129 || q[0] != 0x2a || q[1] != left - 2 || q[2] != 0x0a || q[3] != left - 4 ||
-        q[4] != 0x0a || q[5] > left - 11)
+    if (!usual_event(p, n, &u))
         return 0;
     value_init(v);
-    v->bytes = q + 4;
-    v->length = left - 4;
-    v->tag = (const char *)q + 6;
-    v->tag_length = q[5];
-    if (!quick_value(q + 6 + q[5], end, v))
-        return 0;
+    v->bytes = u.summary + 4;
+    v->length = (size_t)(p + n - v->bytes);
+    v->tag = u.tag;
+    v->tag_length = u.tag_length;
+    v->kind = u.is_tensor ? EVENT_VALUE_TENSOR : EVENT_VALUE_SIMPLE;
+    v->dtype = u.is_tensor ? EVENT_FLOAT : 0;
+    v->number = v->shown = u.number;
+    v->is_number = v->is_shown = 1;
+    if (u.metadata) {
+        v->has_metadata = 1;
+        v->metadata = u.metadata;
+        v->metadata_length = 11;
+        v->plugin = (const char *)u.metadata + 4;
+        v->plugin_length = 7;
+    }
     v->is_utf8 = utf8_valid(v->tag, v->tag_length, NULL);
-    event->wall_time = bits_double(get_le64(p + 1));
-    event->step = (int64_t)step;
+    event->wall_time = u.wall_time;
+    event->step = u.step;
     event->what = EVENT_SUMMARY;
     event->session = EVENT_SESSION_NONE;
     event->is_utf8 = v->is_utf8;
@@ -448,8 +408,8 @@ static int quick(const uint8_t *p, size_t n, struct event *event)
     event->length = n;
     event->is_usual = v->is_utf8;
     event->is_damaged = 0;
-    event->bytes = q; /* where the summary is */
-    event->end = end;
+    event->bytes = u.summary;
+    event->end = p + n;
     return 1;
 }
 

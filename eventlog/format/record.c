@@ -127,6 +127,16 @@ static int find_header(struct record_parser *p, const uint8_t *bytes, size_t n, 
     return 0;
 }
 
+/* The CRC that a header with this length has; most records are as long as the one before. */
+static uint32_t length_crc(struct record_parser *p, const uint8_t *bytes, uint64_t length)
+{
+    if (length != p->last_length || !p->last_crc) {
+        p->last_length = length;
+        p->last_crc = crc32c_mask(crc32c(bytes, 8));
+    }
+    return p->last_crc;
+}
+
 /* The header at bytes is whole. */
 static enum record_result record_at(struct record_parser *p, const uint8_t *bytes, size_t n, uint64_t file_size,
                                     struct record *r)
@@ -135,11 +145,7 @@ static enum record_result record_at(struct record_parser *p, const uint8_t *byte
     uint32_t stored;
 
     p->found = get_le32(bytes + 8);
-    if (length != p->last_length || !p->last_crc) { /* most records are as long as the one before */
-        p->last_length = length;
-        p->last_crc = crc32c_mask(crc32c(bytes, 8));
-    }
-    p->wanted = p->last_crc;
+    p->wanted = length_crc(p, bytes, length);
     if (p->found != p->wanted && p->found == 0) {
         p->state = ZEROS_HEADER;
         p->position = p->offset + RECORD_HEADER;
@@ -195,4 +201,25 @@ enum record_result record_next(struct record_parser *p, const uint8_t *bytes, si
         n -= (size_t)(p->position - before);
     }
     return n < RECORD_HEADER ? more(r, RECORD_HEADER) : record_at(p, bytes, n, file_size, r);
+}
+
+int record_sound(struct record_parser *p, const uint8_t *bytes, size_t n, struct record *r)
+{
+    uint64_t length;
+
+    if (p->state != HEADER || n < RECORD_OVERHEAD)
+        return 0;
+    length = get_le64(bytes);
+    if (length > p->limit || length > n - RECORD_OVERHEAD || get_le32(bytes + 8) != length_crc(p, bytes, length) ||
+        get_le32(bytes + RECORD_HEADER + length) != crc32c_mask(crc32c(bytes + RECORD_HEADER, (size_t)length)))
+        return 0;
+    r->offset = p->offset;
+    r->data = bytes + RECORD_HEADER;
+    r->length = (size_t)length;
+    return 1;
+}
+
+void record_pass(struct record_parser *p, const struct record *r)
+{
+    start_at(p, r->offset + RECORD_OVERHEAD + r->length);
 }

@@ -57,6 +57,11 @@ void record_parser_init(struct record_parser *p, uint64_t offset, uint64_t limit
 enum record_result record_next(struct record_parser *p, const uint8_t *bytes, size_t n, uint64_t file_size,
                                struct record *r);
 
+/* For who reads many sound records of a window: 1 and *r if the parser is at a record that is whole in these bytes, is
+ * within the limit and has the right CRCs; 0 otherwise: ask record_next(). The parser stays until record_pass(). */
+int record_sound(struct record_parser *p, const uint8_t *bytes, size_t n, struct record *r);
+void record_pass(struct record_parser *p, const struct record *r);
+
 /* The file changed since record_next() reached its end: examine again what was taken for not written. */
 void record_parser_again(struct record_parser *p);
 

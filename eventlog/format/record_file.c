@@ -138,6 +138,15 @@ int record_file_next(struct record_file *f, struct record *r, struct error *e)
     }
 }
 
+const uint8_t *record_file_ahead(const struct record_file *f, size_t *n)
+{
+    const uint64_t position = f->parser.position;
+    const int inside = f->have && position >= f->base && position - f->base <= f->have;
+
+    *n = inside ? f->have - (size_t)(position - f->base) : 0;
+    return inside ? f->window + (position - f->base) : NULL;
+}
+
 /* ---- whole records, wherever they are ------------------------------------------------------------------------- */
 
 /* Reads n bytes at that offset: 1, or 0 if the file does not have them; -1 and errno. */

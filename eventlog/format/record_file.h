@@ -41,6 +41,9 @@ void record_file_again(struct record_file *f, int fd, uint64_t size);
 /* RECORD_DATA or RECORD_DAMAGE with *r, borrowed until the next call; RECORD_MORE at the end; ERR_IO, ERR_NOMEM. */
 int record_file_next(struct record_file *f, struct record *r, struct error *e);
 
+/* What has been read from the parser's position on: *n bytes, borrowed until the next call. */
+const uint8_t *record_file_ahead(const struct record_file *f, size_t *n);
+
 /* ERR_IO if the file has bytes but no record; the error says what it is instead. OK also if it is empty, too short to
  * tell, or begins with zeros or a record header: its records may still come. Call it at the start. */
 int record_file_check(const struct record_file *f, struct error *e);

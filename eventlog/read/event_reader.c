@@ -490,6 +490,35 @@ int event_reader_next(struct event_reader *r, struct event *event, struct event_
     }
 }
 
+void event_reader_take_usual(struct event_reader *r, int (*take)(void *context, const struct usual_event *event),
+                             void *context)
+{
+    struct record record, last = { 0 };
+    struct usual_event event;
+    const uint8_t *bytes;
+    size_t left;
+
+    if (r->at_end || !r->state.records || r->records_only || r->utf8_pending)
+        return;
+    bytes = record_file_ahead(&r->file, &left);
+    while (left >= RECORD_OVERHEAD && get_le64(bytes) <= USUAL_EVENT_MAX &&
+           record_sound(&r->file.parser, bytes, left, &record) && usual_event(record.data, record.length, &event) &&
+           !isnan(event.wall_time) && take(context, &event)) {
+        record_pass(&r->file.parser, &record);
+        bytes += RECORD_OVERHEAD + record.length;
+        left -= RECORD_OVERHEAD + record.length;
+        r->state.records++;
+        r->state.last_wall_time = event.wall_time;
+        last = record;
+    }
+    if (!last.data)
+        return;
+    keep_mark(&r->last, &last);
+    r->data = last.data;
+    r->length = last.length;
+    r->offset = last.offset;
+}
+
 /* ---- words ----------------------------------------------------------------------------------------------------- */
 
 const char *event_damage_word(enum event_damage_kind kind)

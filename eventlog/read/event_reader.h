@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "base/record_frame.h"
 #include "eventlog/format/event_decode.h"
+#include "eventlog/format/usual_event.h"
 #include "eventlog/read/log_input.h"
 
 #include <stdint.h>
@@ -115,6 +116,13 @@ int event_reader_check(struct event_reader *r, struct error *e);
 
 /* An enum event_reader_result, or ERR_IO (try again later), ERR_NOMEM. */
 int event_reader_next(struct event_reader *r, struct event *event, struct event_damage *damage, struct error *e);
+
+/* A short way past many events that are alike (usual_event.h), for whoever needs no more of them: calls take()
+ * for each that has been read from the file already, up to the first event that is another, is damaged, or for which
+ * take() returns 0. That one, and what happens at the end of the file, is event_reader_next()'s. The tag is not checked
+ * to be UTF-8: take only those of which that is known. */
+void event_reader_take_usual(struct event_reader *r, int (*take)(void *context, const struct usual_event *event),
+                             void *context);
 
 /* The record of the last EVENT_READER_EVENT: its data, borrowed until the next call, and where it is in the file. */
 const uint8_t *event_reader_record(const struct event_reader *r, size_t *length, uint64_t *offset);

@@ -18,7 +18,7 @@ enum { RESTARTS = 3 };
 struct points_series {
     struct log_series *series;
     struct eventlog_point *points;
-    size_t count;
+    size_t count, mapped; /* for scalar_points_free() */
 };
 
 struct points_run {
@@ -48,7 +48,7 @@ void eventlog_points_free(struct eventlog_points *p)
         return;
     for (size_t i = 0; i < p->series_count; i++) {
         log_series_free(p->series[i].series);
-        free(p->series[i].points);
+        scalar_points_free(p->series[i].points, p->series[i].mapped);
     }
     for (size_t i = 0; i < p->run_count; i++) {
         scalar_run_release(&p->runs[i].scalars);
@@ -97,6 +97,8 @@ static int points_read_file(struct eventlog_points *p, struct scalar_run *scalar
         }
         if ((rc = scalar_run_event(scalars, &event, e)) != OK)
             break;
+        if (!scalars->follow_loader)
+            event_reader_take_usual(reader, scalar_run_usual, scalars);
     }
     event_reader_close(reader);
     return rc;
@@ -139,7 +141,7 @@ static int read_run(struct eventlog_points *p, struct scalar_run *scalars, const
  * in memory once. */
 static void move_points(struct points_series *to, struct scalar_series *s, const struct log_filter *filter)
 {
-    struct eventlog_point *points = (void *)s->points, *fitting;
+    struct eventlog_point *points = (void *)s->points;
 
     _Static_assert(sizeof *s->points == sizeof *points, "points of one kind do not fit in the memory of the other");
     for (size_t i = 0; i < s->count; i++) {
@@ -148,13 +150,14 @@ static void move_points(struct points_series *to, struct scalar_series *s, const
         if (log_filter_step(filter, point.step))
             points[to->count++] = (struct eventlog_point){ point.step, point.wall_time, point.value };
     }
-    if (to->count && (fitting = realloc(points, to->count * sizeof *points)))
-        points = fitting;
-    to->points = points;
+    s->count = to->count;
+    scalar_series_fit(s);
+    to->points = (void *)s->points;
+    to->mapped = s->mapped;
     free(s->marks);
     s->points = NULL;
     s->marks = NULL;
-    s->count = s->capacity = 0;
+    s->count = s->capacity = s->mapped = 0;
 }
 
 static int points_add_series(struct eventlog_points *p, struct points_run *run, struct reading *w, struct error *e)

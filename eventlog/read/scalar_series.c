@@ -9,6 +9,8 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 enum scalar_view scalar_view_of(const char *word)
 {
@@ -31,7 +33,7 @@ void scalar_run_release(struct scalar_run *r)
     for (size_t i = 0; i < r->count; i++) {
         free(r->series[i].plugin);
         free(r->series[i].metadata);
-        free(r->series[i].points);
+        scalar_points_free(r->series[i].points, r->series[i].mapped);
         free(r->series[i].marks);
     }
     free(r->series);
@@ -150,22 +152,67 @@ static int begin_marks(struct scalar_series *s)
     return 1;
 }
 
+/* More points than these get pages of their own: those grow without being copied, and leave no holes in the heap, which
+ * would stay as large. If the kernel gives no more mappings, the heap has to do. */
+enum { POINTS_FIRST = 16, POINTS_IN_HEAP = 512 };
+
+void scalar_points_free(void *points, size_t mapped)
+{
+    if (mapped)
+        munmap(points, mapped);
+    else
+        free(points);
+}
+
+static size_t whole_pages(size_t bytes)
+{
+    const size_t page = (size_t)sysconf(_SC_PAGESIZE);
+
+    return (bytes + page - 1) / page * page;
+}
+
 static int grow_points(struct scalar_series *s)
 {
-    size_t capacity = s->capacity ? s->capacity * 2 : 16;
-    struct scalar_point *points = realloc(s->points, capacity * sizeof *points);
+    size_t capacity = s->capacity ? s->capacity * 2 : POINTS_FIRST, bytes = capacity * sizeof *s->points;
+    size_t mapped = whole_pages(bytes);
+    void *points = MAP_FAILED;
     uint64_t *marks;
 
-    if (!points)
-        return 0;
-    s->points = points;
     if (s->marks) {
         if (!(marks = realloc(s->marks, capacity * sizeof *marks)))
             return 0;
         s->marks = marks;
     }
+    if (s->mapped)
+        points = mremap(s->points, s->mapped, mapped, MREMAP_MAYMOVE);
+    else if (capacity > POINTS_IN_HEAP)
+        points = mmap(NULL, mapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (points != MAP_FAILED && !s->mapped) {
+        memcpy(points, s->points, s->count * sizeof *s->points);
+        free(s->points);
+    }
+    if (points != MAP_FAILED)
+        s->mapped = mapped;
+    else if (s->mapped || !(points = realloc(s->points, bytes)))
+        return 0;
+    s->points = points;
     s->capacity = capacity;
     return 1;
+}
+
+void scalar_series_fit(struct scalar_series *s)
+{
+    const size_t bytes = s->count * sizeof *s->points, mapped = whole_pages(bytes);
+    void *points;
+
+    if (!s->count || s->count == s->capacity)
+        return;
+    points = s->mapped ? mremap(s->points, s->mapped, mapped, 0) : realloc(s->points, bytes);
+    if (!points || points == MAP_FAILED)
+        return;
+    s->points = points;
+    s->capacity = s->count;
+    s->mapped = s->mapped ? mapped : 0;
 }
 
 static int keep_point(struct scalar_run *r, struct scalar_series *s, const struct scalar_point *point, unsigned from)
@@ -232,6 +279,7 @@ int scalar_run_value(struct scalar_run *r, const struct event *event, const stru
     is_shown = r->view == SCALAR_VIEW_TENSORBOARD && (*from & SCALAR_SHOWN);
     is_point = !event->is_damaged && value->is_number &&
                (value->kind != EVENT_VALUE_TENSOR || !strcmp(s->plugin, "scalars"));
+    s->usual = is_point && event->is_usual ? *from : 0;
     if (!is_point && !is_shown) {
         if (!event->is_damaged)
             skip_value(s, event->step);
@@ -294,6 +342,24 @@ int scalar_run_event(struct scalar_run *r, const struct event *event, struct err
             return error_memory(e, NULL, "for %llu points", (unsigned long long)r->numbered);
     }
     return OK;
+}
+
+int scalar_run_usual(void *run, const struct usual_event *event)
+{
+    const struct scalar_point point = { event->step, event->wall_time, event->number };
+    const unsigned from = event->is_tensor ? SCALAR_FROM_FLOAT32 : SCALAR_FROM_SIMPLE | SCALAR_FROM_FLOAT32;
+    struct scalar_run *r = run;
+    const size_t number = tag_index_find(&r->tags, event->tag, event->tag_length);
+    struct scalar_series *s;
+
+    if (number == TAG_INDEX_NONE || r->series[number].usual != from || r->follow_loader || !r->store)
+        return 0;
+    s = &r->series[number];
+    if ((!r->wanted || r->wanted(r->context, s, &point)) && !keep_point(r, s, &point, from))
+        return 0;
+    r->numbered++;
+    s->seen++;
+    return 1;
 }
 
 void scalar_run_finish(struct scalar_run *r)

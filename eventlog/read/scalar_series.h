@@ -59,11 +59,13 @@ struct scalar_series {
     size_t metadata_length;
     struct scalar_point *points; /* count of them, in reading order until scalar_series_sort() */
     size_t count, capacity;
+    size_t mapped;   /* bytes of pages of their own that hold the points; 0: they are in the heap */
     uint64_t *marks; /* per point: its number in the run << 8 | SCALAR_*; NULL if all points have the same
                             * SCALAR_* and no order was asked for: then `alike` holds them */
     unsigned alike;
-    uint64_t seen;                                                 /* points read, before the view took any away */
-    uint64_t skipped;                                              /* values that are not points */
+    unsigned usual;   /* SCALAR_FROM_* of its last value if that was a point in a usual event, else 0 */
+    uint64_t seen;    /* points read, before the view took any away */
+    uint64_t skipped; /* values that are not points */
     int64_t skipped_first, skipped_last, skipped_min, skipped_max; /* their steps */
 };
 
@@ -107,6 +109,10 @@ void scalar_run_restart(struct scalar_run *r); /* forget all points and series *
 /* One event; OK or ERR_NOMEM. */
 int scalar_run_event(struct scalar_run *r, const struct event *event, struct error *e);
 
+/* The same for a usual event (event_reader_take_usual()); `run` is a scalar_run. 1: taken. 0: for scalar_run_event(),
+ * such as the first of a series; also if there is no memory. */
+int scalar_run_usual(void *run, const struct usual_event *event);
+
 /* What scalar_run_event() does, for callers that handle values one by one: first the event, then each of its values.
  * Returns 1 if the value is a point, 0 if not, or ERR_NOMEM, and sets *series (borrowed until the next value), *from
  * and, for a point, *point. */
@@ -121,6 +127,11 @@ void scalar_run_finish(struct scalar_run *r);
 void scalar_run_sort(struct scalar_run *r);
 /* Sorts points by step, equal steps in reading order; leaves a sorted series alone. OK or ERR_NOMEM. */
 int scalar_series_sort(struct scalar_series *s, struct error *e);
+
+/* Gives back the memory behind the last point. */
+void scalar_series_fit(struct scalar_series *s);
+/* Frees points that were taken out of a series, with its `mapped`. */
+void scalar_points_free(void *points, size_t mapped);
 
 /* SCALAR_* of point i. */
 unsigned scalar_series_from(const struct scalar_series *s, size_t i);

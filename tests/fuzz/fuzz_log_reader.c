@@ -17,8 +17,21 @@
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 struct seen {
-    uint64_t events, values, points, damage;
+    uint64_t events, values, points, damage, sum; /* sum: of what the points hold, in any order */
 };
+
+static uint64_t bits(double number)
+{
+    uint64_t u;
+
+    memcpy(&u, &number, sizeof u);
+    return u;
+}
+
+static uint64_t mixed(int64_t step, double wall_time, double value)
+{
+    return ((uint64_t)step ^ bits(wall_time) * 3 ^ bits(value) * 5) * 0x9e3779b97f4a7c15u >> 8;
+}
 
 static void look_into(struct eventlog_reader *r, const struct eventlog_value *v)
 {
@@ -54,6 +67,7 @@ static void read_on(struct eventlog_reader *r, struct seen *s)
         while ((v = eventlog_reader_value(r))) {
             s->values++;
             s->points += v->kind == EVENTLOG_KIND_SCALAR;
+            s->sum += v->kind == EVENTLOG_KIND_SCALAR ? mixed(v->step, v->wall_time, v->number) : 0;
             look_into(r, v);
         }
     }
@@ -86,6 +100,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct eventlog_reader *r;
     char path[64];
     size_t first, total = 0, count;
+    uint64_t sum = 0;
     uint8_t *file;
     int fd = memfd_create("tfevents", MFD_CLOEXEC);
 
@@ -114,10 +129,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     eventlog_reader_close(r);
     if (eventlog_points_read(&points, path, EVENTLOG_VIEW_ALL, NULL, NULL) != EVENTLOG_OK)
         abort();
-    for (size_t i = 0; eventlog_points_series(points, i); i++, total += count)
-        eventlog_points_of(points, i, &count);
+    for (size_t i = 0; eventlog_points_series(points, i); i++, total += count) {
+        const struct eventlog_point *of = eventlog_points_of(points, i, &count);
+
+        for (size_t k = 0; k < count; k++)
+            sum += mixed(of[k].step, of[k].wall_time, of[k].value);
+    }
     /* A header that does not fit yet may be passed over for one behind it that does, so cut files can tell more. */
-    if (total != whole.points || (!whole.damage && memcmp(&whole, &parts, sizeof whole) != 0))
+    if (total != whole.points || sum != whole.sum || (!whole.damage && memcmp(&whole, &parts, sizeof whole) != 0))
         abort();
     eventlog_points_free(points);
     free(file);
