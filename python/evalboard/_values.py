@@ -68,6 +68,18 @@ def default_histogram(values: np.ndarray) -> tuple:
     return counts, low or values.min(), high or values.max()
 
 
+ONE_THREAD = 10_000  # numbers that a BLAS multiplies in one thread
+
+
+def squares(values: np.ndarray) -> float:
+    """values.dot(values), of many values part by part: the threads of a BLAS wait for their next work awake, which costs more
+    than the product, and how many they are decides the last bits of the sum."""
+    if values.size <= ONE_THREAD:
+        return values.dot(values)
+    parts = [values[i:i + ONE_THREAD] for i in range(0, values.size, ONE_THREAD)]
+    return sum(part.dot(part) for part in parts)
+
+
 def histogram(values, bins="tensorflow", max_bins=None):
     """(min, max, number, sum, sum of squares, right limits, counts) of a HistogramProto, as PyTorch computes them."""
     values = as_array(values).astype(float, copy=False).reshape(-1)
@@ -96,7 +108,7 @@ def histogram(values, bins="tensorflow", max_bins=None):
     start, end = int(filled[0]), int(filled[-1]) + 1
     counts = counts[start - 1:end] if start > 0 else np.concatenate([[0], counts[:end]])
     limits = limits[start:end + 1]
-    return (low, high, len(values), values.sum(), values.dot(values), limits.tolist(), counts.tolist())
+    return (low, high, len(values), values.sum(), squares(values), limits.tolist(), counts.tolist())
 
 
 # ---- pictures -----------------------------------------------------------------------------------------------------------
