@@ -175,6 +175,21 @@ class Log(Mapping):
         last = frame.drop_duplicates(["run", "tag", "step"], keep="last")
         return last.set_index(["run", "step", "tag"])["value"].unstack("tag").sort_index()
 
+    def to_polars(self):
+        """A polars.DataFrame of all points: run, tag, step, wall_time, value; run and tag are categories."""
+        import polars
+
+        from evalboard import _arrow
+
+        return polars.DataFrame(_arrow.Table(self))
+
+    def __arrow_c_stream__(self, requested_schema=None):
+        """For pyarrow.table(log), DuckDB and others: run, tag, step, wall_time, value, as of to_pandas(); the columns are
+        copied, a batch at a time."""
+        from evalboard import _arrow
+
+        return _arrow.stream(list(self._series), [series.points for series in self._series.values()])
+
     def reduce(self, *operations: str, runs=None):
         """The series of several runs as one; see evalboard.reduce()."""
         from evalboard.reduction import reduce

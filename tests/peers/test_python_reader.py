@@ -147,3 +147,11 @@ def test_pixels(log):
     pillow = pytest.importorskip("PIL.Image")
     image = evalboard.read_images(log)["tf", "picture"][0]
     assert len(image.files) == 2 and np.asarray(pillow.open(io.BytesIO(image.files[1]))).tolist() == image.pixels(1).tolist()
+
+
+def test_arrow(log):
+    """An Arrow library takes the log as it is, with what pandas gets."""
+    nanoarrow = pytest.importorskip("nanoarrow")
+    points, frame = evalboard.read(log), evalboard.read(log).to_pandas()
+    rows = [row for chunk in nanoarrow.ArrayStream(points).iter_chunks() for row in chunk.to_pylist()]
+    assert [tuple(row.values()) for row in rows] == list(frame.itertuples(index=False, name=None)) and len(rows) == 1250
