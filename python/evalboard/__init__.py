@@ -18,7 +18,7 @@ import importlib
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from evalboard import callbacks, checkpoint
+    from evalboard import callbacks, checkpoint, summary
     from evalboard.errors import (EventLogArgumentError, EventLogCorruptError, EventLogError, EventLogMemoryError,
                                   EventLogOSError)
     from evalboard.reader import (Audio, DamageWarning, Histogram, Image, Log, Point, Series, TensorValue, Text, follow, read,
@@ -35,7 +35,8 @@ _NAMES = {
     "writer": ["FileWriter", "SummaryWriter"],
 }
 _MODULE_OF = {name: module for module, names in _NAMES.items() for name in names}
-__all__ = sorted([*_MODULE_OF, "callbacks", "checkpoint"])
+_SUBMODULES = ("callbacks", "checkpoint", "summary")
+__all__ = sorted([*_MODULE_OF, *_SUBMODULES])
 
 
 def __getattr__(name: str):
@@ -43,7 +44,7 @@ def __getattr__(name: str):
         from evalboard._library import lib
 
         return lib.eventlog_version().decode()
-    if name in ("callbacks", "checkpoint"):
+    if name in _SUBMODULES:
         return importlib.import_module(f"evalboard.{name}")
     if name not in _MODULE_OF:
         raise AttributeError(f"module 'evalboard' has no attribute {name!r}")

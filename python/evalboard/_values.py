@@ -8,6 +8,7 @@ import sys
 
 import numpy as np
 
+from evalboard import _wire
 from evalboard._library import call, lib
 
 
@@ -39,6 +40,31 @@ def as_number(x) -> float:
     if array.ndim != 0:
         raise AssertionError(f"a scalar has one element, not {array.size} in {array.ndim} dimensions")
     return float(array)
+
+
+# ---- tensors ------------------------------------------------------------------------------------------------------------
+def varints(numbers: np.ndarray) -> bytes:
+    """Integers as packed varints, one after the other."""
+    rest = numbers.reshape(-1).astype(np.int64).view(np.uint64)
+    septets = rest[:, np.newaxis] >> np.arange(0, 70, 7, dtype=np.uint64)
+    used = septets > 0
+    used[:, 0] = True
+    out = (septets & np.uint64(127)).astype(np.uint8)
+    out[:, :-1] |= used[:, 1:].astype(np.uint8) << 7
+    return out[used].tobytes()
+
+
+# Where PyTorch's writer puts the elements, for the types of which TensorBoard reads that: the number of the field.
+FIELDS = {"float32": 5, "float64": 6, "int32": 7, "int64": 10, "complex64": 9, "complex128": 12}
+
+
+def tensor_elements(array: np.ndarray) -> bytes:
+    """The field of a TensorProto that holds the elements."""
+    if not array.size:
+        return b""
+    if array.dtype.name in ("int32", "int64"):
+        return _wire.field(FIELDS[array.dtype.name], varints(array))
+    return _wire.field(FIELDS.get(array.dtype.name, 4), array.astype(array.dtype.newbyteorder("<"), copy=False).tobytes())
 
 
 # ---- histograms ---------------------------------------------------------------------------------------------------------

@@ -11,10 +11,11 @@ from typing import Iterator
 
 from evalboard import _wire
 from evalboard._file import EventFile
-from evalboard.writer import FileWriter, _number
+from evalboard.writer import FileWriter as _FileWriter
 from evalboard.writer import SummaryWriter as _SummaryWriter
+from evalboard.writer import _number
 
-__all__ = ["FileWriter", "SummaryWriter"]
+__all__ = ["FileWriter", "GlobalSummaryWriter", "SummaryWriter"]
 
 _NOT_IN_TAGS = re.compile(r"[^-/\w.]")
 
@@ -35,11 +36,32 @@ class _NoFile(EventFile):
         pass
 
 
+class FileWriter(_FileWriter):
+    """Like evalboard.FileWriter, with tensorboardX's parameters."""
+
+    def __init__(self, logdir, max_queue: int = 10, flush_secs: float = 120, filename_suffix: str = "",
+                 purge_step: int | None = None):
+        super().__init__(logdir, max_queue, flush_secs, filename_suffix, purge_step)
+
+    @contextlib.contextmanager
+    def use_metadata(self, *, global_step=None, walltime=None) -> "Iterator[FileWriter]":
+        """Within it, global_step and walltime are what values have that say none."""
+        if self._defaults:
+            raise AssertionError("Default metadata is already set.")
+        if global_step is None and walltime is None:
+            raise AssertionError("At least one of `global_step` or `walltime` must be provided.")
+        self._defaults = {"global_step": global_step, "walltime": walltime}
+        try:
+            yield self
+        finally:
+            self._defaults = {}
+
+
 class _Nowhere(FileWriter):
     """Writes nothing, for write_to_disk=False."""
 
-    def __init__(self, log_dir):
-        self._log_dir, self._defaults, self.file = str(log_dir), {}, _NoFile(str(log_dir))
+    def __init__(self, logdir):
+        self._log_dir, self._defaults, self.file = str(logdir), {}, _NoFile(str(logdir))
 
 
 class SummaryWriter(_SummaryWriter):
@@ -57,7 +79,9 @@ class SummaryWriter(_SummaryWriter):
         self.logdir = self.log_dir
 
     def _new_file(self, directory: str, purge_step: int | None = None) -> FileWriter:
-        return super()._new_file(directory, purge_step) if self._write_to_disk else _Nowhere(directory)
+        if not self._write_to_disk:
+            return _Nowhere(directory)
+        return FileWriter(directory, self.max_queue, self.flush_secs, self.filename_suffix, purge_step)
 
     def add_scalar(self, tag, scalar_value, global_step=None, walltime=None, display_name="", summary_description=""):
         """One point of the curve `tag`; display_name and summary_description are shown with it."""
@@ -146,12 +170,64 @@ class SummaryWriter(_SummaryWriter):
     def use_metadata(self, *, global_step=None, walltime=None) -> "Iterator[SummaryWriter]":
         """Within it, global_step and walltime are what values have that say none."""
         writer = self._get_file_writer()
-        if writer._defaults:
-            raise AssertionError("Default metadata is already set.")
-        if global_step is None and walltime is None:
-            raise AssertionError("At least one of `global_step` or `walltime` must be provided.")
-        writer._defaults = {"global_step": global_step, "walltime": walltime}
-        try:
+        assert isinstance(writer, FileWriter)
+        with writer.use_metadata(global_step=global_step, walltime=walltime):
             yield self
-        finally:
-            writer._defaults = {}
+
+
+class GlobalSummaryWriter:
+    """One writer for many modules and processes, which counts steps itself: the n-th value of a tag, of whichever process of
+    `multiprocessing`, has step n - 1. All write to files of their own in one directory, that of the SummaryWriter with these
+    parameters; readers see one run. coalesce_process has no effect, as in tensorboardX.
+
+    Make it before the processes, and pass it to them or let them inherit it. It may be used from any thread."""
+
+    def __init__(self, logdir=None, comment: str = "", purge_step: int | None = None, max_queue: int = 10,
+                 flush_secs: float = 120, filename_suffix: str = "", write_to_disk: bool = True, log_dir=None,
+                 coalesce_process: bool = True, **kwargs):
+        import multiprocessing
+
+        self.smw = SummaryWriter(logdir, comment, purge_step, max_queue, flush_secs, filename_suffix, write_to_disk, log_dir)
+        self._manager = multiprocessing.Manager()  # a process of its own, which ends with this one
+        self._steps, self.lock = self._manager.dict(), self._manager.Lock()
+
+    def __getstate__(self):
+        return {name: value for name, value in self.__dict__.items() if name != "_manager"}
+
+    def _next(self, kind: str, tag: str) -> int:
+        with self.lock:
+            self._steps[kind, tag] = step = self._steps.get((kind, tag), -1) + 1
+        return step
+
+    def add_scalar(self, tag, scalar_value, walltime=None):
+        """The next point of the curve `tag`."""
+        self.smw.add_scalar(tag, scalar_value, self._next("scalar", tag), walltime)
+
+    def add_image(self, tag, img_tensor, walltime=None, dataformats="CHW"):
+        """The next picture; see SummaryWriter."""
+        self.smw.add_image(tag, img_tensor, self._next("image", tag), walltime, dataformats)
+
+    def add_text(self, tag, text_string, walltime=None):
+        """The next text."""
+        self.smw.add_text(tag, text_string, self._next("text", tag), walltime)
+
+    @staticmethod
+    def getSummaryWriter() -> "GlobalSummaryWriter":  # noqa: N802, tensorboardX's name
+        """The one of this process, which the first call makes."""
+        global _global
+        if _global is None:
+            _global = GlobalSummaryWriter()
+        print("Using the global logger in:", _global.file_writer.get_logdir())
+        return _global
+
+    @property
+    def file_writer(self):
+        """The FileWriter of this process."""
+        return self.smw._get_file_writer()
+
+    def close(self):
+        """Flushes, and closes the file of this process."""
+        self.smw.close()
+
+
+_global: GlobalSummaryWriter | None = None

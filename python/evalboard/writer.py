@@ -209,7 +209,7 @@ class SummaryWriter:
 
     def add_tensor(self, tag: str, tensor, global_step: int | None = None, walltime: float | None = None) -> None:
         """An array of any shape of numbers, which evalboard.read_tensors() returns. TensorBoard itself does not show it."""
-        from evalboard._values import as_array
+        from evalboard._values import as_array, tensor_elements
 
         dtype = str(getattr(tensor, "dtype", ""))
         array = as_array(tensor.detach().view(sys.modules["torch"].int16) if dtype == "torch.bfloat16" else tensor)
@@ -219,7 +219,7 @@ class SummaryWriter:
         if number is None:
             raise ValueError(f"{tag} has unsupported tensor dtype {array.dtype}")
         shape = getattr(tensor, "shape", array.shape)
-        content = _wire.field(4, array.astype(array.dtype.newbyteorder("<"), copy=False).tobytes())
+        content = _wire.field(4, array.tobytes()) if number == _wire.DTYPES["bfloat16"] else tensor_elements(array)
         self._put(_wire.text(1, tag) + _wire.tensor(number, content, shape) + _wire.metadata("tensor"), step=global_step,
                   walltime=walltime)
 
@@ -374,6 +374,10 @@ class SummaryWriter:
                  global_step: int | None = None, walltime: float | None = None) -> None:
         """Meshes or point clouds: vertices (B, N, 3), colors (B, N, 3) from 0 to 255, faces (B, M, 3); config_dict: camera,
         lights and material of three.js."""
+        self._put(*self._mesh(tag, vertices, colors, faces, config_dict), step=global_step, walltime=walltime)
+
+    @staticmethod
+    def _mesh(tag, vertices, colors, faces, config_dict, display_name="", description="") -> list[bytes]:
         from evalboard._values import as_array
 
         config = json.dumps(config_dict, sort_keys=True) if config_dict is not None else "{}"
@@ -386,8 +390,8 @@ class SummaryWriter:
                 _wire.field(6, b"".join(_wire.varint(n) for n in array.shape)) + _wire.integer(7, components)
             values.append(_wire.text(1, f"{tag}_{name}") +
                           _wire.tensor(1, _wire.floats(array.astype("<f4").tobytes()), array.shape) +
-                          _wire.metadata("mesh", content))
-        self._put(*values, step=global_step, walltime=walltime)
+                          _wire.metadata("mesh", content, display_name, description))
+        return values
 
     # ---- hyperparameters ------------------------------------------------------------------------------------------------
     def add_hparams(self, hparam_dict: dict, metric_dict: dict, hparam_domain_discrete: dict | None = None,

@@ -206,12 +206,13 @@ def test_tensors(tmp_path):
             wanted[name] = (np.arange(6).reshape(2, 3) * 1.5).astype(name)
             w.add_tensor(name, torch.from_numpy(wanted[name]) if hasattr(torch, name) else wanted[name], 1, WALL)
         w.add_tensor("bfloat16", torch.tensor([1.5, -2]).bfloat16())
+        w.add_tensor("bfloat16 of NumPy", np.array([1.5, -2], pytest.importorskip("ml_dtypes").bfloat16))  # as JAX has it
     values = {v.tag: v.tensor for e in events(tmp_path) for v in e.summary.value}
     ours = {tag: found[0].value for (_, tag), found in evalboard.read_tensors(tmp_path).items()}
     for name, array in wanted.items():
         for found in (tensor_util.make_ndarray(values[name]), ours[name]):
             assert found.dtype == array.dtype and found.shape == (2, 3) and found.tobytes() == array.tobytes(), name
-    assert ours["bfloat16"].tolist() == [1.5, -2]  # which TensorBoard itself cannot read
+    assert ours["bfloat16"].tolist() == ours["bfloat16 of NumPy"].tolist() == [1.5, -2]  # which TensorBoard itself cannot read
 
 
 def test_tensorboardx_alone(tmp_path):

@@ -208,3 +208,34 @@ def test_default_directory(tmp_path, monkeypatch):
         w.add_scalar("loss", 1.0)
     [run_directory] = pathlib.Path("runs").iterdir()
     assert run_directory.name.endswith(os.uname().nodename + "-mine")
+
+
+GLOBAL = """
+import multiprocessing, sys
+from evalboard.tensorboardX import GlobalSummaryWriter
+def child(writer, number):
+    for i in range(20):
+        writer.add_scalar("loss", 100.0 * number + i)
+    writer.add_text("note", str(number))
+if __name__ == "__main__":
+    context = multiprocessing.get_context(sys.argv[2])
+    writer = GlobalSummaryWriter(sys.argv[1])
+    children = [context.Process(target=child, args=(writer, n)) for n in range(3)]
+    for c in children: c.start()
+    for c in children: c.join(); assert c.exitcode == 0
+    writer.add_scalar("loss", -1.0)
+    print(len(writer.file_writer.get_logdir()))
+"""
+
+
+@pytest.mark.parametrize("method", ["fork", "spawn"])
+def test_global_writer(tmp_path, method):
+    """Steps are counted over all processes."""
+    script = tmp_path / "script.py"
+    script.write_text(GLOBAL)
+    subprocess.run([sys.executable, script, tmp_path / "log", method], env=python_package.environment(), check=True, timeout=120)
+    points = [p for series in evalboard.read(tmp_path / "log").values() for p in series.points.tolist()]
+    assert sorted(int(p[0]) for p in points) == list(range(61))
+    assert sorted(p[2] for p in points) == [-1.0] + [100.0 * n + i for n in range(3) for i in range(20)]
+    texts = [t for values in evalboard.read_texts(tmp_path / "log").values() for t in values]
+    assert sorted(t.step for t in texts) == [0, 1, 2]
