@@ -262,3 +262,28 @@ def test_projector(tmp_path, which):
         config = [text_format.Parse((tmp_path / name / "projector_config.pbtxt").read_text(), ProjectorConfig())
                   for name in ("ours", "theirs")]
         assert config[0] == config[1]
+
+
+class Logging(torch.utils.data.Dataset):
+    """Each item is written by the worker that loads it."""
+
+    def __init__(self, writer):
+        self.writer = writer
+
+    def __len__(self):
+        return 40
+
+    def __getitem__(self, i):
+        self.writer.add_scalar("loss", float(i), i)
+        return i
+
+
+def test_data_loader(tmp_path):
+    """Workers of a DataLoader, which nobody closes."""
+    with evalboard.SummaryWriter(tmp_path) as w:
+        w.add_scalar("loss", 100.0)
+        loader = torch.utils.data.DataLoader(Logging(w), batch_size=4, num_workers=2, multiprocessing_context="fork")
+        assert sum(batch.sum().item() for batch in loader) == sum(range(40))
+        w.add_scalar("loss", 101.0)
+    assert sorted(evalboard.read(tmp_path)["loss"].values.tolist()) == [*range(40), 100, 101]
+    assert len(list(tmp_path.glob("events*"))) == 3

@@ -239,3 +239,33 @@ def test_global_writer(tmp_path, method):
     assert sorted(p[2] for p in points) == [-1.0] + [100.0 * n + i for n in range(3) for i in range(20)]
     texts = [t for values in evalboard.read_texts(tmp_path / "log").values() for t in values]
     assert sorted(t.step for t in texts) == [0, 1, 2]
+
+
+BUSY = """
+import os, sys, threading, evalboard
+w = evalboard.SummaryWriter(sys.argv[1])
+stop = threading.Event()
+def write(tag):
+    i = 0
+    while not stop.is_set():
+        w.add_scalar(tag, 0.5, i)
+        if i % 50 == 0: w.add_text("t", "x", i); w.flush()
+        i += 1
+threads = [threading.Thread(target=write, args=(f"busy {n}",)) for n in range(3)]
+for t in threads: t.start()
+for child in range(20):
+    pid = os.fork()
+    if pid == 0:
+        for i in range(5): w.add_scalar("loss", float(5 * child + i), i)
+        w.close()
+        os._exit(0)
+    assert os.waitpid(pid, 0)[1] == 0
+stop.set()
+for t in threads: t.join()
+"""
+
+
+def test_fork_beside_writing_threads(tmp_path):
+    """A lock that another thread held in the moment of the fork does not stop the child."""
+    run(BUSY, tmp_path)
+    assert values(tmp_path) == list(range(100))
