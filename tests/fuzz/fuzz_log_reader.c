@@ -51,13 +51,16 @@ static void look_into(struct eventlog_reader *r, const struct eventlog_value *v)
         abort();
 }
 
-static void read_on(struct eventlog_reader *r, struct seen *s)
+/* 0: these bytes are refused at their start, as no event file, or as a file of another kind that is damaged. */
+static int read_on(struct eventlog_reader *r, struct seen *s)
 {
     int rc;
 
     while ((rc = eventlog_reader_next(r, NULL)) != EVENTLOG_READ_END) {
         const struct eventlog_value *v;
 
+        if ((rc == EVENTLOG_ERROR_IO || rc == EVENTLOG_ERROR_CORRUPT) && !s->events && !s->damage)
+            return 0;
         if (rc < 0 || rc == EVENTLOG_READ_RESTARTED)
             abort();
         if (rc == EVENTLOG_READ_DAMAGE && !*eventlog_reader_damage(r)->text)
@@ -71,6 +74,7 @@ static void read_on(struct eventlog_reader *r, struct seen *s)
             look_into(r, v);
         }
     }
+    return 1;
 }
 
 /* The file: at most size * (1 + RECORD_OVERHEAD) bytes. */
@@ -102,7 +106,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     size_t first, total = 0, count;
     uint64_t sum = 0;
     uint8_t *file;
-    int fd = memfd_create("tfevents", MFD_CLOEXEC);
+    int is_log, fd = memfd_create("tfevents", MFD_CLOEXEC);
 
     snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
     if (fd < 0 || size < 2) {
@@ -114,19 +118,32 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         abort();
     size = make_file(data + 2, size - 2, file);
     first = first < size ? first : size;
-    if (write(fd, file, first) != (ssize_t)first || eventlog_reader_open(&r, path, NULL, NULL) != EVENTLOG_OK)
+    if (write(fd, file, first) != (ssize_t)first)
         abort();
-    read_on(r, &parts);
+    if (eventlog_reader_open(&r, path, NULL, NULL) != EVENTLOG_OK) { /* such as an archive that is damaged */
+        free(file);
+        close(fd);
+        return 0;
+    }
+    is_log = read_on(r, &parts);
     if (write(fd, file + first, size - first) != (ssize_t)(size - first))
         abort();
-    read_on(r, &parts);
+    is_log = is_log && read_on(r, &parts);
     eventlog_reader_close(r);
-    if (eventlog_reader_open(&r, path, NULL, NULL) != EVENTLOG_OK)
+    if (eventlog_reader_open(&r, path, NULL, NULL) == EVENTLOG_OK)
+        is_log = read_on(r, &whole) && is_log;
+    else if (is_log && parts.events)
         abort();
-    read_on(r, &whole);
-    if (eventlog_reader_totals(r).damaged != whole.damage)
+    else
+        is_log = 0;
+    if (is_log && eventlog_reader_totals(r).damaged != whole.damage)
         abort();
     eventlog_reader_close(r);
+    if (!is_log) {
+        free(file);
+        close(fd);
+        return 0;
+    }
     if (eventlog_points_read(&points, path, EVENTLOG_VIEW_ALL, NULL, NULL) != EVENTLOG_OK)
         abort();
     for (size_t i = 0; eventlog_points_series(points, i); i++, total += count) {
