@@ -6,6 +6,7 @@
 #include "eventlog/read/log_follow.h"
 #include "eventlog/read/log_watch.h"
 #include "eventlog/server/file_pieces.h"
+#include "eventlog/server/loss_report.h"
 #include "eventlog/server/saved_runs.h"
 #include "eventlog/server/store/run_data.h"
 
@@ -16,6 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
+#include <time.h>
 #include <unistd.h>
 
 /* Seconds after which everything is listed anew, whatever the system notifies of. */
@@ -58,6 +60,8 @@ struct loader {
     double show_cost;
     uint64_t rounds, points;
     int problem_told;
+    struct loss_report *report;   /* NULL: none */
+    struct run_view *report_view; /* with the lock; NULL: not shown */
     /* notifications */
     struct log_watch watch;
     size_t *watched; /* by number of a watch: 1 + the index of its run; 0: no run; WATCH_SEVERAL */
@@ -89,6 +93,8 @@ static void say(struct loader *l, enum loader_level level, const char *format, .
     va_start(arguments, format);
     vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);
+    if (l->report && level == LOADER_WARNING)
+        loss_report_note(l->report, text);
     pthread_mutex_lock(&l->lock);
     if (l->options.message)
         l->options.message(l->options.context, level, text);
@@ -116,11 +122,13 @@ static void show_views(struct loader *l)
     double began = clock_monotonic();
     size_t count = 0;
 
-    if (!l->views_changed || !(views = malloc((l->run_count + 1) * sizeof *views)))
+    if (!l->views_changed || !(views = malloc((l->run_count + 2) * sizeof *views)))
         return;
     for (size_t i = 0; i < l->run_count; i++)
         if (l->runs[i].view)
             views[count++] = l->runs[i].view;
+    if (l->report_view && tag_index_find(&l->names, LOSS_REPORT_RUN, strlen(LOSS_REPORT_RUN)) == TAG_INDEX_NONE)
+        views[count++] = l->report_view;
     if ((view = log_view_new(views, count))) {
         snapshot_put(l->snapshot, view);
         l->views_changed = 0;
@@ -557,6 +565,21 @@ static int wait_round(struct loader *l, int *list)
     return !__atomic_load_n(&l->stop, __ATOMIC_RELAXED);
 }
 
+/* Shows what has been lost so far, if more has been since the last time. */
+static void show_report(struct loader *l)
+{
+    struct run_view *view, *old;
+
+    if (!l->report || !loss_report_view(l->report, (double)time(NULL), &view))
+        return;
+    pthread_mutex_lock(&l->lock);
+    old = l->report_view;
+    l->report_view = view;
+    l->views_changed = 1;
+    pthread_mutex_unlock(&l->lock);
+    run_view_drop(old);
+}
+
 static void *load(void *context)
 {
     struct loader *l = context;
@@ -573,6 +596,7 @@ static void *load(void *context)
             say(l, LOADER_WARNING, "%s", e.message);
         l->looked = l->all ? clock_monotonic() : l->looked;
         read_round(l);
+        show_report(l);
         pthread_mutex_lock(&l->lock);
         show_views(l);
         l->rounds++;
@@ -619,10 +643,16 @@ int loader_start(struct loader **out, const struct loader_options *options, stru
                                     .context = l };
     l->watch = (struct log_watch)LOG_WATCH_NONE;
     pthread_mutex_init(&l->lock, NULL);
+    if (options->report && loss_report_open(&l->report, e) != OK) {
+        buffer_release(&l->log);
+        free(l);
+        return ERR_IO;
+    }
     l->stop_event = eventfd(0, EFD_CLOEXEC);
     if ((failed = l->stop_event < 0 ? -1 : pthread_create(&l->thread, NULL, load, l)) != 0) {
         if (l->stop_event >= 0)
             close(l->stop_event);
+        loss_report_close(l->report);
         buffer_release(&l->log);
         free(l);
         return error_set(e, ERR_NOMEM, "cannot start the thread that loads: %s", strerror(failed > 0 ? failed : 0));
@@ -657,6 +687,8 @@ void loader_stop(struct loader *l)
         run_data_free(l->runs[i].data);
         run_view_drop(l->runs[i].view);
     }
+    run_view_drop(l->report_view);
+    loss_report_close(l->report);
     free(l->runs);
     free(l->watched);
     free(l->hot);

@@ -22,6 +22,7 @@ struct loader_options {
     double reload; /* seconds between rounds, at least LOADER_PAUSE_LEAST are kept; < 0: one round only */
     int merge;     /* as run_data_new() */
     int follow_links;
+    int report;                /* 1: what is lost is shown as a run, too */
     int notify;                /* 0: never wait for notifications */
     struct cache_files *cache; /* NULL: none; borrowed until loader_stop() */
     int threads;               /* 0: as many as there are processors */

@@ -155,6 +155,7 @@ static int load_and_serve(struct program *p, struct error *e)
         .reload = p->options.reload,
         .merge = p->options.merge,
         .follow_links = p->options.follow_links,
+        .report = p->options.report,
         .notify = p->options.notify,
         .cache = &p->cache,
         .message = message,

@@ -178,6 +178,8 @@ int server_options_read(struct server_options *o, int argc, char **argv, struct 
         { OPTION_TEXT, .name = "cache", .value = &o->cache, .argument = "DIR|off",
           .help = "Save what has been read in DIR ($XDG_CACHE_HOME/evalboard or ~/.cache/evalboard), so that the next "
                   "start reads only what is new, or 'off'." },
+        { OPTION_FLAG, .name = "report", .value = &o->report,
+          .help = "Show what could not be read as a text, in a run 'eventlog-server'." },
         { OPTION_FLAG, .name = "status", .value = &o->status, .help = "Show on a terminal what has been loaded." },
     };
     const struct options options = {

@@ -18,7 +18,7 @@ struct server_options {
     unsigned port;
     double reload; /* seconds; < 0: once */
     int verbose;
-    int die_after_stdin, status, merge, follow_links, notify, extremes;
+    int die_after_stdin, status, merge, follow_links, notify, extremes, report;
     const char *port_file, *error_file; /* NULL: none */
     const char *cache;                  /* a directory or "off"; NULL: the usual one */
     struct sample_hints hints;

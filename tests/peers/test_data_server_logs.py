@@ -162,6 +162,24 @@ def test_damage(still, tmp_path):
     assert len(said) == 1 and "the CRC of the record's data" in said[0], said
 
 
+def test_report(still, tmp_path):
+    """What is lost, as a text of a run; nothing of it unless it is asked for."""
+    damaged = scalar(1, 1)[:-1] + b"?"
+    write_log(tmp_path / "log/r" / NAME, scalar(0, 0), damaged, scalar(2, 2))
+    plain, server = still("--cache=off"), still("--cache=off", "--report")
+
+    def text():
+        found = server.read("Tensors", "text").get(("eventlog-server", "lost"))
+        return tensor_util.make_ndarray(found.value[-1]).item().decode() if found else ""
+
+    server.until(lambda: "the CRC of the record's data" in text())
+    assert text().startswith("1 message") and NAME in text() and "eventlog-server" in server.runs()
+    write_log(tmp_path / "log/s" / NAME, scalar(0, 0), damaged, scalar(2, 2))
+    server.until(lambda: text().startswith("2 messages"))
+    plain.until_steps("s", "loss", [0, 2])
+    assert plain.runs() == ["r", "s"]
+
+
 def test_every_type_of_number(still, tmp_path):
     """D16, D19: also what the peer drops; metadata on the first value is enough."""
     def numbered(dtype):
