@@ -7,6 +7,7 @@
 #include "checkpoint/tensor_bundle.h"
 #include "checkpoint/tensor_match.h"
 #include "dataset/captions/caption_set.h"
+#include "dataset/stream/image_bilinear.h"
 #include "dataset/stream/image_decode.h"
 #include "dataset/stream/image_resize.h"
 #include "dataset/tool/command.h"
@@ -24,7 +25,7 @@ enum { TILES_MAX = 16, SIDE_MAX = 4096 };
 
 struct encode {
     const char *model_name, *checkpoint, *grid, *directory;
-    int64_t side;
+    int64_t side, resize;
     int rows, columns, force;
     struct model_file *file; /* NULL: a built-in model */
     const struct model *model;
@@ -91,6 +92,26 @@ static int load(struct encode *c, struct error *e)
     return rc;
 }
 
+/* --resize gives values from 0 to 1, of which not all transforms can be made. */
+static int check_resize(const struct encode *c, struct error *e)
+{
+    const char *transform = c->model->transform;
+
+    if (!c->resize)
+        return OK;
+    if (c->side)
+        return error_set(e, ERR_ARG, "--resize and --image-size: give one of them");
+    if (c->model->channels != 3 || (strcmp(transform, "symmetric") != 0 && strcmp(transform, "unit") != 0))
+        return error_set(e, ERR_ARG,
+                         "--resize: for models that read three colours with the transform symmetric or unit; %s has %d "
+                         "channels and %s",
+                         c->model->name, c->model->channels, transform);
+    if (c->resize < c->model->height || c->resize < c->model->width)
+        return error_set(e, ERR_ARG, "--resize %lld: model %s reads images of %dx%d, which cannot be cut out of that",
+                         (long long)c->resize, c->model->name, c->model->height, c->model->width);
+    return OK;
+}
+
 static int prepare(struct encode *c, struct error *e)
 {
     const int tiles = c->rows * c->columns;
@@ -117,6 +138,8 @@ static int prepare(struct encode *c, struct error *e)
     if (!c->transform->height && (c->shape.height != c->model->height || c->shape.width != c->model->width))
         return error_set(e, ERR_ARG, "--image-size %lld: model %s reads images of %dx%d", (long long)c->side,
                          c->model->name, c->model->height, c->model->width);
+    if ((rc = check_resize(c, e)) < 0)
+        return rc;
     size = (size_t)c->shape.height * (size_t)c->shape.width * 3;
     c->scaled = malloc(size);
     c->tile = malloc(size);
@@ -161,6 +184,17 @@ static int cut_tile(const struct encode *c, const struct image *whole, int row, 
     return OK;
 }
 
+/* The input of the model, as the tile has it when TensorFlow 1 scales it. */
+static void resize_tile(const struct encode *c, const struct image *tile, float *input)
+{
+    const size_t n = (size_t)c->model->height * (size_t)c->model->width * 3;
+
+    image_bilinear(tile, (int)c->resize, c->model->height, c->model->width, input);
+    if (!strcmp(c->model->transform, "symmetric"))
+        for (size_t i = 0; i < n; i++)
+            input[i] = (input[i] - 0.5f) * 2.0f;
+}
+
 static int encode_pixels(struct encode *c, const char *path, const struct image *whole, float *out, struct error *e)
 {
     const size_t input = (size_t)c->model->height * (size_t)c->model->width * (size_t)c->model->channels;
@@ -174,12 +208,15 @@ static int encode_pixels(struct encode *c, const char *path, const struct image 
         struct image tile;
         int rc = cut_tile(c, whole, k / c->columns, k % c->columns, &tile, e);
 
-        if (rc == OK)
+        if (rc == OK && c->resize)
+            resize_tile(c, &tile, c->inputs + (size_t)k * input);
+        else if (rc == OK)
             rc = image_resize(&tile, path, c->shape.height, c->shape.width, c->scaled, e);
         free(tile.pixels);
         if (rc < 0)
             return rc;
-        c->transform->apply(&c->shape, in_channels(c), 0, 0, k, c->inputs + (size_t)k * input);
+        if (!c->resize)
+            c->transform->apply(&c->shape, in_channels(c), 0, 0, k, c->inputs + (size_t)k * input);
     }
     inputs = model_input(c->model, c->inputs, tiles);
     network_infer(c->network, &inputs, out);
@@ -277,6 +314,10 @@ int command_encode(int argc, char **argv)
         { OPTION_INT, 0, "image-size", &c.side, "N",
           .help = "Scale each tile to NxN before the model's own transform (default: as the model reads them).",
           .minimum = 1, .maximum = SIDE_MAX },
+        { OPTION_INT, 0, "resize", &c.resize, "N",
+          .help = "Scale each tile to NxN as TensorFlow 1 does, without regard of its proportions, and cut out the "
+                  "middle; im2txt's is 346 (default: scale it, with its proportions, as the model reads it).",
+          .minimum = 1, .maximum = SIDE_MAX },
         { OPTION_FLAG, 'f', "force", &c.force, .help = "Replace existing features." },
     };
     const struct options options = {
@@ -289,7 +330,7 @@ int command_encode(int argc, char **argv)
             "other program may write such files instead. With tiles, the features of one tile follow those of "
             "the tile before, row by row.",
         .examples = "  dataset encode captions --model lenet --checkpoint ckpt/model.ckpt-1000 --tiles 2\n"
-                    "  dataset encode coco --model inception_v3 --checkpoint inception_v3.ckpt\n",
+                    "  dataset encode coco --model inception_v3 --resize 346 --checkpoint inception_v3.ckpt\n",
         .table = table,
         .count = sizeof table / sizeof *table,
         .least = 1,

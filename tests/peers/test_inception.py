@@ -158,8 +158,21 @@ def test_encode(case):
         (data / "annotations" / f"captions_{part}.json").write_text(json.dumps({
             "images": [{"id": i, "file_name": f"{i}.png"} for i in range(BATCH)],
             "annotations": [{"id": i, "image_id": i, "caption": "a cat"} for i in range(BATCH)]}))
-    run("bin/dataset", "encode", data, "--model", case["model"], "--checkpoint", case["prefix"])
+    how = ["--model", case["model"], "--checkpoint", case["prefix"]]
+    run("bin/dataset", "encode", data, *how)
     for part in "train2014", "val2014":
         table = load_file(data / "features" / f"{part}.safetensors")
         assert list(table["image_id"]) == list(range(BATCH))
         assert numpy.abs(table["features"] - case["features"]).max() <= 1e-4 * numpy.abs(case["features"]).max()
+
+    # as im2txt scales and cuts: here 94 and 75 in the place of 346 and 299
+    scaled = v1.image.resize_images(tf.image.convert_image_dtype(case["pixels"], tf.float32), [94, 94])
+    inputs = ((v1.image.resize_image_with_crop_or_pad(scaled, SIDE, SIDE) - 0.5) * 2).numpy()
+    inputs.tofile(case["directory"] / "resized")
+    tool("infer", case["model"], case["prefix"], case["directory"] / "resized", case["directory"] / "wanted")
+    wanted = numpy.fromfile(case["directory"] / "wanted", "float32").reshape(BATCH, FEATURES)
+    run("bin/dataset", "encode", data, *how, "--resize", 94, "--force")
+    got = load_file(data / "features/val2014.safetensors")["features"]
+    error = numpy.abs(got - wanted).max() / numpy.abs(wanted).max()
+    print(f"features of resized images differ by {error:.1e}")
+    assert error <= 1e-5 and numpy.abs(got - case["features"]).max() > 1e-2 * numpy.abs(wanted).max()
