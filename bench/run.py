@@ -15,6 +15,7 @@ import evaluation_load
 import event_writing
 import growth
 import log_reading_speed
+import many_images
 import mnist_lstm_accuracy
 import plan_cells
 import programs
@@ -26,6 +27,7 @@ import slow_network
 import start_up
 import strategy_agreement
 import summary
+import table_speed
 import value_speed
 
 
@@ -46,6 +48,7 @@ BENCHMARKS = {
     "resnet32_accuracy": (resnet32_accuracy.run, "test precision after the same few hundred steps: ours and PyTorch"),
     "mnist_lstm_accuracy": (mnist_lstm_accuracy.run, "test accuracy of the homework's LSTM on MNIST, 3 workers, beside TensorFlow "
                             "and the published curve"),
+    "many_images": (many_images.run, "200,000 small images from disk with 512 MiB of memory: how long the training waits for input"),
     "evaluation_load": (evaluation_load.run, "1,000 checkpoints at 10 and 300 at 100 a second, five kept: how many are "
                         "evaluated, missed, twice"),
     "evaluation_speed": (evaluation_speed.run, "images/s of evaluating checkpoints, and what a checkpoint costs in all: "
@@ -55,6 +58,8 @@ BENCHMARKS = {
                            "server part from one rank's"),
     "all_reduce": (all_reduce.run, "ms of an all-reduce of two ranks on one host: ours, MPI_Allreduce, gloo"),
     "slow_network": (slow_network.run, "ms a step of lenet between hosts at 10 Mbit/s, beside what the wire takes"),
+    "table_speed": (table_speed.run, "words/s of a language model with a large table between slow hosts: hybrid beside the dense "
+                    "gradient, and whether the weights are equal"),
     "plan_cells": (plan_cells.run, "ms a step of lenet between hosts at 10 Mbit/s, as trainer plan predicts and as measured"),
     "checkpoint_speed": (checkpoint_speed.run, "MB/s of writing and reading checkpoints on a tmpfs: ours, TensorFlow, "
                          "PyTorch, safetensors"),
@@ -106,6 +111,7 @@ def main():
     accuracy.add_argument("--accuracy-steps", type=int, default=300, help="(300)")
     accuracy.add_argument("--evaluate-every", type=int, default=100, help="(100)")
     accuracy.add_argument("--seeds", type=int, default=2, help="trainings of each side (2)")
+    parser.add_argument("--images", type=int, default=200_000, help="many_images: files (200000)")
     parser.add_argument("--agreement-seeds", type=int, default=4, help="strategy_agreement: trainings of each (4)")
     parser.add_argument("--checkpoint-rounds", type=int, default=5, help="checkpoint_speed: (5)")
     parser.add_argument("--saving-rounds", type=int, default=5, help="saving_speed: (5)")
@@ -114,6 +120,11 @@ def main():
     network.add_argument("--network-congestion", default="reno", help="of TCP; 'kernel': what the kernel takes by itself (reno)")
     network.add_argument("--network-steps", type=int, default=30, help="(30)")
     network.add_argument("--network-rounds", type=int, default=3, help="the one in the middle counts (3)")
+    tables = parser.add_argument_group("table_speed", "at --network-megabits: where hybrid begins to win is between two of them")
+    for what, some in (("words", "10000,100000"), ("hosts", "2,4")):
+        tables.add_argument(f"--table-{what}", type=lambda text: [int(n) for n in text.split(",")], default=some, metavar="LIST",
+                            help=f"({some})")
+    tables.add_argument("--table-steps", type=int, default=5, help="of which the first is not counted (5)")
     logs = parser.add_argument_group("export_speed, verify_speed, inspect_speed, data_server")
     logs.add_argument("--points", type=int, default=10_000_000, help="of the large file (10000000)")
     logs.add_argument("--log-bytes", type=int, default=10**9, help="of each log that is verified (1000000000)")

@@ -59,7 +59,7 @@ class Network:
             checked(*self.inside(self.switch), "ip", "link", "set", f"port{number}", "master", "switch", "up")
             for process, device in ((pid, "cable"), (self.switch, f"port{number}")):
                 checked(*self.inside(process), "tc", "qdisc", "add", "dev", device, "root", "tbf", "rate",
-                        f"{megabits}mbit", "burst", "5kb", "limit", "4mb")
+                        f"{megabits}mbit", "burst", f"{max(5, megabits // 8)}kb", "limit", "4mb")
         agent = self.directory / "agent"
         agent.write_text(f'#!/bin/sh\nhost=$1\nshift\necho "$*" >{self.directory}/$host\n')
         agent.chmod(0o755)
