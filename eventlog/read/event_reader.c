@@ -43,17 +43,27 @@ static void begin(struct event_reader *r, const struct stat *st)
     r->utf8_pending = 0;
 }
 
-int event_reader_open(struct event_reader **out, struct log_input *in, const char *path, struct error *e)
+/* With a copy of the path, else empty. NULL without memory. */
+static struct event_reader *new_reader(const char *path)
 {
     struct event_reader *r = calloc(1, sizeof *r);
+
+    if (r && !(r->path = strdup(path))) {
+        free(r);
+        r = NULL;
+    }
+    return r;
+}
+
+int event_reader_open(struct event_reader **out, struct log_input *in, const char *path, struct error *e)
+{
+    struct event_reader *r = new_reader(path);
     struct stat st;
     int rc;
 
     *out = NULL;
-    if (!r || !(r->path = strdup(path))) {
-        free(r);
+    if (!r)
         return error_memory(e, path, "for reading");
-    }
     rc = log_input_open(in, r->path, &r->file, e);
     if (rc == OK && fstat(r->file.fd, &st) < 0)
         rc = error_system(e, "%s: cannot stat", path);
@@ -139,14 +149,12 @@ int event_reader_find(const struct event_reader *r, uint64_t from, uint64_t to, 
 
 int event_reader_piece(struct event_reader **out, const struct event_reader *r, uint64_t start, struct error *e)
 {
-    struct event_reader *piece = calloc(1, sizeof *piece);
+    struct event_reader *piece = new_reader(r->path);
     int fd;
 
     *out = NULL;
-    if (!piece || !(piece->path = strdup(r->path))) {
-        free(piece);
+    if (!piece)
         return error_memory(e, r->path, "for a piece");
-    }
     if ((fd = fcntl(r->file.fd, F_DUPFD_CLOEXEC, 0)) < 0) {
         free(piece->path);
         free(piece);
@@ -357,15 +365,13 @@ static int look_at_place(struct event_reader *r, const struct event_reader_place
 int event_reader_continue(struct event_reader **out, const char *path, const struct event_reader_place *place,
                           struct error *e)
 {
-    struct event_reader *r = calloc(1, sizeof *r);
+    struct event_reader *r = new_reader(path);
     struct stat st;
     int rc;
 
     *out = NULL;
-    if (!r || !(r->path = strdup(path))) {
-        free(r);
+    if (!r)
         return error_memory(e, path, "for reading");
-    }
     r->file.fd = -1;
     r->file.path = r->path;
     record_parser_init(&r->file.parser, place->offset, RECORD_LIMIT);
