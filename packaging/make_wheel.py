@@ -81,7 +81,7 @@ def contents(options, tag, work):
     for path in sorted((ROOT / "python/evalboard").rglob("*")):
         if path.suffix in (".py", ".typed") or path.name == "py.typed":
             found[str(path.relative_to(ROOT / "python"))] = path.read_bytes(), 0o644
-    found["evalboard/lib/libeventlog.so.0"] = stripped(options.library, work).read_bytes(), 0o755
+    found["evalboard/lib/libeventlog.so.0"] = stripped(options.shared_library, work).read_bytes(), 0o755
     for program in options.programs:
         found[f"evalboard/bin/{program.name}"] = stripped(program, work).read_bytes(), 0o755
     info = f"evalboard-{options.version}.dist-info"
@@ -118,14 +118,14 @@ def main():
     parser.add_argument("--version", required=True)
     parser.add_argument("--unpacked", type=pathlib.Path)
     parser.add_argument("--out", type=pathlib.Path)
-    parser.add_argument("--library", type=pathlib.Path)
+    parser.add_argument("--library", dest="shared_library", type=pathlib.Path)
     parser.add_argument("--programs", type=pathlib.Path, nargs="*", default=[])
     parser.add_argument("--licenses", type=pathlib.Path, nargs="*", default=[])
     options = parser.parse_args()
     if options.unpacked:
         unpack(options.unpacked, options.version)
         return
-    tag = platform_tag([options.library, *options.programs])
+    tag = platform_tag([options.shared_library, *options.programs])
     for old in options.out.glob("evalboard-*.whl"):
         old.unlink()
     wheel = options.out / f"evalboard-{options.version}-py3-none-{tag}.whl"
