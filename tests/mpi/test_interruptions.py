@@ -132,22 +132,37 @@ def test_deadline(options, stopped, waiting, tmp_path):
     assert ranks.variables(tmp_path / newest)["global_step"]
 
 
-def test_idle_server_sleeps(tmp_path):
+def switches(pid):
+    """How often the process has slept, and how often it went on being runnable when another took its core."""
+    text = pathlib.Path(f"/proc/{pid}/status").read_text()
+    return [int(re.search(rf"^{kind}_ctxt_switches:\s+(\d+)", text, re.M).group(1)) for kind in ("voluntary", "nonvoluntary")]
+
+
+@pytest.mark.parametrize("crowded", [False, True], ids=["", "crowded"])
+def test_idle_server_sleeps(crowded, tmp_path):
+    """Also with more ranks than cores, where Open MPI on its own would yield instead: then a server, which needs almost no
+    time, has to wait for a core behind workers that compute."""
     cifar = ranks.write_cifar(tmp_path / "data")
-    process = ranks.start(2, "--model", "resnet32", "--data", "cifar10", "--data-dir", cifar, "--run-option", "ps",
+    workers = len(os.sched_getaffinity(0)) if crowded else 1
+    process = ranks.start(workers + 1, "--model", "resnet32", "--data", "cifar10", "--data-dir", cifar, "--run-option", "ps",
                           "--batch-size", 64, "--max-steps", NEVER, "--quiet")
-    pids = ranks.wait_for(process, lambda: len(found := ranks.rank_processes(process)) == 2 and found, "two ranks")
-    begun = {}
+    pids = ranks.wait_for(process, lambda: len(found := ranks.rank_processes(process)) == workers + 1 and found, "all ranks")
+    begun, turns = {}, []
 
     def worked():
         now = {rank: spent(pid) for rank, pid in pids.items()}
         if not begun and now[0][0] > 1:  # MPI's own start-up is over
             begun.update(now)
+            turns.append(switches(pids[workers]))
         return begun and now[0][0] > begun[0][0] + 6 and now  # long beside what is left of the server's start-up
     now = ranks.wait_for(process, worked, "six seconds of work")
+    turns.append(switches(pids[workers]))
     process.terminate()
     process.communicate(timeout=DEADLINE)
-    assert seconds_a_pause(begun[1], now[1]) < 0.001
+    slept, displaced = (after - before for before, after in zip(*turns))
+    assert seconds_a_pause(begun[workers], now[workers]) < 0.001
+    assert displaced < slept / 4, f"the server slept {slept} times, and was displaced {displaced} times"
+
 
 
 @pytest.mark.parametrize("how", [["mpi"], ["ps", "--servers", "1"]])

@@ -16,8 +16,11 @@
 
 #define TELLING_SECONDS 0.1 /* at most, to tell the others that this rank reports */
 
-enum { PAUSE_SHORTEST = 20000, PAUSE_LONGEST = 500000 }; /* nanoseconds */
-enum { LOOKS = 16 };                                     /* for the word of a rank that reports */
+/* Nanoseconds. A pause becomes twice as long up to the middle one, then about a 64th of the time waited so far: what it
+ * may cost is little beside the wait, and who waits for long, such as a server, leaves the cores to those that
+ * compute. */
+enum { PAUSE_SHORTEST = 20000, PAUSE_MIDDLE = 500000, PAUSE_LONGEST = 2000000 };
+enum { LOOKS = 16 }; /* for the word of a rank that reports */
 /* Above the strategies' tags. */
 enum { TAG_REPORTED = PARTICIPANTS_TAG_MAX - 1, TAG_TOGETHER };
 
@@ -188,7 +191,8 @@ int patience_pause(struct patience *p)
     struct timespec pause = { 0, p->nanoseconds };
 
     nanosleep(&pause, NULL);
-    p->nanoseconds = p->nanoseconds < PAUSE_LONGEST / 2 ? p->nanoseconds * 2 : PAUSE_LONGEST;
+    if (p->nanoseconds < PAUSE_LONGEST)
+        p->nanoseconds += p->nanoseconds < PAUSE_MIDDLE ? p->nanoseconds : p->nanoseconds / 64;
     return patience_spend(p);
 }
 
