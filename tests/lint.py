@@ -56,7 +56,7 @@ OURS = {
     "trainer/advice": {"base", "dataset"},
     "trainer/collective": {"base", "base/program", "model", "trainer/timing"},
     "trainer/collective/transports": {"base", "model", "trainer/collective", "trainer/timing"},
-    "trainer/compare": BASE | {"trainer/launch"},
+    "trainer/compare": BASE | {"trainer/launch", "trainer/timing"},
     "trainer/launch": BASE | {"checkpoint/directory"},
     "trainer/optimizers": {"model"},
     "trainer/plan": BASE | {"model", "trainer/collective", "trainer/recipes", "trainer/server"},

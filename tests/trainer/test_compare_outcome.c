@@ -20,9 +20,9 @@ static const char summary[] =
     "\"links\": [{\"rank\": 0, \"sent_per_step\": 100.0}, {\"rank\": 2, \"sent_per_step\": 250.5}], "
     "\"busiest_link\": {\"host\": \"vm\", \"rank\": 2, \"role\": \"server\", \"sent_per_step\": 250.5, "
     "\"received_per_step\": 90.0}, "
-    "\"time\": [{\"rank\": 0, \"server\": false, \"seconds\": 2.0, \"waiting\": 0.5}, "
-    "{\"rank\": 1, \"server\": false, \"seconds\": 4.0, \"waiting\": 2.0}, "
-    "{\"rank\": 2, \"server\": true, \"seconds\": 4.0, \"waiting\": 4.0}]}";
+    "\"time\": [{\"rank\": 0, \"server\": false, \"steps\": 40, \"seconds\": 2.0, \"forward\": 1.2, \"waiting\": 0.5}, "
+    "{\"rank\": 1, \"server\": false, \"steps\": 40, \"seconds\": 4.0, \"forward\": 2.0, \"waiting\": 2.0}, "
+    "{\"rank\": 2, \"server\": true, \"seconds\": 4.0, \"waiting\": 3.0}]}";
 
 static void test_summary(void **state)
 {
@@ -34,7 +34,11 @@ static void test_summary(void **state)
     assert_int_equal(o.steps, 40);
     assert_near(o.steps_per_second, 20, 0);
     assert_near(o.samples_per_step, 32, 0);
-    assert_near(o.waiting, (0.25 + 0.5) / 2, 1e-12); /* of the workers */
+    assert_near(o.waiting, (0.25 + 0.5) / 2, 1e-12);                /* of the workers */
+    assert_near(o.phases[PHASE_FORWARD], (0.03 + 0.05) / 2, 1e-12); /* of a step */
+    assert_near(o.phases[PHASE_WAITING], (0.0125 + 0.05) / 2, 1e-12);
+    assert_near(o.phases[PHASE_BACKWARD], 0, 0);
+    assert_near(o.serving, 0.25, 1e-12);
     assert_near(o.sent, 350.5, 0);
     assert_string_equal(o.busiest, "server 2");
     assert_near(o.busiest_sent, 250.5, 0);

@@ -56,6 +56,23 @@ static double known(double x)
     return x > 0 ? x : NAN;
 }
 
+/* Seconds a step; a phase that takes none is known where others take some. */
+static struct spread phase_figures(const struct collected *all, const char *cell, int phase)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < all->count; i++) {
+        const struct outcome *o = &all->outcomes[i];
+        double step = 0;
+
+        for (int p = 0; p < PHASE_COUNT; p++)
+            step += o->phases[p];
+        if (is_of(all, i, cell) && o->status == 0 && step > 0)
+            all->values[n++] = o->phases[phase];
+    }
+    return spread_of(all->values, n);
+}
+
 static double steps_per_second(const struct outcome *o)
 {
     return known(o->steps_per_second);
@@ -99,6 +116,11 @@ static double staleness_max(const struct outcome *o)
 static double dropped(const struct outcome *o)
 {
     return o->dropped < 0 ? NAN : o->dropped;
+}
+
+static double serving(const struct outcome *o)
+{
+    return o->serving < 0 ? NAN : o->serving;
 }
 
 static double seconds(const struct outcome *o)
@@ -215,6 +237,9 @@ static void fill(struct standing *s, const struct collected *all, const struct o
     s->samples_per_second = figures(all, s->cell, samples_per_second);
     s->steady = figures(all, s->cell, steady);
     s->waiting = figures(all, s->cell, waiting);
+    for (int p = 0; p < PHASE_COUNT; p++)
+        s->phases[p] = phase_figures(all, s->cell, p);
+    s->serving = figures(all, s->cell, serving);
     s->sent = figures(all, s->cell, sent);
     s->busiest_bytes = figures(all, s->cell, busiest_bytes);
     s->staleness_mean = figures(all, s->cell, staleness_mean);

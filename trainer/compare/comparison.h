@@ -26,6 +26,8 @@ struct standing {
     char reason[400];      /* of the last one that failed */
     struct spread steps_per_second, samples_per_second, steady, waiting, sent, busiest_bytes, staleness_mean,
         staleness_max, dropped, at_equal_steps, at_equal_time, at_end, seconds;
+    struct spread phases[PHASE_COUNT];      /* seconds a step, mean over workers */
+    struct spread serving;                  /* share of their time in which servers worked */
     struct spread at_published[LSTM_STEPS]; /* precision at the steps of published_lstm */
     double samples_per_step, epoch_samples;
     double speed_up, efficiency; /* samples a second against one worker; 0: there is none to compare with */

@@ -110,6 +110,138 @@ static void add_speeds(const struct comparison *c, const struct text_style *styl
     comparison_text_table(&t, style, out);
 }
 
+/* ---- where the time of a step goes ------------------------------------------------------------------------------- */
+
+/* What is shown; the rest is with PHASE_OTHER. */
+static const enum phase shown_phases[] = { PHASE_INPUT,    PHASE_FORWARD,  PHASE_BACKWARD, PHASE_WAITING,
+                                           PHASE_REDUCING, PHASE_UPDATING, PHASE_SAVING,   PHASE_OTHER };
+
+static double step_seconds(const struct standing *s)
+{
+    double sum = 0;
+
+    for (int p = 0; p < PHASE_COUNT; p++)
+        sum += s->phases[p].median;
+    return sum;
+}
+
+static int anything_timed(const struct comparison *c)
+{
+    for (size_t i = 0; i < c->count; i++)
+        if (c->rows[i].phases[0].count)
+            return 1;
+    return 0;
+}
+
+static int anything_served(const struct comparison *c)
+{
+    for (size_t i = 0; i < c->count; i++)
+        if (c->rows[i].serving.count)
+            return 1;
+    return 0;
+}
+
+/* One decimal where a step is short. */
+static int milliseconds_decimals(double seconds)
+{
+    return seconds >= 0.1 ? 0 : seconds >= 0.01 ? 1 : 2;
+}
+
+static void add_times(const struct comparison *c, const struct text_style *style, struct buffer *out)
+{
+    const int serves = anything_served(c);
+    struct table_column columns[] = {
+        { .title = "strategy", .cut = STRATEGY_NARROWEST },
+        { .title = "workers", .right = 1 },
+        { .title = "step", .right = 1 },
+        { .title = "input", .right = 1, .leave_out = 2 },
+        { .title = "forward", .right = 1 },
+        { .title = "backward", .right = 1 },
+        { .title = "waiting", .right = 1 },
+        { .title = "reducing", .right = 1 },
+        { .title = "updating", .right = 1 },
+        { .title = "saving", .right = 1, .leave_out = 4 },
+        { .title = "other", .right = 1, .leave_out = 3 },
+        { .title = "servers", .right = 1, .leave_out = 1 },
+    };
+    struct table t;
+
+    buffer_format(out, "\nWhere the time of a step goes, in ms, mean over workers%s:\n\n",
+                  serves ? "; how busy servers are" : "");
+    table_init(&t, columns, sizeof columns / sizeof *columns - !serves); /* its last column */
+    for (size_t i = 0; i < c->count; i++) {
+        const struct standing *s = &c->rows[i];
+        const int decimals = milliseconds_decimals(step_seconds(s));
+
+        if (!s->rounds || !s->phases[0].count)
+            continue;
+        comparison_text_cell(&t, s);
+        table_cell(&t, "%.*f", decimals, 1e3 * step_seconds(s));
+        for (size_t k = 0; k < sizeof shown_phases / sizeof *shown_phases; k++)
+            table_cell(&t, "%.*f", decimals, 1e3 * s->phases[shown_phases[k]].median);
+        if (serves)
+            percent_cell(&t, s->serving.median, s->serving.count > 0);
+    }
+    comparison_text_table(&t, style, out);
+}
+
+/* The phase that grew most from one worker to several, and is not in `said`. */
+static int grown_most(const struct standing *one, const struct standing *s, unsigned said)
+{
+    int most = -1;
+
+    for (int p = 0; p < PHASE_COUNT; p++)
+        if (!(said >> p & 1) && (most < 0 || s->phases[p].median - one->phases[p].median >
+                                                 s->phases[most].median - one->phases[most].median))
+            most = p;
+    return most;
+}
+
+/* Why several workers of a strategy need longer for a step than one: the phases that have at least a tenth of it. */
+static void add_loss(const struct standing *one, const struct standing *s, const struct text_style *style, int first,
+                     struct buffer *out)
+{
+    const double before = step_seconds(one), lost = step_seconds(s) - before;
+    const int decimals = milliseconds_decimals(before);
+    struct buffer parts = BUFFER_EMPTY;
+    unsigned said = 0;
+
+    if (!(before > 0) || lost < before / 200)
+        return;
+    for (int p; (p = grown_most(one, s, said)) >= 0; said |= 1u << p) {
+        const double more = s->phases[p].median - one->phases[p].median;
+
+        if (more < lost / 10)
+            break;
+        buffer_format(&parts, "%s%s %.*f", said ? ", " : "", phase_names[p], decimals, 1e3 * more);
+    }
+    if (first)
+        buffer_append_byte(out, '\n');
+    comparison_text_note(out, style, "%s: a step of %lld workers takes %.*f ms (%.1f %%) more than that of 1: %s ms.",
+                         s->strategy, (long long)s->workers, decimals, 1e3 * lost, 100 * lost / before,
+                         buffer_text(&parts));
+    buffer_release(&parts);
+}
+
+static void add_losses(const struct comparison *c, const struct text_style *style, struct buffer *out)
+{
+    const struct standing *one = NULL;
+    const size_t before = out->length;
+
+    for (size_t i = 0; i < c->count; i++) {
+        const struct standing *s = &c->rows[i];
+
+        if (!s->rounds || !s->phases[0].count)
+            continue;
+        if (s->workers == 1)
+            one = s;
+        else if (one && !strcmp(one->strategy, s->strategy))
+            add_loss(one, s, style, out->length == before, out);
+    }
+}
+
+/* ---- what is sent, and precision --------------------------------------------------------------------------------- */
+
 static int anything_dropped(const struct comparison *c)
 {
     for (size_t i = 0; i < c->count; i++)
@@ -209,6 +341,10 @@ void comparison_text(const struct comparison *c, const struct text_style *style,
 {
     if (c->rounds > 0)
         add_speeds(c, style, out);
+    if (anything_timed(c)) {
+        add_times(c, style, out);
+        add_losses(c, style, out);
+    }
     if (anything_sent(c))
         add_sent(c, style, out);
     if (c->equal_step > 0)

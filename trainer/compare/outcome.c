@@ -58,6 +58,31 @@ static double waiting_of(const json_t *times)
     return workers ? sum / (double)workers : 0;
 }
 
+/* Seconds a step of each phase, mean over workers; and what share of their time the servers worked. */
+static void add_phases(struct outcome *o, const json_t *times)
+{
+    double idle = 0, all = 0;
+    size_t workers = 0;
+
+    memset(o->phases, 0, sizeof o->phases);
+    for (size_t i = 0; i < json_array_size(times); i++) {
+        const json_t *t = json_array_get(times, i);
+        const double steps = number_of(t, "steps");
+
+        if (json_is_true(json_object_get(t, "server"))) {
+            idle += number_of(t, phase_names[PHASE_WAITING]);
+            all += number_of(t, "seconds");
+        } else if (steps > 0) {
+            for (int p = 0; p < PHASE_COUNT; p++)
+                o->phases[p] += number_of(t, phase_names[p]) / steps;
+            workers++;
+        }
+    }
+    for (int p = 0; p < PHASE_COUNT && workers; p++)
+        o->phases[p] /= (double)workers;
+    o->serving = all > 0 ? 1 - idle / all : -1;
+}
+
 static void add_links(struct outcome *o, const json_t *root)
 {
     const json_t *links = json_object_get(root, "links"), *busiest = json_object_get(root, "busiest_link");
@@ -99,6 +124,7 @@ int outcome_add_summary(struct outcome *o, const char *json, size_t n, struct er
     o->steps_per_second = speed;
     o->samples_per_step = speed > 0 ? number_of(root, "images_per_second") / speed : 0;
     o->waiting = waiting_of(json_object_get(root, "time"));
+    add_phases(o, json_object_get(root, "time"));
     o->staleness_mean = number_of(root, "staleness_mean");
     o->staleness_max = number_of(root, "staleness_max");
     o->dropped = dropped_of(root);
@@ -216,6 +242,13 @@ void outcome_write(const struct outcome *o, const char *training, struct buffer 
         else
             json_double(out, *(const double *)(const void *)at);
     }
+    buffer_append_text(out, ",\"phases\":{");
+    for (int p = 0; p < PHASE_COUNT; p++) {
+        buffer_format(out, "%s\"%s\":", p ? "," : "", phase_names[p]);
+        json_double(out, o->phases[p]);
+    }
+    buffer_append_text(out, "},\"serving\":");
+    json_double(out, o->serving);
     buffer_append_text(out, ",\"evaluations\":[");
     for (size_t i = 0; i < o->evaluation_count; i++) {
         buffer_format(out, "%s{\"step\":%lld,\"seconds\":", i ? "," : "", (long long)o->evaluations[i].step);
@@ -260,6 +293,16 @@ static int read_evaluations(struct outcome *o, const json_t *list, struct error 
     return rc;
 }
 
+/* Results of an earlier version do not have them. */
+static void read_phases(struct outcome *o, const json_t *root)
+{
+    const json_t *phases = json_object_get(root, "phases"), *serving = json_object_get(root, "serving");
+
+    for (int p = 0; p < PHASE_COUNT; p++)
+        o->phases[p] = number_of(phases, phase_names[p]);
+    o->serving = json_is_number(serving) ? json_number_value(serving) : -1;
+}
+
 int outcome_read(struct outcome *o, char *training, size_t size, const char *line, size_t n, struct error *e)
 {
     json_t *root = json_loadb(line, n, 0, NULL);
@@ -272,6 +315,7 @@ int outcome_read(struct outcome *o, char *training, size_t size, const char *lin
             rc = error_set(e, ERR_CORRUPT, "not a line of results: no \"%s\"", members[i].name);
     if (rc == OK && (o->workers < 1 || o->workers > CELL_WORKERS_MOST || o->round < 1))
         rc = error_set(e, ERR_CORRUPT, "not a line of results: workers or round out of range");
+    read_phases(o, root);
     if (rc == OK)
         rc = read_evaluations(o, json_object_get(root, "evaluations"), e);
     json_decref(root);

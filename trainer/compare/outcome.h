@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "trainer/compare/cell.h"
 #include "trainer/compare/curve.h"
+#include "trainer/timing/phase_clock.h"
 
 #include <stddef.h>
 #include <stdint.h>
@@ -27,6 +28,8 @@ struct outcome {
     double steady;                          /* mean of steps 101 to 200; 0: not known */
     double samples_per_step, epoch_samples; /* of a step of all; of the training data (0: not known) */
     double waiting;                         /* share of the workers' time, 0 to 1 */
+    double phases[PHASE_COUNT];             /* seconds a step, mean over workers; all 0: not known */
+    double serving;                         /* share of their time in which servers worked; -1: there are none */
     double sent;                            /* bytes a step, of all ranks together */
     double busiest_sent, busiest_received;  /* bytes a step */
     char busiest[40];                       /* "server 2"; "": nobody sends */
