@@ -163,9 +163,12 @@ def check_text(path, findings):
 
 
 def check_tests(findings):
-    """What several tests need is in a module of its own: no test imports a test."""
+    """What several tests need is in a module of its own: no test imports a test. pytest imports tests by their names alone."""
+    named = {}
     for path in sorted(pathlib.Path("tests").rglob("test_*.*")):
         lines = path.read_text().splitlines() if path.suffix in (".c", ".py") else []
+        if path.suffix == ".py" and named.setdefault(path.name, path) != path:
+            findings.append(f"{path}: pytest takes it for {named[path.name]}; give it a name of its own")
         if len(lines) > TEST_LINES:
             findings.append(f"{path}: {len(lines)} lines; which of them test something else?")
         for number, line in enumerate(lines, 1):

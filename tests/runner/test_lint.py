@@ -75,6 +75,7 @@ def lint(directory, files):
     ({"base/many.c": 801 * "\n"}, ["base/many.c: 801 lines; is there a seam?"]),
     ({f"base/n{i}.c": "\n" for i in range(18)}, ["base/: 23 source files; which of them are a room of their own?"]),
     ({"tests/test_b.py": "import os\nfrom test_a import x\n"}, ["tests/test_b.py:2: a test imports a test"]),
+    ({"tests/base/test_a.py": ""}, ["tests/test_a.py: pytest takes it for tests/base/test_a.py; give it a name of its own"]),
     ({"tests/base/test_long.c": 601 * "\n"}, ["tests/base/test_long.c: 601 lines; which of them test something else?"]),
 ])
 def test_rule(tmp_path, files, findings):
