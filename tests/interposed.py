@@ -303,6 +303,48 @@ int rename(const char *from, const char *to)
 }
 """
 
+# The death of a rank that another one sees first: once DEATH_WHEN exists, rank 1 finds the connection broken where it sends
+# next, and the process whose number is in there dies a little later. The message has to wait first: then it is Open MPI's
+# progress that finds the connection broken.
+BROKEN_CONNECTION = r"""
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+ssize_t writev(int fd, const struct iovec *parts, int count)
+{
+    ssize_t (*next)(int, const struct iovec *, int) = (ssize_t (*)(int, const struct iovec *, int))dlsym(RTLD_NEXT, "writev");
+    const char *rank = getenv("OMPI_COMM_WORLD_RANK");
+    struct sockaddr_storage peer;
+    socklen_t size = sizeof peer;
+    FILE *f;
+    static int waited;
+    char death[80];
+    int pid;
+    if (rank && !strcmp(rank, "1") && getpeername(fd, (struct sockaddr *)&peer, &size) == 0 && peer.ss_family == AF_INET &&
+        (f = fopen(getenv("DEATH_WHEN"), "r"))) {
+        if (!waited++) {
+            fclose(f);
+            errno = EAGAIN;
+            return -1;
+        }
+        if (fscanf(f, "%d", &pid) == 1) {
+            snprintf(death, sizeof death, "(sleep 0.3; kill -9 %d) &", pid);
+            if (system(death) != 0)
+                abort();
+        }
+        fclose(f);
+        errno = ECONNRESET;
+        return -1;
+    }
+    return next(fd, parts, count);
+}
+"""
+
 # A disk on which everything takes its time.
 SLOW_DISK = r"""
 #define _GNU_SOURCE

@@ -9,7 +9,7 @@ import time
 import pytest
 
 import ranks
-from interposed import NAN_LOSS, interposed
+from interposed import BROKEN_CONNECTION, NAN_LOSS, interposed
 from waiting import DEADLINE
 
 LENET = ["--model", "lenet", "--data", "fashion-mnist"]
@@ -130,6 +130,23 @@ def test_deadline(options, stopped, waiting, tmp_path):
     assert seconds_a_pause(used[0], used[-1]) < 0.001, "a waiting rank burns its core"
     newest = saved(tmp_path, 20)
     assert ranks.variables(tmp_path / newest)["global_step"]
+
+
+def test_a_broken_connection(tmp_path):
+    """A rank's death that another one sees before mpirun does: Open MPI would have all ranks ended at once, and nobody named."""
+    when = tmp_path / "when"
+    environment = interposed(tmp_path, "broken", BROKEN_CONNECTION, DEATH_WHEN=when)
+    process = ranks.start(3, *LENET, "--run-option", "mpi", "--transport", "mpi", "--batch-size", 8, "--max-steps", NEVER,
+                          "--checkpoint-dir", tmp_path, "--save-checkpoint-steps", 20, "--quiet", **environment,
+                          OMPI_MCA_btl="self,tcp", OMPI_MCA_btl_tcp_if_include="lo")
+    ranks.wait_for(process, lambda: saved(tmp_path, 20), "step 20")
+    (tmp_path / "next").write_text(str(ranks.rank_processes(process)[2]))
+    os.rename(tmp_path / "next", when)
+    _, said = process.communicate(timeout=DEADLINE)
+    assert process.returncode != 0
+    assert "writev failed: Connection reset by peer" in said and "FATAL" in said
+    assert re.search(r"mpirun noticed that process rank 2 .* exited on signal 9", said) or "since rank 2" in said, said
+    assert ranks.variables(tmp_path / saved(tmp_path, 20))["global_step"]
 
 
 def switches(pid):

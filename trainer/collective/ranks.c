@@ -2,9 +2,12 @@
 #include "trainer/collective/launcher_end.h"
 #include "trainer/collective/participants.h"
 
+#include <dlfcn.h>
 #include <mpi.h>
 #include <pthread.h>
+#include <stdarg.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
@@ -30,6 +33,35 @@ _Noreturn void _exit(int status)
         while (atomic_load(&taking_part))
             nanosleep(&pause, NULL);
     }
+    for (;;)
+        syscall(SYS_exit_group, status);
+}
+
+/* Looks at whether the launcher has noticed, of 10 ms each; on a busy machine they take longer. */
+enum { NOTICE_LOOKS = 300 };
+
+_Noreturn void ompi_rte_abort(int status, char *format, ...);
+
+/*
+ * Open MPI ends a rank, and has its launcher end all others, where a connection to another rank breaks. Of a rank on
+ * another host that may be the first sign that it has died, and a launcher that is told to end all names nobody.
+ * Libraries call this function instead of Open MPI's, which first leaves the launcher the time to notice the death on
+ * its own: then it names the rank, and ends this one here.
+ */
+_Noreturn void ompi_rte_abort(int status, char *format, ...)
+{
+    void (*abort_job)(int, char *, ...) = (void (*)(int, char *, ...))dlsym(RTLD_NEXT, "ompi_rte_abort");
+    static char text[300], whole[] = "%s";
+    va_list args;
+
+    for (int i = 0; i < NOTICE_LOOKS && atomic_load(&taking_part) && getpid() == process; i++)
+        nanosleep(&(struct timespec){ 0, 10000000 }, NULL);
+    va_start(args, format);
+    if (format)
+        vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    if (abort_job)
+        abort_job(status, format ? whole : NULL, text);
     for (;;)
         syscall(SYS_exit_group, status);
 }
