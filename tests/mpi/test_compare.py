@@ -13,7 +13,7 @@ import ranks
 import waiting
 
 TRAINING = ["--model", "lenet", "--data", "fashion-mnist", "--max-steps", 6, "--log-every", 1, "--reproducible", "--global-batch", 16,
-            "--micro-shards", 2]
+            "--micro-shards", 2, "--deadline", waiting.DEADLINE]
 FASHION = "/usr/share/datasets/fashion-mnist"
 FEW = ["--evaluations", 2, "--num-examples", 50]
 ENVIRONMENT = {**ranks.ENVIRONMENT, "COLUMNS": "80", "LC_ALL": "C.UTF-8"}
@@ -126,6 +126,14 @@ def test_wrong_usage(tmp_path, monkeypatch, words, wanted):
     (tmp_path / "a file").write_text("")
     said = compare(*words, status=2).stderr
     assert wanted in said and said.count("\n") == 1 and os.listdir() == ["a file"]
+
+
+def test_checkpoints_at_steps_of_ones_own(tmp_path):
+    """--save-checkpoint-steps, for which compare gives each cell its directory."""
+    words = ["--strategies", "single", "--ranks", 1, "--rounds", 1, "--output", tmp_path / "cmp", *TRAINING, "--num-examples", 50,
+             "--save-checkpoint-steps", 2]
+    compare(*words)
+    assert [e["step"] for e in results(tmp_path / "cmp")[0]["evaluations"]] == [0, 2, 4, 6]
 
 
 def test_lines(tmp_path):

@@ -6,12 +6,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { OPTIONS_MORE = 6 }; /* words: the program, --threads and --checkpoint-dir with their values, NULL */
+
 /* The words of a cell's training as far as they can be checked. They point into their owners; the parser moves the
  * pointers alone. */
 static int words_of(const struct compare_wanted *w, const struct cell *c, int threads, struct cell_words *own,
                     char number[16], char **words, struct error *e)
 {
-    static char program[] = "trainer", option[] = "--threads";
+    /* Each cell has a directory of checkpoints, which options that ask for one are checked with. */
+    static char program[] = "trainer", option[] = "--threads", saving[] = "--checkpoint-dir", directory[] = "CELL";
     int n = 0, rc = cell_words(c, own, e);
 
     if (rc < 0)
@@ -26,6 +29,8 @@ static int words_of(const struct compare_wanted *w, const struct cell *c, int th
         words[n++] = option;
         words[n++] = number;
     }
+    words[n++] = saving;
+    words[n++] = directory;
     words[n] = NULL;
     return n;
 }
@@ -70,7 +75,7 @@ static int place_cell(struct cell_job *job, const struct compare_wanted *w, stru
 static int plan_cell(struct compare_plan *p, const struct compare_wanted *w, const struct cell *c, struct error *e)
 {
     struct cell_job job = { .cell = c, .threads = has_threads(c) };
-    char **words = calloc(w->training_count + CELL_WORDS + 4, sizeof *words), number[16];
+    char **words = calloc(w->training_count + CELL_WORDS + OPTIONS_MORE, sizeof *words), number[16];
     struct train_options o;
     struct cell_words own;
     int rc = words ? words_of(w, c, job.threads, &own, number, words, e) : error_memory(e, NULL, "for a cell");
