@@ -375,6 +375,11 @@ int batch_source_next_bad(struct batch_source *s, struct error *why)
     return s->data->stream && sample_stream_next_bad(s->data->stream, why);
 }
 
+const struct dataset *batch_source_dataset(const struct batch_source *s)
+{
+    return s->data;
+}
+
 size_t batch_source_bad(struct batch_source *s)
 {
     return s->data->stream ? sample_stream_bad(s->data->stream) : 0;

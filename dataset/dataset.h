@@ -59,6 +59,15 @@ static inline const char *dataset_unit(const struct dataset *d)
                                            : "images";
 }
 
+/* What speed is counted in: "words" of texts, "captions", or dataset_unit(); *each: how many of them a sample is. */
+static inline const char *dataset_speed_unit(const struct dataset *d, int64_t *each)
+{
+    const int words = d->element == ELEMENT_INT32 && !d->padded;
+
+    *each = words ? (int64_t)dataset_labels(d) : 1;
+    return words ? "words" : d->padded ? "captions" : dataset_unit(d);
+}
+
 /* The elements of a sample's input. */
 static inline size_t dataset_width(const struct dataset *d)
 {

@@ -29,7 +29,7 @@ static int write_state(struct loop *l, const char *state, struct error *e)
     s->global_step = l->position.global_step;
     s->updated = clock_wall();
     s->steps_per_second = rate_per_second(&l->progress.rate);
-    s->images_per_second = s->steps_per_second * (double)l->progress.images_step;
+    s->images_per_second = s->steps_per_second * (double)l->progress.samples_step;
     l->stated_at = clock_monotonic();
     return training_state_write(l->options->checkpoint_directory, s, e);
 }
@@ -245,7 +245,8 @@ int loop_open(struct loop *l, const struct train_options *options, struct strate
     l->progress.max_steps = options->max_steps;
     l->progress.log_every = options->log_every;
     l->progress.explains_time = options->time;
-    l->progress.images_step = options->strategy.synchronous ? position->global_batch : position->batch_size;
+    l->progress.samples_step = options->strategy.synchronous ? position->global_batch : position->batch_size;
+    l->progress.unit = dataset_speed_unit(batch_source_dataset(source), &l->progress.unit_each);
     rc = write_state(l, "running", e);
     l->began = rc == OK || is_stated(l);
     if (rc == OK && l->lead && options->checkpoint_directory && l->saving.saved != position->global_step)

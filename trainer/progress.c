@@ -84,12 +84,19 @@ static double per_second(int64_t steps, double seconds)
     return seconds > 0 ? (double)steps / seconds : 0;
 }
 
+/* Of so many steps a second, images, words and so on a second. */
+static double units_per_second(const struct progress *p, double steps)
+{
+    return steps * (double)(p->samples_step * p->unit_each);
+}
+
 void progress_point(struct progress *p, const struct tally *tally, double decay, double rate,
                     const struct strategy_report *report)
 {
     double now = clock_monotonic();
     double speed = per_second(tally->global_step - p->logged, now - p->logged_at);
     int64_t step = tally->global_step;
+    char tag[32];
 
     p->loss = score_loss(&tally->score) + decay;
     p->precision = score_precision(&tally->score);
@@ -101,7 +108,8 @@ void progress_point(struct progress *p, const struct tally *tally, double decay,
     scalar(p, "precision", step, p->precision);
     scalar(p, "learning_rate", step, rate);
     scalar(p, "global_step/sec", step, speed);
-    scalar(p, "images/sec", step, speed * (double)p->images_step);
+    snprintf(tag, sizeof tag, "%s/sec", p->unit);
+    scalar(p, tag, step, units_per_second(p, speed));
     if (report->gradient_norm > 0)
         scalar(p, "gradient_norm", step, report->gradient_norm);
     if (report->staleness_max > 0)
@@ -180,15 +188,15 @@ void progress_step(struct progress *p, int64_t step)
 void progress_show(struct progress *p)
 {
     const double now = clock_monotonic(), speed = rate_per_second(&p->rate);
-    char text[160], steps[HUMAN_TEXT_MAX], images[HUMAN_TEXT_MAX], left[HUMAN_TEXT_MAX];
+    char text[160], steps[HUMAN_TEXT_MAX], units[HUMAN_TEXT_MAX], left[HUMAN_TEXT_MAX];
     int n;
 
     if (p->quiet)
         return;
     n = snprintf(text, sizeof text, "step %" PRId64 " of %" PRId64, p->rate.step, p->max_steps);
     if (speed > 0)
-        snprintf(text + n, sizeof text - (size_t)n, ", %s steps/s, %s images/s, %s to go", human_number(speed, steps),
-                 human_number(speed * (double)p->images_step, images),
+        snprintf(text + n, sizeof text - (size_t)n, ", %s steps/s, %s %s/s, %s to go", human_number(speed, steps),
+                 human_number(units_per_second(p, speed), units), p->unit,
                  human_duration(rate_left(&p->rate, p->max_steps, now), left));
     if (!p->watched) {
         log_progress(p->log, "%s", text);
@@ -319,7 +327,9 @@ static void print_json(const struct progress *p, const struct summary *s, double
 {
     struct buffer b = BUFFER_EMPTY;
     double speed = per_second(s->global_step - p->first_step, seconds);
+    char name[48];
 
+    snprintf(name, sizeof name, "%s_per_second", p->unit);
     buffer_append_text(&b, "{\"state\": ");
     json_text(&b, s->state);
     buffer_append_text(&b, ", \"run_option\": ");
@@ -332,7 +342,9 @@ static void print_json(const struct progress *p, const struct summary *s, double
                   s->world_size, s->workers, s->global_step, s->max_steps, s->global_step - p->first_step);
     number(&b, "seconds", seconds);
     number(&b, "steps_per_second", speed);
-    number(&b, "images_per_second", speed * (double)p->images_step);
+    number(&b, "samples_per_second", speed * (double)p->samples_step);
+    if (strcmp(p->unit, "samples") != 0)
+        number(&b, name, units_per_second(p, speed));
     number(&b, "first_step_seconds", p->first_step_at > 0 ? p->first_step_at - p->started : 0);
     number(&b, "bytes_per_step", s->report.bytes_step);
     number(&b, "waiting_share", lead_share(s, PHASE_WAITING));
@@ -449,7 +461,7 @@ static void say_the_end(const struct progress *p, const struct summary *s, doubl
     const int64_t steps = s->global_step - p->first_step;
     const double speed = per_second(steps, seconds);
     const int finished = !strcmp(s->state, "finished");
-    char took[HUMAN_TEXT_MAX], rate[HUMAN_TEXT_MAX], images[HUMAN_TEXT_MAX], last[64] = "";
+    char took[HUMAN_TEXT_MAX], rate[HUMAN_TEXT_MAX], units[HUMAN_TEXT_MAX], last[64] = "";
 
     log_line(p->log, "%s at step %" PRId64 " of %" PRId64 "%s%s%s; %s%s%s", s->state, s->global_step, s->max_steps,
              *s->reason ? " (" : "", s->reason, *s->reason ? ")" : "",
@@ -457,8 +469,8 @@ static void say_the_end(const struct progress *p, const struct summary *s, doubl
              *s->checkpoint && !finished ? ", which the same command resumes" : "");
     if (p->first_step_at > 0)
         snprintf(last, sizeof last, "; loss %.3f, precision %.3f", p->loss, p->precision);
-    log_line(p->log, "%" PRId64 " steps in %s, %s steps/s, %s images/s%s", steps, human_duration(seconds, took),
-             human_number(speed, rate), human_number(speed * (double)p->images_step, images), last);
+    log_line(p->log, "%" PRId64 " steps in %s, %s steps/s, %s %s/s%s", steps, human_duration(seconds, took),
+             human_number(speed, rate), human_number(units_per_second(p, speed), units), p->unit, last);
     if (s->world_size > 1)
         say_of_ranks(p, s);
     else if (s->workers > 1)

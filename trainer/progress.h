@@ -25,9 +25,11 @@ struct progress_weights {
 struct progress {
     struct log *log; /* borrowed */
     int quiet;
-    int watched;                    /* 1: the log goes to a terminal indirectly: see world_watched() */
-    int64_t log_every, images_step; /* images_step: images per global step */
-    int64_t max_steps;
+    int watched; /* 1: the log goes to a terminal indirectly: see world_watched() */
+    int64_t log_every, max_steps;
+    int64_t samples_step;              /* samples per global step */
+    const char *unit;                  /* what speed is counted in: dataset_speed_unit(); static */
+    int64_t unit_each;                 /* how many of these a sample is */
     int explains_time;                 /* 1: the summary has a table of all ranks' time */
     struct eventlog_writer *events;    /* NULL: no scalars */
     int64_t first_step, logged, rated; /* steps at the start, the last point, and the last line with a rate */

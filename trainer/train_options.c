@@ -72,13 +72,13 @@ static size_t add_sharing_rows(struct option *t, size_t at, struct command *c)
                   "trainings with the same hash have the same weights. Default: compare every 100 steps." },
         { OPTION_INT, .name = "global-batch", .value = &c->global_batch, .argument = "N", .minimum = 1,
           .maximum = 1 << 26,
-          .help = "Train all workers together on N images per step, instead of --batch-size each." },
+          .help = "Train all workers together on N samples per step, instead of --batch-size each." },
         { OPTION_INT, .name = "micro-shards", .value = &c->micro_shards, .argument = "N", .minimum = 1,
           .maximum = 1 << 20,
           .help =
-              "Compute the gradients of a step in N equal parts of all workers' images, and add them in a fixed tree: "
+              "Compute the gradients of a step in N equal parts of all workers' samples, and add them in a fixed tree: "
               "memory is needed for one part at a time, and any number of workers up to N end with the same weights, "
-              "bit for bit, if they have the same images per step (--global-batch). Default: one part per worker." },
+              "bit for bit, if they have the same samples per step (--global-batch). Default: one part per worker." },
     };
 
     return add_rows(t, at, rows, sizeof rows / sizeof *rows);
@@ -128,7 +128,7 @@ static size_t add_how_rows(struct option *t, size_t at, struct command *c)
         { OPTION_INT, .name = "max-steps", .value = &c->o.max_steps, .argument = "N", .minimum = 1, .maximum = 1e15,
           .help = "Finish the training at global step N. Default: 1000." },
         { OPTION_INT, .name = "batch-size", .value = &c->batch_size, .argument = "N", .minimum = 1, .maximum = 1 << 20,
-          .help = "Train each worker on N images per step. Default: the model's." },
+          .help = "Train each worker on N samples (images, sequences, captions) per step. Default: the model's." },
         { OPTION_CHOICE, .name = "optimizer", .value = &c->optimizer, .argument = "NAME",
           .choices = &OPTIMIZERS(OPTIMIZER_CHOICE)[1],
           .help = "Use this optimizer. lazy_adam is adam, except that of a table it updates only the rows that were "

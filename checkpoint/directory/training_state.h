@@ -6,8 +6,9 @@
  * process as process.h does. "finished" and "stopped" are written after the last checkpoint; stopped: a signal ended it
  * before max_steps. Optional: "reason", a sentence, if the training ended before max_steps; "signal", "SIGINT" or
  * "SIGTERM", if that ended it; "stepped", when the newest step ended; "steps_per_second" and "images_per_second", the
- * recent rates of all workers together; and its settings: "model","data","optimizer","batch_size" (of a
- * worker),"learning_rate" (at the start). Readers ignore members that they do not know.
+ * recent rates of all workers together (the latter of samples, whatever they are); and its settings:
+ * "model","data","optimizer","batch_size" (of a worker),"learning_rate" (at the start). Readers ignore members that
+ * they do not know.
  */
 #ifndef CHECKPOINT_DIRECTORY_TRAINING_STATE_H
 #define CHECKPOINT_DIRECTORY_TRAINING_STATE_H

@@ -85,6 +85,19 @@ def test_into_a_file(count, options, says, tmp_path):
     assert said == ""
 
 
+@pytest.mark.parametrize("model, each", [("next_word", 1), ("language_model", 20)])
+def test_speed_in_words(model, each, tmp_path):
+    """Of a text: a sample is one word that is predicted, or a sequence of them. In log, curve and summary."""
+    summary, said = ranks.train(0, "--model", model, "--data", "text", "--batch-size", 2, "--max-steps", 2, "--log-every", 1,
+                                "--log-dir", tmp_path, "--json")
+    assert re.search(r"2 steps in .*, [\d.e+]+ steps/s, [\d.e+]+ words/s; loss", said) and "images" not in said
+    assert summary["samples_per_second"] == pytest.approx(2 * summary["steps_per_second"])
+    assert summary["words_per_second"] == pytest.approx(2 * each * summary["steps_per_second"])
+    assert "images_per_second" not in summary
+    tags = subprocess.run([ranks.BUILD / "bin/eventlog", "tags", tmp_path], check=True, capture_output=True, text=True).stdout
+    assert "words/sec" in tags and "images/sec" not in tags
+
+
 def test_training_json_is_renewed(slow, tmp_path):
     """Also in the middle of long steps and with no checkpoint: it says how far, how fast, and that it lives."""
     process = ranks.start(0, *LENET, "--batch-size", 200, "--max-steps", 10**6, "--checkpoint-dir", tmp_path, **slow)

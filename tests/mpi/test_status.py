@@ -109,7 +109,7 @@ def test_many(columns, tmp_path):
     assert [line.split()[0] for line in table] == ["state", "died", "running", "running", "running"]
     assert all(re.match(r"running +250 +1000 +2[45] min ", line) for line in table[2:])
     if columns == 200:
-        assert table[0].split() == ["state", "step", "of", "to", "go", "steps/s", "images/s", "last", "step", "saved",
+        assert table[0].split() == ["state", "step", "of", "to", "go", "steps/s", "samples/s", "last", "step", "saved",
                                     "directory", "why"]
         assert [line.split()[-1].split("/")[-2] for line in table[2:]] == ["r1", "r2", "r10"]
         assert "is gone" in table[1]

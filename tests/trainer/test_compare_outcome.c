@@ -14,7 +14,7 @@ static void assert_near(double found, double wanted, double off)
 
 static const char summary[] =
     "{\"state\": \"finished\", \"run_option\": \"ps\", \"world_size\": 3, \"workers\": 2, \"global_step\": 40, "
-    "\"steps\": 40, \"seconds\": 2.0, \"steps_per_second\": 20.0, \"images_per_second\": 640.0, \"waiting_share\": "
+    "\"steps\": 40, \"seconds\": 2.0, \"steps_per_second\": 20.0, \"samples_per_second\": 640.0, \"waiting_share\": "
     "0.9, "
     "\"staleness_mean\": 0.975, \"staleness_max\": 6.0, \"gradients_dropped\": 7, \"weights\": \"f75b25318bfd2113\", "
     "\"links\": [{\"rank\": 0, \"sent_per_step\": 100.0}, {\"rank\": 2, \"sent_per_step\": 250.5}], "

@@ -122,7 +122,7 @@ int outcome_add_summary(struct outcome *o, const char *json, size_t n, struct er
     o->steps = json_integer_value(json_object_get(root, "steps"));
     o->seconds = number_of(root, "seconds");
     o->steps_per_second = speed;
-    o->samples_per_step = speed > 0 ? number_of(root, "images_per_second") / speed : 0;
+    o->samples_per_step = speed > 0 ? number_of(root, "samples_per_second") / speed : 0;
     o->waiting = waiting_of(json_object_get(root, "time"));
     add_phases(o, json_object_get(root, "time"));
     o->staleness_mean = number_of(root, "staleness_mean");

@@ -23,7 +23,7 @@ static const struct table_column columns[] = {
     { .title = "of", .right = 1 },
     { .title = "to go", .right = 1 },
     { .title = "steps/s", .right = 1, .leave_out = 2 },
-    { .title = "images/s", .right = 1, .leave_out = 4 },
+    { .title = "samples/s", .right = 1, .leave_out = 4 },
     { .title = "last step", .right = 1, .leave_out = 1 },
     { .title = "saved", .right = 1, .leave_out = 3 },
     { .title = "directory", .cut = 16 },
