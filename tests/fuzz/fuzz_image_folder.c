@@ -2,9 +2,8 @@
  * A tree of any names as --data folder, opened and read: the first byte picks the options, then each file or folder takes
  * a byte for where it is, one for what it is, one for the length of its name, and the name.
  */
-#include "dataset/dataset.h"
 #include "tests/fuzz/decisions.h"
-
+#include "tests/fuzz/fuzz_dataset.h"
 #include "tests/fuzz/fuzz_directory.h"
 
 #include <ftw.h>
@@ -76,32 +75,11 @@ static void make_tree(struct decisions *d, const char *root)
     }
 }
 
-static void read_all(const char *root, enum dataset_split split, const struct dataset_reading *how)
+static void check_class(const struct dataset *d, const void *sample, size_t used)
 {
-    struct error e = { 0 };
-    const void *sample;
-    struct dataset *d;
-    size_t used;
-    void *room;
-
-    if (dataset_open_as(&d, "folder", root, split, NULL, how, &e) < 0) {
-        if (!e.message[0])
-            abort(); /* an error without a sentence */
-        return;
-    }
-    if (!(room = malloc(dataset_bytes(d))))
+    (void)sample;
+    if (!d->class_names[field_integer(&d->labels, used)][0])
         abort();
-    for (size_t i = 0; i < d->count; i++) {
-        const int64_t label = field_integer(&d->labels, i);
-
-        e.message[0] = '\0';
-        if (label < 0 || label >= d->classes || !d->class_names[label][0])
-            abort();
-        if (dataset_read(d, i, room, &sample, &used, &e) < 0 ? !e.message[0] : used >= d->first + d->count)
-            abort();
-    }
-    free(room);
-    dataset_free(d);
 }
 
 static int take_away(const char *path, const struct stat *st, int kind, struct FTW *where)
@@ -124,7 +102,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
     snprintf(root, sizeof root, "%s/tree", fuzz_directory());
     mkdir(root, 0777);
     make_tree(&d, root);
-    read_all(root, options & 4 ? DATASET_TEST : DATASET_TRAIN, &how);
+    fuzz_dataset_read("folder", root, options & 4 ? DATASET_TEST : DATASET_TRAIN, &how, check_class);
     if (nftw(root, take_away, 8, FTW_DEPTH | FTW_PHYS) < 0)
         abort();
     return 0;

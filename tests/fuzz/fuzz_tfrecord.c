@@ -3,37 +3,12 @@
  * length of its content and whether it is a sound record, or stays as it is.
  */
 #include "base/record_frame.h"
-#include "dataset/dataset.h"
-
+#include "tests/fuzz/fuzz_dataset.h"
 #include "tests/fuzz/fuzz_directory.h"
 
 #include <string.h>
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);
-
-static void read_all(const char *path, enum dataset_split split, const struct dataset_reading *how)
-{
-    struct error e = { 0 };
-    const void *sample;
-    struct dataset *d;
-    size_t used;
-    void *room;
-
-    if (dataset_open_as(&d, "tfrecord", path, split, NULL, how, &e) < 0) {
-        if (!e.message[0])
-            abort(); /* an error without a sentence */
-        return;
-    }
-    if (!(room = malloc(dataset_bytes(d))))
-        abort();
-    for (size_t i = 0; i < d->count; i++) {
-        e.message[0] = '\0';
-        if (dataset_read(d, i, room, &sample, &used, &e) < 0 && !e.message[0])
-            abort();
-    }
-    free(room);
-    dataset_free(d);
-}
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 {
@@ -61,6 +36,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
     how.skip_bad = bytes[0] & 1;
     how.classes = bytes[0] >> 1 & 3;
     how.height = how.width = bytes[0] >> 3 & 3;
-    read_all(path, bytes[0] & 32 ? DATASET_TEST : DATASET_TRAIN, &how);
+    fuzz_dataset_read("tfrecord", path, bytes[0] & 32 ? DATASET_TEST : DATASET_TRAIN, &how, NULL);
     return 0;
 }
