@@ -8,14 +8,11 @@
  */
 #include "trainer/strategies/strategy.h"
 
-#include "trainer/collective/dense_part.h"
-#include "trainer/collective/exchange.h"
 #include "trainer/collective/places.h"
-#include "trainer/collective/transports/transport.h"
-#include "trainer/collective/transports/transport_choice.h"
 #include "trainer/server/tables/table_norm.h"
 #include "trainer/server/tables/table_server.h"
 #include "trainer/server/tables/table_worker.h"
+#include "trainer/strategies/dense_exchange.h"
 #include "trainer/strategies/shared_rows.h"
 
 #include <inttypes.h>
@@ -41,12 +38,8 @@ static const struct hybrid_options *hybrid_options_of(const struct strategy_opti
 struct hybrid {
     struct strategy base;
     int servers;
-    struct dense_part part;
+    struct dense_exchange dense;
     struct table_groups groups;
-    real **vectors; /* (own) whole exchange vectors, of which the transport's have the dense part */
-    real *alone;    /* of one worker: the packed dense part */
-    struct transport *transport;
-    size_t bucket, gathered;     /* gathered: packed elements from here on are in the transport's vectors */
     struct tally_part *parts;    /* (workers) */
     struct table_worker *worker; /* NULL on a server */
     struct table_server *server; /* NULL on a worker */
@@ -65,8 +58,7 @@ static int hybrid_step_begin(struct strategy *s, int64_t step, struct error *e)
 {
     struct hybrid *h = hybrid_of(s);
 
-    h->gathered = h->part.total;
-    h->transport->operations->begin(h->transport, step);
+    dense_exchange_begin(&h->dense, step);
     return table_worker_begin(h->worker, s->global_step, e);
 }
 
@@ -77,57 +69,9 @@ static int hybrid_fetch(struct strategy *s, const struct batch *batch, struct er
     return table_worker_fetch(h->worker, s->global_step, batch, e);
 }
 
-/* Packs the dense elements that have become final. */
-static void gather(struct hybrid *h, size_t low)
-{
-    const size_t packed = dense_part_below(&h->part, low);
-
-    for (int v = 0; v < reduction_vectors(&h->base.reduction, h->base.worker) && packed < h->gathered; v++)
-        dense_part_gather(&h->part, packed, h->gathered, h->vectors[v], h->transport->vectors[v]);
-    h->gathered = packed < h->gathered ? packed : h->gathered;
-}
-
 static void hybrid_ready(struct strategy *s, size_t low)
 {
-    struct hybrid *h = hybrid_of(s);
-    const enum phase before = phase_clock_enter(s->options.clock, PHASE_REDUCING);
-
-    gather(h, low);
-    /* Never the last bucket, which is for complete(): dense elements may all be above a table. */
-    if (h->gathered > 0)
-        h->transport->operations->advance(h->transport, buckets_ready(h->part.total, h->bucket, h->gathered));
-    phase_clock_enter(s->options.clock, before);
-}
-
-/* The optimizer's own arrays at element x.from of the exchange vector. */
-static struct optimizer_state state_of(struct optimizer *o, struct extent x)
-{
-    static const enum optimizer_array_kind weights[] = { ARRAY_WEIGHTS, ARRAY_SLOT_1, ARRAY_SLOT_2, ARRAY_AVERAGES };
-    static const enum optimizer_array_kind statistics[] = { ARRAY_STATISTICS, ARRAY_BIASED, ARRAY_KINDS, ARRAY_KINDS };
-    const int is_weight = x.from < optimizer_array(o, ARRAY_WEIGHTS).count;
-    real *at[4] = { NULL };
-
-    for (int i = 0; i < 4; i++) {
-        const struct optimizer_array a = optimizer_array(o, (is_weight ? weights : statistics)[i]);
-
-        at[i] = a.count ? a.values + (x.from - a.base) : NULL;
-    }
-    return (struct optimizer_state){ at[0], at[1], at[2], at[3] };
-}
-
-static void update_dense(struct hybrid *h)
-{
-    const real *sum = h->transport->result;
-    size_t at = 0;
-
-    for (size_t i = 0; i + 1 < h->part.count; i++) { /* the last one is the weight */
-        const struct extent x = h->part.extents[i];
-        const struct optimizer_state state = state_of(h->base.optimizer, x);
-
-        optimizer_apply_to(h->base.optimizer, h->base.global_step, sum + at, sum[h->part.total - 1], x.from, x.to,
-                           &state);
-        at += x.to - x.from;
-    }
+    dense_exchange_ready(&hybrid_of(s)->dense, low);
 }
 
 /* Finds by what the update is clipped. */
@@ -140,7 +84,7 @@ static int clip(struct hybrid *h, struct error *e)
     if (!h->norm)
         return OK;
     phase_clock_enter(s->options.clock, PHASE_REDUCING);
-    rc = table_norm_find(h->norm, s->global_step, h->transport->result, table_worker_parts(h->worker), &norm, e);
+    rc = table_norm_find(h->norm, s->global_step, h->dense.transport->result, table_worker_parts(h->worker), &norm, e);
     if (rc < 0)
         return rc;
     optimizer_clip(s->optimizer, s->global_step, norm);
@@ -156,9 +100,8 @@ static int hybrid_step_end(struct strategy *s, struct tally *tally, struct error
 
     mine.flags |= table_worker_flags(h->worker);
     rc = tally->flags & TALLY_LEFT ? table_worker_leave(h->worker, s->global_step, e)
-                                   : table_worker_push(h->worker, s->global_step, s->shards, h->vectors, e);
-    gather(h, 0);
-    if (rc < 0 || (rc = h->transport->operations->complete(h->transport, &mine, h->parts, e)) < 0)
+                                   : table_worker_push(h->worker, s->global_step, s->shards, h->dense.vectors, e);
+    if (rc < 0 || (rc = dense_exchange_complete(&h->dense, &mine, h->parts, e)) < 0)
         return rc;
     if (mine.hashed && (rc = strategy_compare_parts(s, h->parts, e)) < 0)
         return rc;
@@ -168,7 +111,7 @@ static int hybrid_step_end(struct strategy *s, struct tally *tally, struct error
     if ((rc = clip(h, e)) < 0)
         return rc;
     phase_clock_enter(s->options.clock, PHASE_UPDATING);
-    update_dense(h);
+    dense_exchange_update(&h->dense);
     s->global_step = tally->global_step;
     return OK;
 }
@@ -267,7 +210,7 @@ static void hybrid_report(const struct strategy *s, struct strategy_report *r)
     const int64_t steps = s->global_step - s->options.first_step;
     int64_t bytes = 0;
 
-    *r = (struct strategy_report){ .transport = h->transport ? h->transport->operations->name : "messages",
+    *r = (struct strategy_report){ .transport = h->dense.transport ? h->dense.transport->operations->name : "messages",
                                    .gradient_norm = optimizer_gradient_norm(s->optimizer) };
     for (int w = 0; sent && w < world_size(s->world); w++)
         bytes += sent[w].steps + sent[w].memory;
@@ -280,18 +223,12 @@ static void hybrid_release(struct strategy *s)
 {
     struct hybrid *h = hybrid_of(s);
 
-    if (h->transport)
-        h->transport->operations->free(h->transport);
+    dense_exchange_release(&h->dense);
     table_worker_free(h->worker);
     table_server_free(h->server);
     table_norm_free(h->norm);
-    for (int v = 0; h->vectors && v < reduction_vectors(&s->reduction, s->worker) - 1; v++)
-        free(h->vectors[v]);
-    free(h->vectors);
-    free(h->alone);
     free(h->parts);
     free(h->late);
-    dense_part_release(&h->part);
     table_groups_release(&h->groups);
     free(h);
 }
@@ -314,19 +251,6 @@ static const struct strategy_operations operations = {
 static enum sparse_reduce rule_of(const char *name)
 {
     return !strcmp(name, "sum") ? SPARSE_SUM : !strcmp(name, "mean-touching") ? SPARSE_MEAN_TOUCHING : SPARSE_MEAN;
-}
-
-static int vectors_new(struct hybrid *h)
-{
-    const int count = reduction_vectors(&h->base.reduction, h->base.worker);
-
-    h->vectors = calloc((size_t)count, sizeof *h->vectors);
-    for (int v = 0; h->vectors && v < count; v++)
-        if (!(h->vectors[v] = v < count - 1 ? reals_new(network_exchange_count(h->base.network))
-                                            : network_exchange(h->base.network)))
-            return 0;
-    h->alone = h->base.workers == 1 ? reals_new(h->part.total) : NULL;
-    return h->vectors && (h->alone || h->base.workers > 1);
 }
 
 /* Who exchanges rows together. */
@@ -387,37 +311,15 @@ static int make_room(struct hybrid *h, struct error *e)
 
     h->parts = calloc((size_t)s->workers, sizeof *h->parts);
     h->late = calloc((size_t)s->workers, 1);
-    if ((rc = dense_part_init(&h->part, s->network, e)) < 0 || (rc = find_groups(h, e)) < 0)
+    if ((rc = dense_exchange_init(&h->dense, s, e)) < 0 || (rc = find_groups(h, e)) < 0)
         return rc;
-    h->bucket = exchange_bucket(h->part.total, s->options.bucket_bytes, s->workers);
-    if (!h->parts || !h->late || (s->worker >= 0 && !vectors_new(h)))
+    if (!h->parts || !h->late)
         return error_memory(e, NULL, "to start");
-    if (clips && (rc = table_norm_new(&h->norm, &setup, &h->part, e)) < 0)
+    if (clips && (rc = table_norm_new(&h->norm, &setup, &h->dense.part, e)) < 0)
         return rc;
     if (s->worker < 0)
         return table_server_new(&h->server, &setup, world_rank(s->world) - s->workers, e);
     return table_worker_new(&h->worker, &setup, s->worker, e);
-}
-
-static int hybrid_transport(struct hybrid *h, struct error *e)
-{
-    const struct strategy *s = &h->base;
-    const struct transport_plan plan = {
-        .world = s->world,
-        .network = s->network,
-        .total = h->part.total,
-        .bucket = h->bucket,
-        .buckets = bucket_count(h->part.total, h->bucket),
-        .ranks = s->workers,
-        .rank = s->worker,
-        .reduction = &s->reduction,
-        .clock = s->options.clock,
-        .part = &h->part,
-    };
-
-    if (s->workers > 1)
-        return transport_choose(&h->transport, &plan, hybrid_options_of(&s->options)->transport, e);
-    return s->worker < 0 ? OK : transport_alone_new(&h->transport, &plan, h->alone, e);
 }
 
 static int hybrid_start(struct strategy **out, const struct strategy *common, struct error *e)
@@ -432,14 +334,14 @@ static int hybrid_start(struct strategy **out, const struct strategy *common, st
         rc = make_room(h, e);
     }
     if ((rc = world_agree(common->world, "place the tables", rc, e)) == OK)
-        rc = hybrid_transport(h, e);
+        rc = dense_exchange_open(&h->dense, hybrid_options_of(&common->options)->transport, e);
     if (rc < 0) {
         if (h)
             hybrid_release(&h->base);
         return rc;
     }
-    h->base.vectors = h->vectors;
-    h->base.dense = &h->part;
+    h->base.vectors = h->dense.vectors;
+    h->base.dense = &h->dense.part;
     *out = &h->base;
     return OK;
 }
