@@ -34,6 +34,7 @@ def test_measured_between_ranks():
 @pytest.mark.parametrize("count, how, strategy, servers, name", [
     (2, ["mpi"], "mpi", [], "lenet"), (4, ["mpi"], "mpi", [], "lenet"), (2, ["ring"], "ring", [], "lenet"),
     (3, ["ps"], "ps", ["--servers", 1], "lenet"), (3, ["ps"], "ps", ["--servers", 1], "next_word"),
+    (3, ["mpi", "--sparse-exchange", "all-gather"], "mpi:sparse-exchange=all-gather", [], "next_word"),
     (3, ["hybrid"], "hybrid", ["--servers", 1], "next_word")])
 def test_bytes_are_those_of_a_training(count, how, strategy, servers, name):
     """On one host, whose ranks read each other's memory or send messages; of a table the rows in use."""

@@ -302,6 +302,28 @@ static void test_hybrid(void **state)
     assert_int_equal(c.limit, PLAN_SERVER);
 }
 
+/* Each of two workers of a host sends its 500 rows, and their numbers, to both workers of the other host. */
+static void test_gathered_rows(void **state)
+{
+    static const char name[] = "mpi:sparse-exchange=all-gather";
+    const struct plan_work without = bare_work();
+    struct plan_work w = without;
+    const struct plan_machine m = bare_machine();
+    const struct plan_cost dense = cost_of("mpi", &w, &m, shape(4, 2, 0));
+    struct plan_cost c;
+
+    (void)state;
+    near(cost_of(name, &w, &m, shape(4, 2, 0)).seconds, dense.seconds); /* no table: as mpi */
+    w.elements += 4000;
+    w.rows = (struct plan_rows){ 1000, 16, 500 };
+    c = cost_of(name, &w, &m, shape(4, 2, 0));
+    near(c.bytes, dense.bytes + 2 * 2 * 500 * 20);
+    near(c.seconds, dense.seconds + LATENCY + plan_wire_bytes(4, 500 * 20) / BANDWIDTH);
+    near(cost_of(name, &w, &m, shape(3, 3, 0)).bytes,
+         cost_of("mpi", &without, &m, shape(3, 3, 0)).bytes + 2 * 500 * 20);
+    near(cost_of(name, &w, &m, shape(1, 1, 0)).bytes, 0);
+}
+
 /* The server's rank reads what all workers name and the sums of all of them, and writes what they use. */
 static void test_hybrid_on_one_host(void **state)
 {
@@ -415,6 +437,7 @@ int main(void)
         cmocka_unit_test(test_servers_beside_workers),
         cmocka_unit_test(test_servers_and_local_aggregation),
         cmocka_unit_test(test_async),
+        cmocka_unit_test(test_gathered_rows),
         cmocka_unit_test(test_hybrid),
         cmocka_unit_test(test_hybrid_on_one_host),
         cmocka_unit_test(test_servers_of_rows),

@@ -51,6 +51,7 @@ struct words_scene {
     const char *strategy, *reduce;
     enum optimizer_kind optimizer;
     const char *partitions; /* NULL: the default */
+    const char *sparse;     /* --sparse-exchange; NULL: the default */
     int workers, servers, micro_shards;
     int64_t steps;
     int async;
@@ -81,9 +82,13 @@ struct words_actor {
 static inline struct strategy_options words_options(const struct words_scene *s)
 {
     const struct kind_setting settings[] = {
-        { "servers", NULL, s->servers },   { "partitions", s->partitions, 0 },
-        { "sparse-reduce", s->reduce, 0 }, { "transport", s->hosts ? "mpi" : "auto", 0 },
-        { "async", NULL, s->async },       { .name = NULL },
+        { "servers", NULL, s->servers },
+        { "partitions", s->partitions, 0 },
+        { "sparse-reduce", s->reduce, 0 },
+        { "transport", s->hosts ? "mpi" : "auto", 0 },
+        { "async", NULL, s->async },
+        { "sparse-exchange", s->sparse ? s->sparse : "dense", 0 },
+        { .name = NULL },
     };
     struct strategy_options o = { .kind = kind_of(s->strategy),
                                   .synchronous = 1,

@@ -93,3 +93,13 @@ void dense_part_gather(const struct dense_part *p, size_t from, size_t to, const
         at += length;
     }
 }
+
+void dense_part_scatter(const struct dense_part *p, const real *packed, real *vector)
+{
+    for (size_t i = 0; i < p->count; i++) {
+        const size_t length = p->extents[i].to - p->extents[i].from;
+
+        memcpy(vector + p->extents[i].from, packed, length * sizeof *packed);
+        packed += length;
+    }
+}

@@ -30,5 +30,7 @@ size_t dense_part_below(const struct dense_part *p, size_t low);
 struct extent dense_part_extent(const struct dense_part *p, struct extent x);
 /* packed[i] = its element of `vector`, for i in [from, to). */
 void dense_part_gather(const struct dense_part *p, size_t from, size_t to, const real *vector, real *packed);
+/* Sets all of these elements of `vector` to the packed ones; others stay. */
+void dense_part_scatter(const struct dense_part *p, const real *packed, real *vector);
 
 #endif

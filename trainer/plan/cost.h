@@ -40,6 +40,7 @@ struct plan_strategy {
 #define PLAN_STRATEGIES(ROW) \
     ROW(allreduce) \
     ROW(ring) \
+    ROW(gathered_rows) \
     ROW(hybrid) \
     ROW(server) \
     ROW(server_async) \

@@ -54,3 +54,19 @@ struct row_traffic row_traffic_of(const struct plan_work *w, const struct plan_m
              l->bandwidth;
     return t;
 }
+
+struct row_traffic row_traffic_gathered(const struct plan_work *w, const struct plan_machine *m,
+                                        const struct plan_shape *s)
+{
+    const int one_host = plan_hosts(s) == 1;
+    const struct plan_link *l = one_host ? &m->memory : &m->network;
+    const double here = one_host ? 1 : fmin(s->workers, s->per_host); /* whose messages share a link */
+    const double messages = here * (s->workers - here);
+    const double sums = w->rows.used * (NAME_BYTES + w->rows.row_bytes);
+    const double wire = one_host ? messages * sums : plan_wire_bytes(messages, sums);
+
+    if (!(w->rows.rows > 0) || s->workers == 1)
+        return (struct row_traffic){ 0 };
+    return (struct row_traffic){ .worker = messages * sums,
+                                 .seconds = wire / l->bandwidth + l->latency + s->workers * sums * m->add };
+}

@@ -23,6 +23,10 @@ size_t row_traffic_dense(const struct plan_work *w);
 struct row_traffic row_traffic_of(const struct plan_work *w, const struct plan_machine *m, const struct plan_shape *s,
                                   int aggregates);
 
+/* Without servers: each worker sends its rows to every other one. */
+struct row_traffic row_traffic_gathered(const struct plan_work *w, const struct plan_machine *m,
+                                        const struct plan_shape *s);
+
 /* 1: workers and servers are all on one host. */
 int row_traffic_one_host(const struct plan_shape *s);
 

@@ -8,10 +8,13 @@
 
 #include "trainer/collective/transports/transport.h"
 #include "trainer/collective/transports/transport_choice.h"
+#include "trainer/server/tables/table_parts.h"
+#include "trainer/strategies/gathered_rows.h"
 #include "trainer/strategies/shared_rows.h"
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 struct allreduce {
     struct strategy base;
@@ -23,6 +26,7 @@ struct allreduce {
 
 struct allreduce_options {
     const char *transport; /* auto, shared, two-level, mpi */
+    const char *sparse;    /* dense, all-gather */
 };
 
 _Static_assert(sizeof(struct allreduce_options) <= STRATEGY_OWN_SIZE, "they have room");
@@ -133,6 +137,11 @@ static int open_transport(struct allreduce *a, struct error *e)
 
 int allreduce_start(struct strategy **out, const struct strategy *common, struct error *e)
 {
+    const struct allreduce_options *o = (const void *)common->options.own.bytes;
+
+    if (common->options.kind == &strategy_allreduce && !strcmp(o->sparse, "all-gather") && common->workers > 1 &&
+        table_parts_tables(common->network) > 0)
+        return gathered_rows_start(out, common, o->transport, e);
     return allreduce_start_with(out, common, NULL, e);
 }
 
@@ -166,7 +175,21 @@ int allreduce_start_with(struct strategy **out, const struct strategy *common, t
 
 static size_t allreduce_rows(struct option *rows, void *own)
 {
-    return shared_rows_transport(rows, &((struct allreduce_options *)own)->transport);
+    struct allreduce_options *o = own;
+    const size_t count = shared_rows_transport(rows, &o->transport);
+
+    o->sparse = "dense";
+    rows[count] = (struct option){
+        OPTION_CHOICE,
+        .name = "sparse-exchange",
+        .value = &o->sparse,
+        .argument = "HOW",
+        .choices = "dense|all-gather",
+        .help = "Send the gradients of tables, with --run-option mpi, as parts of the all-reduced gradient (dense, the "
+                "default), or send the rows that each worker's batch uses to all others, as Horovod does (all-gather). "
+                "The weights are the same."
+    };
+    return count + 1;
 }
 
 static int allreduce_workers(const struct strategy_options *o, int ranks, struct error *e)

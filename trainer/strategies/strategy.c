@@ -98,7 +98,7 @@ int strategy_attach(struct strategy *s, struct micro_shards *m, struct error *e)
 {
     s->shards = m;
     micro_shards_set_vectors(m, s->vectors);
-    return s->options.kind->rows || s->dense ? micro_shards_use_rows(m, e) : OK;
+    return s->options.kind->rows || s->dense || s->takes_rows ? micro_shards_use_rows(m, e) : OK;
 }
 
 static uint64_t replica_hash(const struct strategy *s)

@@ -143,6 +143,7 @@ struct strategy {
     /* Set by start where only some runs of a kind take the gradients of tables as rows: in those, the part of the
      * network that every worker has whole, by which replicas are compared. */
     const struct dense_part *dense;
+    int takes_rows;              /* 1: likewise, of a run whose replicas are whole */
     struct micro_shards *shards; /* computes this worker's gradients; set by strategy_attach() */
     int workers, worker;         /* of this run; worker: index of this rank, -1: a server */
     int64_t global_step;

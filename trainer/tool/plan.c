@@ -478,8 +478,8 @@ static size_t add_what_rows(struct option *t, size_t at, struct plan *p)
         { OPTION_INT, .name = "batch-size", .value = &p->batch_size, .argument = "N", .minimum = 1, .maximum = 1 << 20,
           .help = "Give each worker N samples a step. Default: the model's." },
         { OPTION_INT, .name = "rows-used", .value = &p->rows_used, .argument = "N", .minimum = 1, .maximum = 1e9,
-          .help = "Let the batch of a worker use N different rows of a table, with hybrid. Default: as many as it has "
-                  "tokens, which is the most." },
+          .help = "Let the batch of a worker use N different rows of a table, with hybrid and other ways that send "
+                  "rows. Default: as many as it has tokens, which is the most." },
         { OPTION_INT, .name = "global-batch", .value = &p->global_batch, .argument = "N", .minimum = 1,
           .maximum = 1 << 26,
           .help = "Give all workers together N samples a step: the time of --batch-size samples, measured or given, is "

@@ -43,6 +43,7 @@ enum {
     TAG_HOST_VALUES,
     TAG_HOST_SUMS,
     TAG_TABLE_SQUARES,
+    TAG_ROWS, /* worker to worker: row_gather.h */
     TAG_TABLE_CONTROL = WORLD_TAG_ASIDE + 100,
     TAG_STATE,
     TAG_WHOLE,

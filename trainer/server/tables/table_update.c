@@ -12,6 +12,7 @@ struct table_update {
     enum sparse_reduce rule;
     struct row_sum *sums;        /* (tables) */
     struct row_gradient *column; /* (vectors) of one table */
+    struct row_gradient *added;  /* (tables) the sums, to be measured */
     const real **weights;        /* (vectors) */
     real weight;                 /* of what was added */
 };
@@ -30,8 +31,9 @@ int table_update_new(struct table_update **out, struct optimizer *o, const struc
                                     .rule = rule,
                                     .sums = calloc(parts->table_count + 1, sizeof *u->sums),
                                     .column = calloc(vectors + 1, sizeof *u->column),
+                                    .added = calloc(parts->table_count + 1, sizeof *u->added),
                                     .weights = calloc(vectors + 1, sizeof *u->weights) };
-        rc = u->sums && u->column && u->weights ? OK : ERR_NOMEM;
+        rc = u->sums && u->column && u->added && u->weights ? OK : ERR_NOMEM;
     }
     if (rc < 0)
         error_memory(e, NULL, "for the updates of %zu tables", parts->table_count);
@@ -57,6 +59,7 @@ void table_update_free(struct table_update *u)
         row_sum_release(&u->sums[t]);
     free(u->sums);
     free(u->column);
+    free(u->added);
     free(u->weights);
     free(u);
 }
@@ -124,6 +127,13 @@ void table_update_squares(const struct table_update *u, int64_t step, const stru
                 optimizer_squares_of_rows(u->optimizer, step, &u->sums[t].sum, u->weight, part->from, part->to,
                                           sums + part->at);
     }
+}
+
+void table_update_measure(const struct table_update *u, int64_t step, const real *sum)
+{
+    for (size_t t = 0; t < u->parts->table_count; t++)
+        u->added[t] = u->sums[t].sum;
+    optimizer_measure_rows(u->optimizer, step, sum, u->added, u->parts->table_count);
 }
 
 void table_update_apply(struct table_update *u, int64_t step)

@@ -37,6 +37,8 @@ void table_update_add(struct table_update *u, const struct row_gradient *gradien
 struct gradient_parts;
 void table_update_squares(const struct table_update *u, int64_t step, const struct gradient_parts *parts, int server,
                           double *sums);
+/* optimizer_measure_rows() with what was added, and with the other sums. */
+void table_update_measure(const struct table_update *u, int64_t step, const real *sum);
 /* Makes update number `step` with what was added. */
 void table_update_apply(struct table_update *u, int64_t step);
 /* Adds and makes the update. */
