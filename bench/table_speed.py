@@ -2,9 +2,8 @@
 the table that a batch uses, beside ways that send the whole gradient. 640 words a step of all workers, vocabularies of
 10,000 and 100,000; the hosts are those of slow_network.py, one worker on each, with a server beside it for hybrid and ps.
 
-What all-gathering the rows would send (each worker's rows to all others, as Horovod does with IndexedSlices) is counted, not
-run: the trainer has no such strategy. Weights must be equal, bit for bit, between hybrid and mpi. Needs root, iproute2 and
-util-linux.
+Weights must be equal, bit for bit, among mpi, its all-gather of rows (as Horovod does with IndexedSlices) and hybrid. Needs
+root, iproute2 and util-linux.
 """
 import os
 import pathlib
@@ -16,6 +15,7 @@ import slow_network
 
 UNITS, STEPS, SEQUENCES = 200, 20, 32  # of language_model; a sequence has STEPS words
 CELLS = [("dense (mpi)", 1, ["--run-option", "mpi"]),
+         ("rows all-gathered (mpi)", 1, ["--run-option", "mpi", "--sparse-exchange", "all-gather"]),
          ("rows and dense (ps)", 2, ["--run-option", "ps", "--servers-per-host", "1"]),
          ("hybrid", 2, ["--run-option", "hybrid", "--servers-per-host", "1", "--sparse-reduce", "mean"])]
 
@@ -50,14 +50,6 @@ def measured(options, directory, hosts, words, each, how):
     return SEQUENCES * STEPS / seconds, max(map(max, ways.values())), summary["weights"]
 
 
-def gathered(hosts, words, sent_dense):
-    """Bytes a step that a worker gets if the rows are all-gathered, at most: its words are all different; and the rest as
-    with mpi."""
-    table = words * UNITS * 4
-    rest = sent_dense * (1 - table / (table + (UNITS + 1) * words * 4 + 2 * UNITS * 4 * UNITS * 4 + 4 * UNITS * 4))
-    return rest + (hosts - 1) * SEQUENCES * STEPS / hosts * (UNITS * 4 + 8)
-
-
 def run(options):
     if os.geteuid() != 0:
         raise programs.Missing("network namespaces need root")
@@ -74,9 +66,6 @@ def run(options):
                 dense = found.get(CELLS[0][0])
                 rows.append((f"{words} words, {hosts} hosts, {name}", f"{speed:.0f}", f"{speed / dense[0]:.2f}" if dense else "",
                              f"{sent / 1e6:.2f}", "" if not dense or "ps" in name else "equal" if weights == dense[2] else "differ"))
-            if CELLS[0][0] in found:
-                rows.append((f"{words} words, {hosts} hosts, rows all-gathered", "not run", "",
-                             f"<= {gathered(hosts, words, found[CELLS[0][0]][1]) / 1e6:.2f}", ""))
     print(f"\nlanguage_model, {SEQUENCES * STEPS} words a step of all workers, between hosts at {options.network_megabits} "
           f"Mbit/s, {options.table_steps} steps")
     programs.table(("", "words/s", "against dense", "MB/step of a host", "weights"), rows)
