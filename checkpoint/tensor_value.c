@@ -98,10 +98,15 @@ static void complex_value(int type, const uint8_t *p, double *real, double *imag
     *imaginary = float_value(part, p + tensor_type_size(part));
 }
 
-/* hypot(), which is new in glibc 2.35: programs that use it by that name start with no older one. */
+/* hypot(), which is new in glibc 2.35: programs that use it by that name start with no older one. A complex number is
+ * made of its two parts in memory, since clang 14 has no CMPLX(). */
 static double magnitude_of(double x, double y)
 {
-    return cabs(CMPLX(x, y));
+    const double parts[2] = { x, y };
+    double complex number;
+
+    memcpy(&number, parts, sizeof number);
+    return cabs(number);
 }
 
 static uint64_t extended(uint64_t v, int bits, int is_signed)
