@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { CHANNELS_MAX = 1 << 16, SIZE_MAX_REALS = 1 << 30 };
+enum { CHANNELS_MAX = 1 << 20, SIZE_MAX_REALS = 1 << 30 };
 /* Beyond any machine, and far from overflowing, also times the largest batch. */
 static const size_t parameters_max = (size_t)1 << 36, values_max = (size_t)1 << 34;
 

@@ -114,7 +114,7 @@ static void print_input(struct buffer *out, const struct model *m, const struct 
 
 static int parse_classes(struct model_file *f, char *const *values, size_t count, struct error *e)
 {
-    return setting_parse_int(values, count, 1, 65536, &f->model.classes, e);
+    return setting_parse_int(values, count, 1, 1 << 20, &f->model.classes, e);
 }
 
 static void print_classes(struct buffer *out, const struct model *m, const struct recipe *r)

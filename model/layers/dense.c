@@ -163,7 +163,7 @@ const struct layer_call layer_call_dense = {
     .inputs_least = 1,
     .inputs_most = 1,
     .parameters = {
-        { "outputs", PARAMETER_INTEGER, NULL, 1, 65536, NULL, "channels of the result" },
+        { "outputs", PARAMETER_INTEGER, NULL, 1, 1 << 20, NULL, "channels of the result" },
         { "initial", PARAMETER_INITIAL, NULL, 0, 1e6, "glorot", "how the kernel begins" },
         { "decay", PARAMETER_REAL, NULL, 0, 1e6, "0", "weight decay of the kernel" },
         { "each", PARAMETER_FLAG, NULL, 0, 0, "no", "each pixel, such as a step of a sequence, by itself" },
