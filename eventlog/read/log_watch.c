@@ -33,7 +33,9 @@ static int is_local(const char *path)
                                            MSDOS_SUPER_MAGIC };
     struct statfs s;
 
-    for (size_t i = 0; statfs(path, &s) == 0 && i < sizeof local / sizeof *local; i++)
+    if (statfs(path, &s) != 0)
+        return 0;
+    for (size_t i = 0; i < sizeof local / sizeof *local; i++)
         if ((unsigned long)s.f_type == local[i])
             return 1;
     return 0;
