@@ -40,14 +40,6 @@ static int by_row(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-static int row_listed(const struct ranked_row *rows, size_t count, size_t row)
-{
-    for (size_t i = 0; i < count; i++)
-        if (rows[i].row == row)
-            return 1;
-    return 0;
-}
-
 static float value_at(const struct series_view *v, size_t row)
 {
     return bits_float((uint32_t)series_view_at(v, row, COLUMN_VALUE));
@@ -71,8 +63,7 @@ static int rank_turns(const struct series_view *v, size_t most, struct ranking *
             int finite = isfinite(bits_float((uint32_t)values[i])) != 0;
 
             for (size_t side = row - (row > 0); row && finite != before && side <= row; side++)
-                if (side + 1 < v->count &&
-                    !row_listed(turns->rows + (turns->count ? turns->count - 1 : 0), turns->count ? 1 : 0, side) &&
+                if (side + 1 < v->count && !(turns->count && turns->rows[turns->count - 1].row == side) &&
                     !add_row(turns, series_sample_order((int64_t)series_view_at(v, side, COLUMN_STEP)), side))
                     return 0;
             before = finite;
@@ -132,8 +123,10 @@ static struct series_sample *by_chance(const struct series_view *v, size_t wante
     good = good && rank_turns(v, (wanted - 1) / 4, &turns) && (wanted == 1 || rank_first(v, wanted - 1, &first));
     for (size_t i = 0; good && i < turns.count; i++)
         s->rows[s->count++] = turns.rows[i].row;
+    if (good)
+        qsort(s->rows, s->count, sizeof *s->rows, by_row);
     for (size_t i = 0; good && i < first.count && s->count + 1 < wanted; i++)
-        if (!row_listed(turns.rows, turns.count, first.rows[i].row))
+        if (!bsearch(&first.rows[i].row, s->rows, turns.count, sizeof *s->rows, by_row))
             s->rows[s->count++] = first.rows[i].row;
     free(turns.rows);
     free(first.rows);

@@ -174,6 +174,28 @@ static void test_samples_keep_what_stands_out(void **state)
         }
 }
 
+/* A curve that ceases to be finite at every other point is thinned as soon as another one. */
+static void test_samples_of_many_turns(void **state)
+{
+    enum { ROWS = 400000, WANTED = 200000 };
+    struct point_series p = { 0 };
+    const struct series_sample *s;
+    struct series_view *v;
+
+    (void)state;
+    for (int64_t i = 0; i < ROWS; i++)
+        add(&p, i, 1, i % 2 ? NAN : 1);
+    v = view_of(&p);
+    assert_non_null(s = series_sample_take(v, WANTED, 0));
+    assert_int_equal(s->count, WANTED);
+    for (size_t i = 1; i < WANTED; i++)
+        assert_true(s->rows[i - 1] < s->rows[i]);
+    assert_int_equal(s->rows[WANTED - 1], ROWS - 1);
+    series_sample_drop(v, s);
+    series_view_drop(v);
+    point_series_release(&p);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -181,6 +203,7 @@ int main(void)
         cmocka_unit_test(test_lower_steps_remove),
         cmocka_unit_test(test_samples),
         cmocka_unit_test(test_samples_keep_what_stands_out),
+        cmocka_unit_test(test_samples_of_many_turns),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
