@@ -580,29 +580,38 @@ static void show_report(struct loader *l)
     run_view_drop(old);
 }
 
+/* Lists, if told to, then reads, shows and saves. */
+static void do_round(struct loader *l, int list)
+{
+    struct error e = { 0 };
+
+    if (list && list_runs(l, &e) != OK)
+        say(l, LOADER_WARNING, "%s", e.message);
+    l->looked = l->all ? clock_monotonic() : l->looked;
+    read_round(l);
+    show_report(l);
+    pthread_mutex_lock(&l->lock);
+    show_views(l);
+    l->rounds++;
+    pthread_mutex_unlock(&l->lock);
+    save_round(l);
+}
+
 static void *load(void *context)
 {
     struct loader *l = context;
-    int list = 1;
+    int list;
 
-    if (l->options.notify && l->options.reload >= 0)
-        log_watch_open(&l->watch);
     l->all = 1;
     bring_small_back(l);
-    do {
-        struct error e = { 0 };
-
-        if (list && list_runs(l, &e) != OK)
-            say(l, LOADER_WARNING, "%s", e.message);
-        l->looked = l->all ? clock_monotonic() : l->looked;
-        read_round(l);
-        show_report(l);
-        pthread_mutex_lock(&l->lock);
-        show_views(l);
-        l->rounds++;
-        pthread_mutex_unlock(&l->lock);
-        save_round(l);
-    } while (wait_round(l, &list));
+    do_round(l, 1);
+    /* To watch many directories takes longer than to read what is in them, and they must be listed again after that. */
+    if (l->options.notify && l->options.reload >= 0) {
+        log_watch_open(&l->watch);
+        do_round(l, 1);
+    }
+    while (wait_round(l, &list))
+        do_round(l, list);
     return NULL;
 }
 
