@@ -58,7 +58,7 @@ struct loader {
     int views_changed;
     double shown; /* when the snapshot was last changed */
     double show_cost;
-    uint64_t rounds, points;
+    uint64_t rounds, points, bytes;
     int problem_told;
     struct loss_report *report;   /* NULL: none */
     struct run_view *report_view; /* with the lock; NULL: not shown */
@@ -198,10 +198,11 @@ static void tell_unread(struct loader *l, struct log_follow_file *file, const st
     say(l, LOADER_WARNING, "%s; is tried again", e->message);
 }
 
-static void add_progress(struct loader *l, uint64_t points)
+static void add_progress(struct loader *l, uint64_t points, uint64_t bytes)
 {
     pthread_mutex_lock(&l->lock);
     l->points += points;
+    l->bytes += bytes;
     pthread_mutex_unlock(&l->lock);
 }
 
@@ -215,20 +216,6 @@ static int again_or_later(struct loader *l, struct loader_run *run, struct log_f
         return 1;
     say(l, LOADER_WARNING, "%s; is tried again", e->message);
     return 0;
-}
-
-/* Takes an event; 0: the run could not be continued. */
-static int take_event(struct loader *l, struct loader_run *run, struct log_follow_run *files, const struct event *event)
-{
-    const struct log_follow_file *file = &files->files[files->at_file];
-    struct error e = { 0 };
-    uint64_t offset;
-    size_t length;
-    int rc;
-
-    event_reader_record(file->reader, &length, &offset);
-    rc = run_data_event(run->data, files->at_file, file->path, event, offset, &e);
-    return rc == OK || again_or_later(l, run, files, rc, &e);
 }
 
 /* Saves the runs that are small, if it is time. */
@@ -264,18 +251,36 @@ struct reading {
     struct loader *loader;
     struct loader_run *run;
     struct losses losses;
-    double due; /* the next view */
-    uint64_t points;
+    double due;           /* the next view */
+    uint64_t points;      /* of the run, when progress was last told */
+    uint64_t bytes;       /* read since then */
     uint64_t next_pieces; /* the offset from which on pieces of the current file may be read again */
 };
 
-static void tell_points(struct reading *r)
+/* What has been read since the last time. */
+static void tell_progress(struct reading *r)
 {
     const uint64_t now = run_data_points(r->run->data);
 
-    if (now > r->points)
-        add_progress(r->loader, now - r->points);
+    if (now > r->points || r->bytes)
+        add_progress(r->loader, now > r->points ? now - r->points : 0, r->bytes);
     r->points = now;
+    r->bytes = 0;
+}
+
+/* Takes an event; 0: the run could not be continued. */
+static int take_event(struct reading *r, struct log_follow_run *files, const struct event *event)
+{
+    const struct log_follow_file *file = &files->files[files->at_file];
+    struct error e = { 0 };
+    uint64_t offset;
+    size_t length;
+    int rc;
+
+    event_reader_record(file->reader, &length, &offset);
+    r->bytes += length + RECORD_OVERHEAD;
+    rc = run_data_event(r->run->data, files->at_file, file->path, event, offset, &e);
+    return rc == OK || again_or_later(r->loader, r->run, files, rc, &e);
 }
 
 /* Shows what has been read, if it is time. */
@@ -283,7 +288,7 @@ static void look_at_clock(struct reading *r)
 {
     if (clock_monotonic_coarse() < r->due)
         return;
-    tell_points(r);
+    tell_progress(r);
     view_run(r->loader, r->run);
     r->due = clock_monotonic_coarse() + VIEW_EVERY;
 }
@@ -307,13 +312,15 @@ static int read_pieces(struct reading *r, struct log_follow_run *files)
     struct loader *l = r->loader;
     struct log_follow_file *file = &files->files[files->at_file];
     const struct file_pieces pieces = { FILE_PIECES_LENGTH, r, note_piece_damage, go_on };
+    const uint64_t before = event_reader_offset(file->reader);
     struct error e = { 0 };
     int rc;
 
-    if (event_reader_offset(file->reader) < r->next_pieces || event_reader_left(file->reader) < 2 * pieces.length ||
-        l->threads < 2 || __atomic_load_n(&l->reading, __ATOMIC_RELAXED) > 1)
+    if (before < r->next_pieces || event_reader_left(file->reader) < 2 * pieces.length || l->threads < 2 ||
+        __atomic_load_n(&l->reading, __ATOMIC_RELAXED) > 1)
         return 1;
     rc = file_pieces_read(&pieces, file->reader, r->run->data, files->at_file, file->path, &e);
+    r->bytes += event_reader_offset(file->reader) - before;
     r->next_pieces = event_reader_offset(file->reader) + 2 * pieces.length;
     return rc == OK || again_or_later(l, r->run, files, rc, &e);
 }
@@ -328,14 +335,14 @@ static void read_run(struct loader *l, struct loader_run *run, struct log_follow
     int rc;
 
     if (saved_run_bring_back(&l->saved, &run->saved, &run->data, files))
-        add_progress(l, run_data_points(run->data));
+        add_progress(l, run_data_points(run->data), 0);
     r.points = run_data_points(run->data);
     for (uint64_t n = 1; !__atomic_load_n(&l->stop, __ATOMIC_RELAXED) &&
                          (rc = log_follow_next_of(&l->follow, files, input, &event, &damage, &e)) != LOG_FOLLOW_END;
          n++) {
         struct log_follow_file *file = files->at_file < files->count ? &files->files[files->at_file] : NULL;
 
-        if (rc == EVENT_READER_EVENT && !take_event(l, run, files, &event))
+        if (rc == EVENT_READER_EVENT && !take_event(&r, files, &event))
             break;
         if (rc == EVENT_READER_RESTARTED)
             run_data_restart(run->data, 0);
@@ -355,7 +362,7 @@ static void read_run(struct loader *l, struct loader_run *run, struct log_follow
         }
         e = (struct error){ 0 };
     }
-    tell_points(&r);
+    tell_progress(&r);
     view_run(l, run);
 }
 
@@ -453,7 +460,7 @@ static void bring_small_back(struct loader *l)
         struct loader_run *run = &l->runs[number];
 
         if (saved_pack_take(&pack, i, &run->saved, &run->data, &run->view, &l->follow.runs[number]))
-            add_progress(l, run_data_points(run->data));
+            add_progress(l, run_data_points(run->data), 0);
     }
     pthread_mutex_lock(&l->lock);
     l->views_changed = 1;
@@ -675,7 +682,7 @@ struct loader_progress loader_progress(struct loader *l)
     struct loader_progress p;
 
     pthread_mutex_lock(&l->lock);
-    p = (struct loader_progress){ l->run_count, l->points, l->rounds };
+    p = (struct loader_progress){ l->run_count, l->points, l->bytes, l->rounds };
     pthread_mutex_unlock(&l->lock);
     return p;
 }

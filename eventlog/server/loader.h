@@ -35,7 +35,8 @@ struct loader_options {
 
 struct loader_progress {
     size_t runs;
-    uint64_t points; /* read since the start */
+    uint64_t points; /* read since the start, or brought back */
+    uint64_t bytes;  /* of files, read since the start */
     uint64_t rounds; /* completed */
 };
 

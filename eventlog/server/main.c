@@ -60,20 +60,25 @@ static void message(void *context, enum loader_level level, const char *text)
 static void *show_status(void *context)
 {
     struct program *p = context;
-    double began = clock_monotonic();
+    const double began = clock_monotonic();
+    double looked = began;
+    uint64_t bytes = 0;
 
     for (;;) {
-        struct loader_progress now = loader_progress(p->loader);
+        const struct loader_progress now = loader_progress(p->loader);
+        const double at = clock_monotonic(), speed = (double)(now.bytes - bytes) / 1e6 / (at - looked + 1e-9);
 
         pthread_mutex_lock(&p->lock);
         if (now.rounds)
             log_progress_end(&p->log);
         else
-            log_progress(&p->log, "%zu runs, %.1f million points in %.0f s", now.runs, (double)now.points / 1e6,
-                         clock_monotonic() - began);
+            log_progress(&p->log, "%zu runs, %.1f million points, %.0f MB in %.0f s, %.0f MB/s", now.runs,
+                         (double)now.points / 1e6, (double)now.bytes / 1e6, at - began, speed);
         pthread_mutex_unlock(&p->lock);
         if (now.rounds)
             return NULL;
+        looked = at;
+        bytes = now.bytes;
         sleep(1);
     }
 }

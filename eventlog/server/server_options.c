@@ -180,7 +180,8 @@ int server_options_read(struct server_options *o, int argc, char **argv, struct 
                   "start reads only what is new, or 'off'." },
         { OPTION_FLAG, .name = "report", .value = &o->report,
           .help = "Show what could not be read as a text, in a run 'eventlog-server'." },
-        { OPTION_FLAG, .name = "status", .value = &o->status, .help = "Show on a terminal what has been loaded." },
+        { OPTION_FLAG, .name = "status", .value = &o->status,
+          .help = "Tell every second on a terminal, while it loads, how much has been read." },
     };
     const struct options options = {
         .program = "eventlog-server",

@@ -7,6 +7,9 @@ import subprocess
 import pytest
 
 from data_server import DataServer, framed, golden_bytes, scalar, write_log
+from interposed import HELD_DATA, interposed
+from tensorboard_server import data_server_or_skip
+from terminal import Terminal
 
 pytest.importorskip("grpc")
 event_pb2 = pytest.importorskip("tensorboard.compat.proto.event_pb2")
@@ -178,6 +181,33 @@ def test_report(still, tmp_path):
     server.until(lambda: text().startswith("2 messages"))
     plain.until_steps("s", "loss", [0, 2])
     assert plain.runs() == ["r", "s"]
+
+
+def test_status_on_a_terminal(tmp_path):
+    """While the first round lasts: one run is read, another cannot be opened yet. Nothing of it elsewhere."""
+    def image(value):
+        value.tag, value.image.encoded_image_string = "image", bytes(2 << 20)
+
+    hold = tmp_path / "hold"
+    hold.touch()
+    write_log(tmp_path / "log/a" / NAME, event(0, image))
+    write_log(tmp_path / "log/b" / ("held." + NAME), scalar(0, 0))
+    environment = interposed(tmp_path, "held_log", HELD_DATA.replace("t10k-images", "held."), HOLD_WHILE=hold)
+    arguments = [data_server_or_skip(), f"--logdir={tmp_path / 'log'}", "--port=0", "--cache=off", "--status", "--die-after-stdin"]
+    terminal = Terminal(100, arguments, environment)
+    try:
+        terminal.shows(r"2 runs, 0\.0 million points, 2 MB in \d+ s, \d+ MB/s")
+        hold.unlink()
+        terminal.shows(r"MB/s\r\x1b\[K$")
+    finally:
+        terminal.process.kill()
+        terminal.process.wait()
+    hold.touch()
+    with DataServer(tmp_path / "log", tmp_path, "--status", "--cache=off", env=environment) as server:
+        server.until(lambda: server.runs() == ["a"])
+        hold.unlink()
+        server.until_steps("b", "loss", [0])
+        assert server.output.read_text() == ""
 
 
 def test_every_type_of_number(still, tmp_path):
