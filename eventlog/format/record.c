@@ -7,8 +7,8 @@
 
 /*
  * HEADER: position == offset, a header is expected.
- * ZEROS_HEADER, ZEROS_DATA: a CRC field that does not match is 0, and so is everything after it up to position. If
- *   the file ends there, it has not been written yet; the first byte that is not 0 makes it damage.
+ * ZEROS_HEADER, ZEROS_DATA: a CRC field that does not match is 0, or ends with one, and everything after it up to
+ *   position is 0. If the file ends there, it has not been written yet; the first byte that is not 0 makes it damage.
  * LOST: position advances byte by byte until 12 bytes are a header whose record fits in the file.
  */
 enum { HEADER, ZEROS_HEADER, ZEROS_DATA, LOST };
@@ -82,7 +82,7 @@ static enum record_result pass_over(struct record_parser *p, struct record *r, e
     return result;
 }
 
-/* position is in the zeros after a CRC field that is 0. */
+/* position is in the zeros after a CRC field that is 0, or ends with one. */
 static enum record_result past_zeros(struct record_parser *p, const uint8_t *bytes, size_t n, struct record *r)
 {
     size_t i = 0;
@@ -137,6 +137,13 @@ static uint32_t length_crc(struct record_parser *p, const uint8_t *bytes, uint64
     return p->last_crc;
 }
 
+/* A wrong CRC field that ends there: 1 if it may not have been written yet. Files are written page by page, and a page
+ * may end in the field: then zeros come after it. */
+static int may_come(uint32_t stored, uint64_t end, uint64_t file_size)
+{
+    return !stored || (!(stored >> 24) && end < file_size);
+}
+
 /* The header at bytes is whole. */
 static enum record_result record_at(struct record_parser *p, const uint8_t *bytes, size_t n, uint64_t file_size,
                                     struct record *r)
@@ -146,7 +153,7 @@ static enum record_result record_at(struct record_parser *p, const uint8_t *byte
 
     p->found = get_le32(bytes + 8);
     p->wanted = length_crc(p, bytes, length);
-    if (p->found != p->wanted && p->found == 0) {
+    if (p->found != p->wanted && may_come((uint32_t)p->found, p->offset + RECORD_HEADER, file_size)) {
         p->state = ZEROS_HEADER;
         p->position = p->offset + RECORD_HEADER;
         return past_zeros(p, bytes + RECORD_HEADER, n - RECORD_HEADER, r);
@@ -169,7 +176,7 @@ static enum record_result record_at(struct record_parser *p, const uint8_t *byte
     stored = get_le32(bytes + RECORD_HEADER + length);
     p->found = stored;
     p->wanted = crc32c_mask(crc32c(bytes + RECORD_HEADER, (size_t)length));
-    if (stored != p->wanted && stored == 0 && !p->written) {
+    if (stored != p->wanted && !p->written && may_come(stored, p->resume, file_size)) {
         size_t used = (size_t)(RECORD_OVERHEAD + length);
 
         p->state = ZEROS_DATA;
