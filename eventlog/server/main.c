@@ -194,6 +194,7 @@ int main(int argc, char **argv)
     int rc;
 
     signal(SIGPIPE, SIG_IGN);
+    signal(SIGXFSZ, SIG_IGN); /* makes a write past the file size limit fail, like a full disk */
     pthread_mutex_init(&p.lock, NULL);
     log_init(&p.log, "eventlog-server", 2);
     if ((rc = server_options_read(&p.options, argc, argv, &e)) == OPTIONS_DONE)
