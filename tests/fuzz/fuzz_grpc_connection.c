@@ -62,7 +62,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static const char preface[] = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\4\0\0\0\0";
     struct answering a = { 0 };
-    const struct grpc_handler handler = { &a, on_call, on_gone };
+    size_t held = 0;
+    const struct grpc_handler handler = { &a, on_call, on_gone, &held };
     size_t piece;
 
     if (!size)
@@ -83,5 +84,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     }
     send_all(a.connection);
     grpc_connection_free(a.connection);
+    if (held)
+        abort();
     return 0;
 }

@@ -78,6 +78,14 @@ void grpc_message_append(struct buffer *out, const char *text)
     }
 }
 
+/* Counts the bytes of a call's body after a change. */
+static void count_body(struct grpc_connection *c, size_t before, size_t after)
+{
+    c->held += after - before;
+    if (c->handler.held)
+        *c->handler.held += after - before;
+}
+
 /* ---- receiving ------------------------------------------------------------------------------------------------- */
 
 static void free_call(struct grpc_connection *c, struct call *call)
@@ -85,7 +93,7 @@ static void free_call(struct grpc_connection *c, struct call *call)
     *call->link = call->next;
     if (call->next)
         call->next->link = call->link;
-    c->held -= call->body.length;
+    count_body(c, call->body.length, 0);
     c->unsent -= call->answer.length;
     buffer_release(&call->body);
     buffer_release(&call->answer);
@@ -135,19 +143,21 @@ static int on_data(nghttp2_session *session, uint8_t flags, int32_t stream, cons
 {
     struct grpc_connection *c = context;
     struct call *call = nghttp2_session_get_stream_user_data(session, stream);
+    size_t before;
 
     (void)flags;
     if (!call || call->given)
         return 0;
-    if (call->dropped || call->body.length + n > GRPC_REQUEST_MOST || c->held + n > 2 * (size_t)GRPC_REQUEST_MOST) {
+    before = call->body.length;
+    if (call->dropped || before + n > GRPC_REQUEST_MOST || c->held + n > 2 * (size_t)GRPC_REQUEST_MOST ||
+        (c->handler.held && *c->handler.held + n > GRPC_HELD_MOST)) {
         call->dropped += n;
-        c->held -= call->body.length;
+        count_body(c, before, 0);
         buffer_release(&call->body);
         return call->dropped > 4 * (size_t)GRPC_REQUEST_MOST ? NGHTTP2_ERR_CALLBACK_FAILURE : 0;
     }
-    c->held -= call->body.length;
     buffer_append(&call->body, bytes, n);
-    c->held += call->body.length;
+    count_body(c, before, call->body.length);
     return 0;
 }
 
@@ -160,7 +170,8 @@ static void take_call(struct grpc_connection *c, struct call *call)
 
     call->given = 1;
     if (call->dropped || !buffer_ok(&call->body)) {
-        grpc_connection_answer(c, call->stream, &nothing, CODE_RESOURCE_EXHAUSTED, "the request is too large");
+        grpc_connection_answer(c, call->stream, &nothing, CODE_RESOURCE_EXHAUSTED,
+                               "the request is too large, or too many are");
     } else if (call->body.length && body[0] > 1) {
         grpc_connection_answer(c, call->stream, &nothing, CODE_INTERNAL, "the message has an unknown flag");
     } else if (call->body.length && body[0] == 1) {
@@ -173,7 +184,7 @@ static void take_call(struct grpc_connection *c, struct call *call)
         c->handler.call(c->handler.context, &request);
     }
     /* The handler may have answered and the session may have freed nothing yet: calls end in on_close() only. */
-    c->held -= call->body.length;
+    count_body(c, call->body.length, 0);
     buffer_release(&call->body);
 }
 

@@ -4,7 +4,8 @@
  * already with their prefixes, and a code. One thread at a time.
  *
  * What a peer can make it hold is bounded: GRPC_STREAMS calls at a time, requests of at most GRPC_REQUEST_MOST bytes,
- * of all calls together at most twice that, headers of at most GRPC_PATH_MOST bytes that count.
+ * of all calls together at most twice that, of all connections GRPC_HELD_MOST, headers of at most GRPC_PATH_MOST bytes
+ * that count. What goes beyond is answered with RESOURCE_EXHAUSTED.
  */
 #ifndef EVENTLOG_SERVER_GRPC_GRPC_CONNECTION_H
 #define EVENTLOG_SERVER_GRPC_GRPC_CONNECTION_H
@@ -14,7 +15,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { GRPC_STREAMS = 256, GRPC_REQUEST_MOST = 32 << 20, GRPC_PATH_MOST = 1024 };
+enum { GRPC_STREAMS = 256, GRPC_REQUEST_MOST = 32 << 20, GRPC_HELD_MOST = 256 << 20, GRPC_PATH_MOST = 1024 };
 
 struct grpc_connection;
 
@@ -32,6 +33,9 @@ struct grpc_handler {
     void (*call)(void *context, const struct grpc_request *request);
     /* The peer has given up the call, or the connection ends; it must not be answered any more. */
     void (*gone)(void *context, int32_t stream);
+    /* Bytes of requests that all connections hold, and that the caller adds for those that it keeps; NULL: others are
+     * not counted. */
+    size_t *held;
 };
 
 /* handler is copied. NULL: no memory. */

@@ -70,6 +70,7 @@ struct grpc_server {
     struct client *first, *last;
     size_t client_count;
     size_t jobs;          /* that exist; of the thread of the sockets */
+    size_t held;          /* bytes of requests that come, wait or are answered; of that thread, too */
     size_t unsent;        /* atomic: bytes of answers that are not sent */
     int spare;            /* a descriptor for the moment in which there are no others; -1: none */
     pthread_mutex_t lock; /* of the rest */
@@ -142,6 +143,7 @@ static void *answer_jobs(void *context)
 static void free_job(struct grpc_server *s, struct job *job)
 {
     s->jobs--;
+    s->held -= job->length;
     free(job->path);
     free(job->message);
     buffer_release(&job->answer);
@@ -151,19 +153,21 @@ static void free_job(struct grpc_server *s, struct job *job)
 /* Makes the job of a call; NULL: there is no room for it. */
 static struct job *new_job(struct client *c, const struct grpc_request *request)
 {
-    struct job *job = c->server->jobs < JOBS_MOST ? calloc(1, sizeof *job) : NULL;
+    struct grpc_server *s = c->server;
+    struct job *job = s->jobs < JOBS_MOST && s->held <= GRPC_HELD_MOST ? calloc(1, sizeof *job) : NULL;
 
     if (!job)
         return NULL;
     job->path = strdup(request->path);
     job->message = malloc(request->length + 1);
-    c->server->jobs++;
+    job->length = request->length;
+    s->jobs++;
+    s->held += job->length;
     if (!job->path || !job->message) {
-        free_job(c->server, job);
+        free_job(s, job);
         return NULL;
     }
     memcpy(job->message, request->message, request->length);
-    job->length = request->length;
     job->client = c;
     job->stream = request->stream;
     job->deadline = request->timeout >= 0 ? clock_monotonic() + request->timeout : 0;
@@ -340,7 +344,7 @@ static void refuse_client(struct grpc_server *s, int listener)
 
 static void accept_client(struct grpc_server *s, int listener)
 {
-    struct grpc_handler handler = { NULL, on_call, on_gone };
+    struct grpc_handler handler = { NULL, on_call, on_gone, &s->held };
     struct epoll_event event = { .events = EPOLLIN };
     int fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK), on = 1;
     struct client *c;

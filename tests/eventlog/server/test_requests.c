@@ -1,4 +1,4 @@
-/* What arrives: keys of blobs, requests, hints, deadlines; in order and broken. */
+/* What arrives: keys of blobs, requests, hints, deadlines; in order, broken, and too much. */
 #include "eventlog/server/blob_key.h"
 #include "eventlog/server/data_request.h"
 #include "eventlog/server/grpc/grpc_connection.h"
@@ -122,13 +122,94 @@ static void test_methods_and_timeouts(void **state)
     buffer_release(&out);
 }
 
+/* ---- requests that are held ---- */
+
+struct handed {
+    size_t calls, length;
+};
+
+static void count_call(void *context, const struct grpc_request *request)
+{
+    struct handed *h = context;
+
+    h->calls++;
+    h->length = request->length;
+}
+
+static void ignore_gone(void *context, int32_t stream)
+{
+    (void)context;
+    (void)stream;
+}
+
+static void receive_frame(struct grpc_connection *c, int type, int flags, int stream, const void *bytes, size_t n)
+{
+    const uint8_t head[9] = { (uint8_t)(n >> 16), (uint8_t)(n >> 8), (uint8_t)n, (uint8_t)type, (uint8_t)flags, 0, 0, 0,
+                              (uint8_t)stream };
+    struct buffer out = BUFFER_EMPTY;
+
+    assert_true(grpc_connection_receive(c, head, sizeof head) && grpc_connection_receive(c, bytes, n));
+    assert_true(grpc_connection_send(c, &out, 1 << 20)); /* opens windows */
+    buffer_release(&out);
+}
+
+/* A request with a message of 100,000 bytes, but for its last frame. */
+static void receive_most(struct grpc_connection *c, int stream)
+{
+    /* :method POST, :scheme http, :path /, as HPACK's table has them, and :authority x */
+    static const uint8_t headers[] = { 0x83, 0x86, 0x84, 0x01, 1, 'x' }, prefix[] = { 0, 0, 1, 0x86, 0xa0 };
+    static const uint8_t zeros[10000];
+
+    receive_frame(c, 1, 4, stream, headers, sizeof headers);
+    receive_frame(c, 0, 0, stream, prefix, sizeof prefix);
+    for (int i = 0; i < 9; i++)
+        receive_frame(c, 0, 0, stream, zeros, sizeof zeros);
+}
+
+static void receive_last(struct grpc_connection *c, int stream)
+{
+    static const uint8_t zeros[10000];
+
+    receive_frame(c, 0, 1, stream, zeros, sizeof zeros);
+}
+
+/* Of all connections together, so many bytes of requests are held; beyond that they are refused until others are over. */
+static void test_held_requests(void **state)
+{
+    static const char preface[] = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+    struct handed handed = { 0 };
+    size_t held = GRPC_HELD_MOST - 150000;
+    const struct grpc_handler handler = { &handed, count_call, ignore_gone, &held };
+    struct grpc_connection *connections[2];
+
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        assert_non_null(connections[i] = grpc_connection_new(&handler));
+        assert_true(grpc_connection_receive(connections[i], (const uint8_t *)preface, sizeof preface - 1));
+        receive_frame(connections[i], 4, 0, 0, "", 0);
+        receive_most(connections[i], 1);
+        assert_true(held <= GRPC_HELD_MOST);
+    }
+    receive_last(connections[1], 1);
+    assert_int_equal(handed.calls, 0);
+    receive_last(connections[0], 1);
+    assert_true(handed.calls == 1 && handed.length == 100000);
+    assert_int_equal(held, GRPC_HELD_MOST - 150000);
+    receive_most(connections[1], 3);
+    receive_last(connections[1], 3);
+    assert_int_equal(handed.calls, 2);
+    receive_most(connections[0], 3);
+    for (int i = 0; i < 2; i++)
+        grpc_connection_free(connections[i]);
+    assert_int_equal(held, GRPC_HELD_MOST - 150000);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_blob_keys),
-        cmocka_unit_test(test_hints),
-        cmocka_unit_test(test_request),
-        cmocka_unit_test(test_methods_and_timeouts),
+        cmocka_unit_test(test_blob_keys),     cmocka_unit_test(test_hints),
+        cmocka_unit_test(test_request),       cmocka_unit_test(test_methods_and_timeouts),
+        cmocka_unit_test(test_held_requests),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
