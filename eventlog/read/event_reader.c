@@ -284,6 +284,17 @@ static int look_again(struct event_reader *r, struct error *e)
     return goes_on(r, r->file.fd, (uint64_t)st.st_size) ? go_on(r, r->file.fd, &st) : start_again(r, r->file.fd, &st);
 }
 
+/* The file ends before the size that it had when it was last checked: EVENT_READER_END if what was read is still its
+ * beginning, EVENT_READER_RESTARTED if not. */
+static int look_at_cut(struct event_reader *r, struct error *e)
+{
+    struct stat st;
+
+    if (fstat(r->file.fd, &st) < 0)
+        return error_system(e, "%s: cannot stat", r->path);
+    return goes_on(r, r->file.fd, (uint64_t)st.st_size) ? EVENT_READER_END : start_again(r, r->file.fd, &st);
+}
+
 /* ---- places ---------------------------------------------------------------------------------------------------- */
 
 int event_reader_place(const struct event_reader *r, struct event_reader_place *place)
@@ -486,6 +497,8 @@ int event_reader_next(struct event_reader *r, struct event *event, struct event_
         damage->length = record.length;
         return EVENT_READER_DAMAGE;
     case RECORD_MORE:
+        if (!r->file.packed && r->file.size < (uint64_t)r->seen.st_size && (rc = look_at_cut(r, e)) != EVENT_READER_END)
+            return rc;
         r->at_end = 1;
         if (r->file.packed) /* there will be no more of it */
             record_file_close(&r->file);

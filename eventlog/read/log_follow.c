@@ -66,6 +66,11 @@ static void close_reader(struct log_follow *f, struct event_reader *r)
 
 static void close_files(struct log_follow *f, struct log_follow_run *run)
 {
+    if (run->listed) {
+        event_reader_close(run->only.reader);
+        run->only.reader = NULL;
+        return;
+    }
     for (size_t i = 0; i < run->count; i++) {
         close_reader(f, run->files[i].reader);
         run->files[i].reader = NULL;
@@ -77,6 +82,8 @@ static void close_files(struct log_follow *f, struct log_follow_run *run)
 static void forget_files(struct log_follow *f, struct log_follow_run *run)
 {
     close_files(f, run);
+    if (run->listed)
+        return;
     for (size_t i = 0; i < run->count; i++)
         free(run->files[i].path);
     free(run->files);
@@ -153,37 +160,53 @@ int log_follow_list(struct log_follow *f, const struct log_directory *d, struct 
     return OK;
 }
 
-/* ---- reading --------------------------------------------------------------------------------------------------- */
-
-static int follow_read_file(struct log_follow *f, struct log_follow_file *file, struct log_input *input,
-                            struct event *event, struct event_damage *damage, struct error *e)
+void log_follow_listed(struct log_follow_run *run, const struct log_run *listed)
 {
-    int rc = OK;
-
-    if (!file->reader) {
-        rc = event_reader_open(&file->reader, input, file->path, e);
-        if (rc == OK && f->records_only)
-            event_reader_records_only(file->reader);
-    } else if (!file->reading) {
-        take_out(f, file->reader);
-    }
-    file->reading = 1;
-    if (rc == OK && (rc = event_reader_next(file->reader, event, damage, e)) <= 0)
-        keep_open(f, file->reader);
-    if (rc <= 0)
-        file->reading = 0;
-    return rc;
+    *run = (struct log_follow_run){ .name = listed->name, .count = listed->file_count, .there = 1, .listed = listed };
 }
 
-int log_follow_next_of(struct log_follow *f, struct log_follow_run *run, struct log_input *input, struct event *event,
-                       struct event_damage *damage, struct error *e)
+/* ---- reading --------------------------------------------------------------------------------------------------- */
+
+static struct log_follow_file *current_file(struct log_follow_run *run)
 {
+    if (!run->listed)
+        return &run->files[run->at_file];
+    run->only.path = run->listed->files[run->at_file];
+    return &run->only;
+}
+
+int log_follow_end_file(struct log_follow *f, struct log_follow_run *run, int result, struct error *e)
+{
+    struct log_follow_file *file = current_file(run);
+
+    if (result == EVENT_READER_RESTARTED) {
+        if (run->listed && run->restarts++ == LOG_FOLLOW_RESTARTS_MOST) {
+            result = error_set(e, ERR_IO, "%s: is truncated or replaced again and again", file->path);
+        } else {
+            if (run->listed || f->whole_runs) {
+                close_files(f, run);
+                run->next_file = 0;
+            }
+            return result;
+        }
+    }
+    if (run->listed)
+        close_files(f, run);
+    else if (file->reader)
+        keep_open(f, file->reader);
+    file->reading = 0;
+    run->next_file = run->at_file + 1;
+    return result == EVENT_READER_END ? LOG_FOLLOW_FILE_END : result;
+}
+
+int log_follow_begin_file(struct log_follow *f, struct log_follow_run *run, struct log_input *input,
+                          struct event_reader **reader, struct error *e)
+{
+    struct log_follow_file *file;
     int rc;
 
     if (run->forget) {
-        forget_files(f, run);
-        run->at_file = run->next_file = 0;
-        run->forget = run->again = 0;
+        log_follow_forget(f, run);
         return EVENT_READER_RESTARTED;
     }
     if (run->again) {
@@ -196,14 +219,30 @@ int log_follow_next_of(struct log_follow *f, struct log_follow_run *run, struct 
         run->at_file = run->next_file = 0;
         return LOG_FOLLOW_END;
     }
-    rc = follow_read_file(f, &run->files[run->at_file], input, event, damage, e);
-    if (rc == EVENT_READER_RESTARTED && f->whole_runs) {
-        close_files(f, run);
-        run->next_file = 0;
-        return rc;
+    file = current_file(run);
+    if (!file->reader) {
+        if ((rc = event_reader_open(&file->reader, input, file->path, e)) != OK)
+            return log_follow_end_file(f, run, rc, e);
+        if (f && f->records_only)
+            event_reader_records_only(file->reader);
+    } else if (!file->reading) {
+        take_out(f, file->reader);
     }
-    run->next_file = run->at_file + (rc <= 0);
-    return rc == EVENT_READER_END ? LOG_FOLLOW_FILE_END : rc;
+    file->reading = 1;
+    *reader = file->reader;
+    return LOG_FOLLOW_FILE;
+}
+
+int log_follow_next_of(struct log_follow *f, struct log_follow_run *run, struct log_input *input, struct event *event,
+                       struct event_damage *damage, struct error *e)
+{
+    struct event_reader *reader;
+    int rc = log_follow_begin_file(f, run, input, &reader, e);
+
+    if (rc != LOG_FOLLOW_FILE)
+        return rc;
+    rc = event_reader_next(reader, event, damage, e);
+    return rc == EVENT_READER_EVENT || rc == EVENT_READER_DAMAGE ? rc : log_follow_end_file(f, run, rc, e);
 }
 
 int log_follow_next(struct log_follow *f, struct event *event, struct event_damage *damage, struct error *e)

@@ -9,6 +9,16 @@
  * change. A closed file that is renamed out of the log is read no further. A file that is renamed within the log, open
  * or closed, counts as a new file and is read from its start. Memory: one window of 256 KiB, and what is known of each
  * file.
+ *
+ * A run can also be read once, with one file open at a time, for which only its listing is needed:
+ *
+ *     log_follow_listed(&run, listed);
+ *     while ((found = log_follow_begin_file(NULL, &run, &input, &reader, e)) != LOG_FOLLOW_END) {
+ *         if (found == LOG_FOLLOW_FILE)
+ *             found = log_follow_end_file(NULL, &run, the last result of event_reader_next(), e);
+ *         ...
+ *     }
+ *     log_follow_forget(NULL, &run);
  */
 #ifndef EVENTLOG_READ_LOG_FOLLOW_H
 #define EVENTLOG_READ_LOG_FOLLOW_H
@@ -19,7 +29,7 @@
 
 #include <pthread.h>
 
-enum { LOG_FOLLOW_OPEN_MOST = 64 };
+enum { LOG_FOLLOW_OPEN_MOST = 64, LOG_FOLLOW_RESTARTS_MOST = 3 };
 
 struct log_follow_file {
     char *path;
@@ -40,6 +50,9 @@ struct log_follow_run {
     struct tag_index paths; /* of the files, without ".gz" and ".zst"; the numbers are indices of files */
     size_t next_file;
     int forget;
+    const struct log_run *listed; /* NULL, or it is read once: its files are listed->files */
+    struct log_follow_file only;  /* the current one of them */
+    int restarts;                 /* how often they were read again */
 };
 
 /* the members up to open_most are set by the caller; the rest is zero at first */
@@ -66,6 +79,7 @@ struct log_follow {
 enum log_follow_result {
     LOG_FOLLOW_END = 0,      /* the round is over; the next call begins a new one */
     LOG_FOLLOW_FILE_END = 4, /* the current file has no more for now */
+    LOG_FOLLOW_FILE = 5,     /* of log_follow_begin_file() only: there is a file to read */
 };
 
 /* Adds the runs and files of a listing. */
@@ -79,6 +93,19 @@ int log_follow_next(struct log_follow *f, struct event *event, struct event_dama
  * may each read another run, with inputs of their own, while nobody calls the other functions. */
 int log_follow_next_of(struct log_follow *f, struct log_follow_run *run, struct log_input *input, struct event *event,
                        struct event_damage *damage, struct error *e);
+
+/* The same in two steps, for callers that use the reader of the current file, such as for event_reader_take_usual().
+ * LOG_FOLLOW_FILE and *reader; EVENT_READER_RESTARTED, an error, or LOG_FOLLOW_END. After LOG_FOLLOW_FILE read on with
+ * the reader, or call this again, until event_reader_next() returns neither an event nor damage; then call
+ * log_follow_end_file() with that result, which returns what log_follow_next_of() would. */
+int log_follow_begin_file(struct log_follow *f, struct log_follow_run *run, struct log_input *input,
+                          struct event_reader **reader, struct error *e);
+int log_follow_end_file(struct log_follow *f, struct log_follow_run *run, int result, struct error *e);
+
+/* A run to be read once, from its listing, which is borrowed; f is NULL in calls for it. When a file starts again, all
+ * of its files do; after LOG_FOLLOW_RESTARTS_MOST times that is ERR_IO. Its `files` is NULL: at_file is an index of
+ * listed->files. log_follow_forget() it. */
+void log_follow_listed(struct log_follow_run *run, const struct log_run *listed);
 
 /* Makes the next call for the run read all of its files from the start; it returns no EVENT_READER_RESTARTED. */
 void log_follow_again(struct log_follow_run *run);

@@ -4,16 +4,13 @@
 #include "base/array.h"
 #include "base/bytes.h"
 #include "eventlog/public.h"
-#include "eventlog/read/event_reader.h"
-#include "eventlog/read/log_directory.h"
 #include "eventlog/read/log_filter.h"
+#include "eventlog/read/log_follow.h"
 #include "eventlog/read/log_series.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-
-enum { RESTARTS = 3 };
 
 struct points_series {
     struct log_series *series;
@@ -78,16 +75,13 @@ static int wanted(void *context, const struct scalar_series *s, const struct sca
 }
 
 /* EVENT_READER_END, EVENT_READER_RESTARTED, or an error. */
-static int points_read_file(struct eventlog_points *p, struct scalar_run *scalars, struct log_input *in,
-                            const char *path, struct error *e)
+static int points_read_file(struct eventlog_points *p, struct scalar_run *scalars, struct event_reader *reader,
+                            struct error *e)
 {
-    struct event_reader *reader;
     struct event_damage damage;
     struct event event;
-    int rc = event_reader_open(&reader, in, path, e);
+    int rc;
 
-    if (rc != OK)
-        return rc;
     scalar_run_begin_file(scalars);
     while ((rc = event_reader_next(reader, &event, &damage, e)) > 0 && rc != EVENT_READER_RESTARTED) {
         if (rc == EVENT_READER_DAMAGE) {
@@ -100,39 +94,44 @@ static int points_read_file(struct eventlog_points *p, struct scalar_run *scalar
         if (!scalars->follow_loader)
             event_reader_take_usual(reader, scalar_run_usual, scalars);
     }
-    event_reader_close(reader);
     return rc;
+}
+
+static void forget_points(struct scalar_run *scalars, struct reading *w)
+{
+    scalar_run_restart(scalars);
+    free(w->wanted); /* series are numbered anew */
+    w->wanted = NULL;
+    w->wanted_count = 0;
 }
 
 static int read_run(struct eventlog_points *p, struct scalar_run *scalars, const struct log_run *run, struct reading *w,
                     struct error *e)
 {
-    uint64_t damaged = p->damaged;
-    int restarts = 0;
+    const uint64_t damaged = p->damaged;
+    struct event_reader *reader;
+    struct log_follow_run files;
+    int found, rc = OK;
 
     scalars->wanted = wanted;
     scalars->context = w;
-    for (size_t i = 0; i < run->file_count;) {
-        int rc = points_read_file(p, scalars, w->in, run->files[i], e);
+    log_follow_listed(&files, run);
+    while (rc == OK && (found = log_follow_begin_file(NULL, &files, w->in, &reader, e)) != LOG_FOLLOW_END) {
+        const char *path = run->files[files.at_file];
 
-        if (rc == EVENT_READER_RESTARTED && restarts++ < RESTARTS) {
-            scalar_run_restart(scalars);
-            free(w->wanted); /* series are numbered anew */
-            w->wanted = NULL;
-            w->wanted_count = 0;
+        if (found == LOG_FOLLOW_FILE)
+            found = log_follow_end_file(NULL, &files, points_read_file(p, scalars, reader, e), e);
+        if (found == EVENT_READER_RESTARTED) {
+            forget_points(scalars, w);
             p->damaged = damaged;
-            i = 0;
-        } else if (rc == EVENT_READER_RESTARTED) {
-            return error_set(e, ERR_IO, "%s: is truncated or replaced again and again", run->files[i]);
-        } else if (rc != EVENT_READER_END &&
-                   (!strcmp(run->directory, run->files[i]) || !log_input_gone(run->files[i], e))) {
-            return rc;
-        } else {
-            i++;
+        } else if (found < 0 && (!strcmp(run->directory, path) || !log_input_gone(path, e))) {
+            rc = found;
         }
     }
-    scalar_run_finish(scalars);
-    return OK;
+    log_follow_forget(NULL, &files);
+    if (rc == OK)
+        scalar_run_finish(scalars);
+    return rc;
 }
 
 /* ---- series ---------------------------------------------------------------------------------------------------- */

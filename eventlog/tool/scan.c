@@ -3,11 +3,12 @@
 #include "base/clock.h"
 #include "base/human.h"
 #include "base/text.h"
+#include "eventlog/read/log_follow.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-enum { DAMAGE_LINES = 20, RESTARTS = 3 };
+enum { DAMAGE_LINES = 20 };
 
 int scan_begin(struct scan *s, const struct options *o, int argc, char **argv, int *count, struct error *e)
 {
@@ -213,74 +214,101 @@ int scan_join(struct scan *s, const struct scan *part, struct error *e)
     return buffer_ok(part->log.kept) ? OK : error_memory(e, NULL, "for messages about the log");
 }
 
-/* Reads one file; EVENT_READER_RESTARTED if it was replaced meanwhile. */
-static int scan_file(struct scan *s, const struct log_run *run, const char *path, const struct scan_sink *sink,
-                     struct error *e)
+/* One run while it is read. */
+struct run_scan {
+    struct scan *scan;
+    const char *run, *path; /* path: of the current file */
+    const struct scan_sink *sink;
+    int rc; /* what a sink returned */
+};
+
+/* Gives the events of a file to the sinks; returns the last result of event_reader_next(). */
+static int scan_file(struct run_scan *w, struct event_reader *reader, struct error *e)
 {
+    const struct scan_sink *sink = w->sink;
+    struct scan *s = w->scan;
     struct event_reader_state state;
-    struct event_reader *reader;
     struct event_damage damage;
     struct event event;
-    int rc = event_reader_open(&reader, &s->input, path, e);
+    int rc = event_reader_check(reader, e);
 
-    if (rc == OK)
-        rc = event_reader_check(reader, e);
-    if (rc != OK) {
-        event_reader_close(reader);
+    if (rc != OK)
         return rc;
-    }
-    scan_progress_file(s, path, event_reader_state(reader).size);
+    scan_progress_file(s, w->path, event_reader_state(reader).size);
     if (sink->begin_file)
-        sink->begin_file(sink->context, path);
-    while ((rc = event_reader_next(reader, &event, &damage, e)) > 0) {
-        if (rc == EVENT_READER_RESTARTED)
-            break;
+        sink->begin_file(sink->context, w->path);
+    while ((rc = event_reader_next(reader, &event, &damage, e)) > 0 && rc != EVENT_READER_RESTARTED) {
         if (rc == EVENT_READER_DAMAGE) {
-            scan_damage(s, path, &damage, event_reader_state(reader).damaged);
-            rc = sink->damage ? sink->damage(sink->context, &damage, e) : OK;
+            scan_damage(s, w->path, &damage, event_reader_state(reader).damaged);
+            w->rc = sink->damage ? sink->damage(sink->context, &damage, e) : OK;
         } else {
-            rc = sink->event ? sink->event(sink->context, &event, e) : OK;
+            w->rc = sink->event ? sink->event(sink->context, &event, e) : OK;
         }
-        if (rc != OK) {
-            event_reader_close(reader);
+        if (w->rc != OK)
             return rc;
-        }
         if (scan_progress_due(s))
-            scan_progress(s, run->name, event_reader_state(reader).offset);
+            scan_progress(s, w->run, event_reader_state(reader).offset);
     }
     state = event_reader_state(reader);
     if (rc == EVENT_READER_END && sink->end_file)
         sink->end_file(sink->context, &state);
     if (rc == EVENT_READER_END && state.damaged > DAMAGE_LINES && !s->quiet_damage)
-        log_line(&s->log, "%s: %llu damaged records in all", path, (unsigned long long)state.damaged);
+        log_line(&s->log, "%s: %llu damaged records in all", w->path, (unsigned long long)state.damaged);
     scan_progress_end(s);
-    event_reader_close(reader);
     return rc;
 }
 
-int scan_run(struct scan *s, const struct log_run *run, const struct scan_sink *sink, struct error *e)
+/* What a sink has done may be final: then the rest of a file that was cut or replaced is left out. */
+static int restarted(struct run_scan *w, int result)
 {
-    int restarts = 0;
+    if (result != EVENT_READER_RESTARTED || w->sink->restart)
+        return result;
+    log_line(&w->scan->log, "%s: was truncated or replaced while it was read; what it holds now was not read", w->path);
+    w->scan->failed = 1;
+    return EVENT_READER_END;
+}
 
-    s->bad_text = 0;
-    for (size_t i = 0; i < run->file_count; i++) {
-        int before = e->code, rc = scan_file(s, run, run->files[i], sink, e);
-
-        if (rc == EVENT_READER_RESTARTED && sink->restart && restarts++ < RESTARTS) {
-            sink->restart(sink->context);
-            i = (size_t)-1;
-        } else if (rc == ERR_IO) {
-            scan_unread(s, run->files[i], e);
-            e->code = before;
-        } else if (rc < 0) {
-            return rc;
-        }
-    }
-    log_progress_end(&s->log);
+static void tell_bad_text(struct scan *s, const char *run)
+{
     if (s->bad_text && !s->quiet_damage)
         log_line(&s->log,
                  "run %s: %llu events hold text that is not UTF-8, shown here as U+FFFD; TensorBoard's default loader "
                  "stops at the first of them",
-                 run->name, (unsigned long long)s->bad_text);
+                 run, (unsigned long long)s->bad_text);
+}
+
+int scan_run(struct scan *s, const struct log_run *run, const struct scan_sink *sink, struct error *e)
+{
+    struct run_scan w = { .scan = s, .run = run->name, .sink = sink };
+    const int before = e->code;
+    struct event_reader *reader;
+    struct log_follow_run files;
+    int found, rc = OK;
+
+    s->bad_text = 0;
+    log_follow_listed(&files, run);
+    while (rc == OK && (found = log_follow_begin_file(NULL, &files, &s->input, &reader, e)) != LOG_FOLLOW_END) {
+        w.path = run->files[files.at_file];
+        if (found == LOG_FOLLOW_FILE) {
+            found = scan_file(&w, reader, e);
+            if ((rc = w.rc) != OK)
+                break;
+            found = log_follow_end_file(NULL, &files, restarted(&w, found), e);
+        }
+        if (found == EVENT_READER_RESTARTED) {
+            s->bad_text = 0;
+            sink->restart(sink->context);
+        } else if (found == ERR_IO) {
+            scan_unread(s, w.path, e);
+            e->code = before;
+        } else if (found < 0) {
+            rc = found;
+        }
+    }
+    log_follow_forget(NULL, &files);
+    if (rc != OK)
+        return rc;
+    log_progress_end(&s->log);
+    tell_bad_text(s, run->name);
     return OK;
 }

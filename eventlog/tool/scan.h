@@ -43,7 +43,8 @@ struct scan_sink {
                                                                               * reading */
     int (*damage)(void *context, const struct event_damage *damage, struct error *e); /* as event */
     void (*end_file)(void *context, const struct event_reader_state *state);
-    void (*restart)(void *context); /* a file was replaced meanwhile: forget the run, it is read again */
+    void (*restart)(void *context); /* a file was cut or replaced meanwhile: forget the run, it is read again; NULL:
+                                     * that is reported, and the rest of the file is left out */
 };
 
 /* Begins a command: parses the command line as options_parse() does, and sets the name under which s reports. */

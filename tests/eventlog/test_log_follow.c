@@ -6,6 +6,7 @@
 #include "tests/eventlog/remove_tree.h"
 
 #include <dirent.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -276,12 +277,90 @@ static void test_threads_read_runs_apart(void **state)
     assert_int_equal(descriptors(), before);
 }
 
+/* `count` events from step `first` on, in place of what the file has: more bytes than are read at once. */
+static void write_long(const char *path, int first, int count)
+{
+    uint8_t *bytes = malloc((size_t)count * 200);
+    FILE *f = fopen(path, "w");
+    size_t n = 0;
+
+    assert_non_null(bytes);
+    assert_non_null(f);
+    for (int i = 0; i < count; i++)
+        n += event_encode_scalar(bytes + n, "t", 1, first + i, 5, 1);
+    assert_true(n > 300 * 1024);
+    assert_int_equal(fwrite(bytes, 1, n, f), n);
+    assert_int_equal(fclose(f), 0);
+    free(bytes);
+}
+
+/* Reads a run of three files once, the last of which is gone. While the second is read, it is written anew, shorter
+ * than before, `times` times. */
+static int read_once(int times, int *events, struct error *e)
+{
+    char *files[] = { strdup(file(0)), strdup(in("log/r00/2.tfevents")), strdup(in("log/r00/3.tfevents")) };
+    char name[] = "r00";
+    const struct log_run listed = { .name = name, .files = files, .file_count = 3 };
+    const int before = descriptors();
+    int found, rc = OK, written = 0;
+    struct event_damage damage;
+    struct event_reader *reader;
+    struct log_follow_run run;
+    struct event event;
+
+    write_long(files[1], 0, 14000);
+    *events = 0;
+    log_follow_listed(&run, &listed);
+    while (rc == OK && (found = log_follow_begin_file(NULL, &run, &input, &reader, e)) != LOG_FOLLOW_END) {
+        if (found == LOG_FOLLOW_FILE) {
+            assert_int_equal(descriptors(), before + 1);
+            while ((found = event_reader_next(reader, &event, &damage, e)) == EVENT_READER_EVENT ||
+                   found == EVENT_READER_DAMAGE) {
+                if (found == EVENT_READER_DAMAGE)
+                    continue;
+                if (++*events == 2 && run.at_file == 1 && written < times) {
+                    written++;
+                    write_long(files[1], written, 14000 - 500 * written);
+                }
+            }
+            found = log_follow_end_file(NULL, &run, found, e);
+        }
+        if (found == EVENT_READER_RESTARTED)
+            *events = 0;
+        else if (found < 0 && run.at_file == 2)
+            assert_int_equal(e->system, ENOENT);
+        else
+            rc = found < 0 ? found : OK;
+        assert_int_equal(descriptors(), before);
+    }
+    log_follow_forget(NULL, &run);
+    for (int i = 0; i < 3; i++)
+        free(files[i]);
+    return rc;
+}
+
+static void test_read_once(void **state)
+{
+    struct error e = { 0 };
+    int events;
+    (void)state;
+
+    make_log();
+    for (int times = 0; times <= LOG_FOLLOW_RESTARTS_MOST; times++) {
+        assert_int_equal(read_once(times, &events, &e), OK);
+        assert_int_equal(events, 1 + 14000 - 500 * times);
+    }
+    assert_int_equal(read_once(LOG_FOLLOW_RESTARTS_MOST + 1, &events, &e), ERR_IO);
+    assert_non_null(strstr(e.message, "again and again"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_teardown(test_newest_stay_open, empty),
         cmocka_unit_test_teardown(test_threads_read_runs_apart, empty),
         cmocka_unit_test_teardown(test_runs_begin_again, empty),
+        cmocka_unit_test_teardown(test_read_once, empty),
     };
 
     return cmocka_run_group_tests(tests, setup, teardown);
