@@ -36,6 +36,13 @@ static int damage(void *context, const struct event_damage *d, struct error *e)
     return scalar_run_damage(w->scalars, d, &ev) ? scalar_run_event(w->scalars, &ev, e) : OK;
 }
 
+static int usual(void *context, const struct usual_event *ev)
+{
+    struct work *w = context;
+
+    return scalar_run_usual(w->scalars, ev);
+}
+
 static void restart(void *context)
 {
     struct work *w = context;
@@ -49,7 +56,7 @@ int gather_run(struct scan *s, const struct log_run *run, struct scalar_run *sca
                void *context, struct error *e)
 {
     struct work w = { scalars, again, context };
-    const struct scan_sink sink = { &w, begin_file, event, damage, NULL, restart };
+    const struct scan_sink sink = { &w, begin_file, event, damage, NULL, restart, usual };
     int rc = scan_run(s, run, &sink, e);
 
     scalar_run_finish(scalars);

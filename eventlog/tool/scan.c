@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { DAMAGE_LINES = 20 };
+enum { DAMAGE_LINES = 20, PROGRESS_EVERY = 2500000 /* bytes */ };
 
 int scan_begin(struct scan *s, const struct options *o, int argc, char **argv, int *count, struct error *e)
 {
@@ -156,7 +156,7 @@ void scan_progress_file(struct scan *s, const char *path, uint64_t size)
 {
     s->file_bytes = log_input_bytes(&s->input, path);
     s->file_size = size;
-    s->added = 0;
+    s->added = s->shown_at = 0;
 }
 
 /* A part has read so much of the current file. */
@@ -222,6 +222,14 @@ struct run_scan {
     int rc; /* what a sink returned */
 };
 
+static void show_offset(struct run_scan *w, uint64_t offset)
+{
+    if (offset - w->scan->shown_at < PROGRESS_EVERY)
+        return;
+    w->scan->shown_at = offset;
+    scan_progress(w->scan, w->run, offset);
+}
+
 /* Gives the events of a file to the sinks; returns the last result of event_reader_next(). */
 static int scan_file(struct run_scan *w, struct event_reader *reader, struct error *e)
 {
@@ -246,8 +254,9 @@ static int scan_file(struct run_scan *w, struct event_reader *reader, struct err
         }
         if (w->rc != OK)
             return rc;
-        if (scan_progress_due(s))
-            scan_progress(s, w->run, event_reader_state(reader).offset);
+        if (sink->usual)
+            event_reader_take_usual(reader, sink->usual, sink->context);
+        show_offset(w, event_reader_offset(reader));
     }
     state = event_reader_state(reader);
     if (rc == EVENT_READER_END && sink->end_file)

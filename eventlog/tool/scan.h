@@ -27,6 +27,7 @@ struct scan {
     int passes;                     /* how often they are read; 0: once */
     double began;                   /* when reading began, monotonic */
     uint64_t since;                 /* records or events */
+    uint64_t shown_at;              /* the offset in the current file at which progress was last shown */
     uint64_t file_bytes, file_size; /* of the current file: as stored, and unpacked */
     uint64_t damaged;               /* damaged records so far; bad UTF-8 counts only with quiet_damage */
     uint64_t bad_text;              /* events with a string that is not UTF-8, of this run */
@@ -45,6 +46,8 @@ struct scan_sink {
     void (*end_file)(void *context, const struct event_reader_state *state);
     void (*restart)(void *context); /* a file was cut or replaced meanwhile: forget the run, it is read again; NULL:
                                      * that is reported, and the rest of the file is left out */
+    int (*usual)(void *context, const struct usual_event *event); /* as event_reader_take_usual(): it may take events
+                                                                   * that follow one passed to event() */
 };
 
 /* Begins a command: parses the command line as options_parse() does, and sets the name under which s reports. */
