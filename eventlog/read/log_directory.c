@@ -15,13 +15,13 @@
 
 /* the directories from the root of the walk down to here, to cut loops */
 struct ancestor {
-    dev_t device;
-    ino_t inode;
+    const char *path;
     const struct ancestor *above;
 };
 
 struct walk {
     struct log_directory *to;
+    struct directory_cache *cache; /* NULL: none */
     struct log_input *in;
     const char *label; /* of the walk's root, "" or a path */
     struct error *e;
@@ -61,9 +61,17 @@ static int problem(struct walk *w, const char *path)
     return add_text(&w->to->problems, &w->to->problem_count, e.message, path, w->e);
 }
 
-static int add_directory(struct walk *w, const char *path)
+static int add_directory(struct walk *w, const char *path, int *mark)
 {
-    return add_text(&w->to->directories, &w->to->directory_count, path, path, w->e);
+    struct log_directory *d = w->to;
+    struct log_listed *more = one_more(d->directories, d->directory_count, sizeof *more);
+
+    if (more)
+        d->directories = more;
+    if (!more || !(more[d->directory_count].path = strdup(path)))
+        return directory_no_memory(w->e, path);
+    more[d->directory_count++].mark = mark;
+    return OK;
 }
 
 /* Compares names as they were before compression. */
@@ -131,66 +139,102 @@ static int directory_add_run(struct walk *w, struct log_run *run, const char *pa
     return OK;
 }
 
-static int walk_directory(struct walk *w, const char *path, const char *relative, const struct ancestor *above)
+/* 1 if the directory is the same as one above it: then a link has led back. */
+static int is_above(const struct stat *st, const struct ancestor *above)
 {
-    struct log_run run = { 0 };
-    struct ancestor here;
-    char **below = NULL;
-    size_t count = 0;
-    struct stat st;
-    int rc = OK;
-    DIR *d;
+    struct stat other;
 
-    if (!(d = opendir(path)) || fstat(dirfd(d), &st) < 0) {
-        if (!d && above && errno == ENOENT)
-            return OK; /* removed since its parent was read */
-        rc = problem(w, path);
-        if (d)
-            closedir(d);
-        return rc;
-    }
-    here = (struct ancestor){ st.st_dev, st.st_ino, above };
-    for (const struct ancestor *a = above; a && rc == OK; a = a->above)
-        if (a->device == here.device && a->inode == here.inode)
-            goto out;
-    if (rc == OK)
-        rc = add_directory(w, path);
-    for (struct dirent *entry; rc == OK && (errno = 0, entry = readdir(d));) {
+    for (const struct ancestor *a = above; a; a = a->above)
+        if (stat(a->path, &other) == 0 && other.st_dev == st->st_dev && other.st_ino == st->st_ino)
+            return 1;
+    return 0;
+}
+
+/* What the entry is if links are followed; 0: nothing, as it leads nowhere, in a circle, or is gone since. */
+static char kind_of(char kind, const char *path, const struct ancestor *here)
+{
+    struct stat st;
+
+    if (kind != DIRECTORY_UNCLEAR)
+        return kind;
+    if (stat(path, &st) < 0)
+        return 0;
+    return S_ISREG(st.st_mode) ? DIRECTORY_FILE : S_ISDIR(st.st_mode) && !is_above(&st, here) ? DIRECTORY_BELOW : 0;
+}
+
+/* The next of the entries, from *at on: its kind and *name; 0: there are no more. */
+static char next_entry(const struct directory_entries *entries, size_t *at, const char **name)
+{
+    if (*at >= entries->bytes.length)
+        return 0;
+    *name = entries->bytes.data + *at + 1;
+    *at += strlen(*name) + 2;
+    return (*name)[-1];
+}
+
+static int walk_entries(struct walk *w, const char *path, const char *relative, const struct ancestor *above,
+                        const struct directory_entries *entries, int is_linked);
+
+static int walk_directory(struct walk *w, const char *path, const char *relative, const struct ancestor *above,
+                          int is_linked)
+{
+    struct directory_entries own = { .bytes = BUFFER_EMPTY }, *entries = &own;
+    int rc = w->cache ? directory_cache_read(w->cache, path, &entries) : directory_read(path, &own);
+
+    if (rc == ERR_IO)
+        rc = above && errno == ENOENT ? OK : problem(w, path); /* OK: removed since its parent was read */
+    else if (rc != OK)
+        rc = directory_no_memory(w->e, path);
+    else if ((rc = add_directory(w, path, w->cache ? &entries->mark : NULL)) == OK)
+        rc = walk_entries(w, path, relative, above, entries, is_linked);
+    buffer_release(&own.bytes);
+    return rc;
+}
+
+/* The files of a directory, as a run. */
+static int add_files(struct walk *w, const char *path, const char *relative, const struct ancestor *here,
+                     const struct directory_entries *entries, int is_linked)
+{
+    struct log_run run = { .place = w->to->directory_count - 1, .is_linked = is_linked };
+    const char *name;
+    size_t at = 0;
+    int rc = OK;
+
+    for (char kind; rc == OK && (kind = next_entry(entries, &at, &name));) {
         char child[PATH_MAX];
 
-        if (!strcmp(entry->d_name, ".") || !strcmp(entry->d_name, ".."))
+        if (kind == DIRECTORY_BELOW || !strstr(name, "tfevents") ||
+            file_join(child, sizeof child, path, name, NULL) != OK || kind_of(kind, child, here) != DIRECTORY_FILE)
             continue;
-        if (entry->d_type == DT_REG && !strstr(entry->d_name, "tfevents"))
-            continue;
-        if (file_join(child, sizeof child, path, entry->d_name, NULL) != OK || stat(child, &st) < 0)
-            continue; /* a link that leads nowhere, a loop of links, or gone since */
-        if (S_ISREG(st.st_mode) && strstr(entry->d_name, "tfevents"))
-            rc = directory_add_file(&run, child, w->e);
-        if (S_ISDIR(st.st_mode))
-            rc = add_text(&below, &count, entry->d_name, path, w->e);
+        run.is_linked |= kind == DIRECTORY_UNCLEAR;
+        rc = directory_add_file(&run, child, w->e);
     }
     if (rc == OK && run.file_count)
         rc = directory_add_run(w, &run, path, relative);
-    closedir(d); /* before going down: depth must not cost descriptors */
-    d = NULL;
-    for (size_t i = 0; i < count && rc == OK; i++) {
+    log_run_release(&run);
+    return rc;
+}
+
+static int walk_entries(struct walk *w, const char *path, const char *relative, const struct ancestor *above,
+                        const struct directory_entries *entries, int is_linked)
+{
+    const struct ancestor here = { path, above };
+    int rc = add_files(w, path, relative, &here, entries, is_linked);
+    const char *entry;
+    size_t at = 0;
+
+    for (char kind; rc == OK && (kind = next_entry(entries, &at, &entry));) {
         char child[PATH_MAX], name[PATH_MAX];
 
-        if (file_join(child, sizeof child, path, below[i], w->e) != OK)
+        if (kind == DIRECTORY_FILE || file_join(child, sizeof child, path, entry, w->e) != OK ||
+            kind_of(kind, child, &here) != DIRECTORY_BELOW)
             continue;
         if (*relative)
-            file_join(name, sizeof name, relative, below[i], w->e);
+            file_join(name, sizeof name, relative, entry, w->e);
         else
-            strcpy(name, below[i]);
-        rc = walk_directory(w, child, name, &here);
+            strcpy(name, entry);
+        rc = walk_directory(w, child, name, &here, is_linked || kind == DIRECTORY_UNCLEAR);
     }
-out:
-    if (d)
-        closedir(d);
-    for (size_t i = 0; i < count; i++)
-        free(below[i]);
-    free(below);
-    log_run_release(&run);
     return rc;
 }
 
@@ -281,7 +325,7 @@ static int add_parent(struct walk *w, const char *path)
 {
     size_t n = (size_t)(file_base_name(path) - path);
     char *parent = n ? strndup(path, n) : strdup(".");
-    int rc = parent ? add_directory(w, parent) : directory_no_memory(w->e, path);
+    int rc = parent ? add_directory(w, parent, NULL) : directory_no_memory(w->e, path);
 
     free(parent);
     return rc;
@@ -310,6 +354,7 @@ static int list_archive(struct walk *w, const struct log_archive *archive, const
     for (size_t i = 0; i < names.count; i++) {
         char directory[PATH_MAX];
 
+        run[i].place = (size_t)-1;
         if (rc == OK && (rc = file_join(directory, sizeof directory, path, names.entries[i].text, w->e)) == OK)
             rc = directory_add_run(w, &run[i], directory, names.entries[i].text);
         log_run_release(&run[i]);
@@ -322,7 +367,7 @@ static int list_path(struct walk *w, const char *path, struct error *e)
 {
     int standard_input = log_input_is_standard_input(w->in, path), rc = 0;
     const struct log_archive *archive;
-    struct log_run run = { 0 };
+    struct log_run run = { .place = (size_t)-1 };
     struct stat st;
 
     if (!standard_input && stat(path, &st) < 0)
@@ -333,7 +378,7 @@ static int list_path(struct walk *w, const char *path, struct error *e)
         if (!d)
             return error_system(e, "%s: cannot be read", path);
         closedir(d);
-        return walk_directory(w, path, "", NULL);
+        return walk_directory(w, path, "", NULL, 0);
     }
     if ((standard_input || S_ISREG(st.st_mode)) && (rc = log_input_archive(w->in, path, &archive, e)) < 0)
         return rc;
@@ -348,12 +393,12 @@ static int list_path(struct walk *w, const char *path, struct error *e)
     return rc == OK && !standard_input ? add_parent(w, path) : rc;
 }
 
-static int list_paths(struct log_directory *d, struct log_input *in, char *const *paths, size_t count, int waits,
-                      struct error *e)
+static int list_paths(struct log_directory *d, struct directory_cache *cache, struct log_input *in, char *const *paths,
+                      size_t count, int waits, struct error *e)
 {
     char(*clean)[PATH_MAX] = malloc((count ? count : 1) * sizeof *clean);
     struct error own = { 0 };
-    struct walk w = { d, in, "", &own };
+    struct walk w = { d, cache, in, "", &own };
     size_t parent = 0, kept = 0;
     int rc = OK;
 
@@ -392,13 +437,19 @@ static int list_paths(struct log_directory *d, struct log_input *in, char *const
 
 int log_directory_list(struct log_directory *d, struct log_input *in, char *const *paths, size_t count, struct error *e)
 {
-    return list_paths(d, in, paths, count, 0, e);
+    return list_paths(d, NULL, in, paths, count, 0, e);
 }
 
 int log_directory_list_there(struct log_directory *d, struct log_input *in, char *const *paths, size_t count,
                              struct error *e)
 {
-    return list_paths(d, in, paths, count, 1, e);
+    return list_paths(d, NULL, in, paths, count, 1, e);
+}
+
+int log_directory_list_cached(struct log_directory *d, struct directory_cache *cache, struct log_input *in,
+                              char *const *paths, size_t count, struct error *e)
+{
+    return list_paths(d, cache, in, paths, count, 1, e);
 }
 
 void log_directory_release(struct log_directory *d)
@@ -408,7 +459,7 @@ void log_directory_release(struct log_directory *d)
     for (size_t i = 0; i < d->problem_count; i++)
         free(d->problems[i]);
     for (size_t i = 0; i < d->directory_count; i++)
-        free(d->directories[i]);
+        free(d->directories[i].path);
     free(d->runs);
     free(d->problems);
     free(d->directories);

@@ -12,6 +12,7 @@
 #define EVENTLOG_READ_LOG_DIRECTORY_H
 
 #include "base/error.h"
+#include "eventlog/read/directory_cache.h"
 #include "eventlog/read/log_input.h"
 
 #include <stddef.h>
@@ -21,6 +22,16 @@ struct log_run {
     char *directory; /* its path; for a single file, the file's path */
     char **files;    /* paths, ascending by name */
     size_t file_count;
+    size_t place;  /* the index of its directory in log_directory.directories; (size_t)-1: a file or an archive */
+    int is_linked; /* a symbolic link below the path that was listed may lead to it, or to one of its files */
+};
+
+/* A directory that was looked at. */
+struct log_listed {
+    char *path;
+    /* The caller's, borrowed until the next listing with the same cache: -1 if the directory has been read for this
+     * listing, else what it was. NULL: there is no cache. */
+    int *mark;
 };
 
 struct log_directory {
@@ -28,7 +39,7 @@ struct log_directory {
     size_t count;
     char **problems; /* sentences about directories that could not be read */
     size_t problem_count;
-    char **directories; /* paths of all directories that were read, with event files or without */
+    struct log_listed *directories; /* all that were looked at, with event files or without */
     size_t directory_count;
     const char *missing; /* set by log_directory_list_there(): the first of the paths that does not exist, or NULL */
 };
@@ -43,6 +54,9 @@ int log_directory_list(struct log_directory *d, struct log_input *in, char *cons
  * have once it exists. */
 int log_directory_list_there(struct log_directory *d, struct log_input *in, char *const *paths, size_t count,
                              struct error *e);
+/* The same, and knows in the cache what unchanged directories hold. */
+int log_directory_list_cached(struct log_directory *d, struct directory_cache *cache, struct log_input *in,
+                              char *const *paths, size_t count, struct error *e);
 /* Sorts the files of a run, and drops compressed files whose uncompressed form is there too. */
 void log_run_sort(struct log_run *run);
 /* Frees what the run holds, of which nothing is left then. */

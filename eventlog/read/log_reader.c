@@ -106,7 +106,7 @@ static int look(struct eventlog_reader *r, int first, struct error *e)
         if (rc == OK && (rc = make_places(r, r->follow.count + d.count, e)) == OK)
             rc = log_follow_list(&r->follow, &d, e);
         for (size_t k = 0; rc == OK && r->watch.fd >= 0 && k < d.directory_count; k++)
-            again |= log_watch_directory(&r->watch, d.directories[k]);
+            again |= log_watch_directory(&r->watch, d.directories[k].path);
         log_directory_release(&d);
     }
     return rc;

@@ -25,25 +25,30 @@ void log_watch_close(struct log_watch *w)
     w->fd = -1;
 }
 
-/* 1 for file systems that only this machine writes to. */
-static int is_local(const char *path)
+/* Whether only this machine writes to file systems of that kind. */
+static int is_local(const struct statfs *s)
 {
     static const unsigned long local[] = { EXT4_SUPER_MAGIC,      XFS_MAGIC,   BTRFS_SUPER_MAGIC, F2FS_SUPER_MAGIC,
                                            OVERLAYFS_SUPER_MAGIC, TMPFS_MAGIC, RAMFS_MAGIC,       ZFS_MAGIC,
                                            MSDOS_SUPER_MAGIC };
-    struct statfs s;
 
-    if (statfs(path, &s) != 0)
-        return 0;
     for (size_t i = 0; i < sizeof local / sizeof *local; i++)
-        if ((unsigned long)s.f_type == local[i])
+        if ((unsigned long)s->f_type == local[i])
             return 1;
     return 0;
+}
+
+int log_watch_is_local(int fd)
+{
+    struct statfs s;
+
+    return fstatfs(fd, &s) == 0 && is_local(&s);
 }
 
 /* Watches get ascending numbers; watching a directory again returns its old number. */
 int log_watch_directory(struct log_watch *w, const char *path)
 {
+    struct statfs s;
     int number = inotify_add_watch(w->fd, path,
                                    IN_CREATE | IN_MODIFY | IN_DELETE | IN_MOVED_FROM | IN_MOVED_TO | IN_ATTRIB |
                                        IN_DELETE_SELF | IN_MOVE_SELF | IN_ONLYDIR);
@@ -53,7 +58,7 @@ int log_watch_directory(struct log_watch *w, const char *path)
     if (number <= w->last)
         return 0;
     w->last = number;
-    w->missed |= !is_local(path);
+    w->missed |= statfs(path, &s) < 0 || !is_local(&s);
     return 1;
 }
 

@@ -25,6 +25,9 @@ struct log_watch {
 void log_watch_open(struct log_watch *w); /* fd stays -1 if the system has no more inotify instances */
 void log_watch_close(struct log_watch *w);
 
+/* 1 if the open directory is in a file system that only this machine writes to. */
+int log_watch_is_local(int fd);
+
 /* Returns 1 if the directory was not watched before: the caller must check for changes made before now. */
 int log_watch_directory(struct log_watch *w, const char *path);
 

@@ -469,6 +469,28 @@ static void bring_small_back(struct loader *l)
     saved_pack_close(&pack);
 }
 
+static void make_hot(struct loader *l, size_t run)
+{
+    if (!l->is_hot[run]) {
+        l->is_hot[run] = 1;
+        l->hot[l->hot_count++] = run;
+    }
+}
+
+/* Runs that have files which were not read yet, or have lost all of theirs. */
+static void make_unread_hot(struct loader *l)
+{
+    for (size_t i = 0; i < l->run_count; i++) {
+        const struct log_follow_run *run = &l->follow.runs[i];
+        int unread = run->forget;
+
+        for (size_t k = 0; k < run->count && !unread; k++)
+            unread = !run->files[k].reader;
+        if (unread)
+            make_hot(l, i);
+    }
+}
+
 /* Runs that were brought back before they were listed are read again if they have other files. */
 static void check_listed(struct loader *l, const struct log_directory *d)
 {
@@ -479,7 +501,19 @@ static void check_listed(struct loader *l, const struct log_directory *d)
             continue;
         log_follow_forget(&l->follow, &l->follow.runs[number]);
         run_data_restart(l->runs[number].data, 0);
+        make_hot(l, number);
     }
+}
+
+/* The number of the watch of a run's directory; -1: none. */
+static int watch_of(struct loader *l, const struct log_directory *d, const struct log_run *run)
+{
+    const int *mark = run->place < d->directory_count ? d->directories[run->place].mark : NULL;
+
+    if (mark)
+        return *mark;
+    log_watch_directory(&l->watch, run->directory);
+    return l->watch.number;
 }
 
 /* Watches the directories of a listing. Returns 1 if one was not watched before: it may have changed since. */
@@ -487,18 +521,25 @@ static int watch_listing(struct loader *l, const struct log_directory *d)
 {
     int again = 0;
 
-    for (size_t i = 0; i < d->directory_count; i++)
-        again |= log_watch_directory(&l->watch, d->directories[i]);
+    for (size_t i = 0; i < d->directory_count; i++) {
+        int *mark = d->directories[i].mark;
+
+        if (mark && *mark >= 0)
+            continue; /* an unchanged directory is still watched, with that number */
+        again |= log_watch_directory(&l->watch, d->directories[i].path);
+        if (mark)
+            *mark = l->watch.number;
+    }
     l->complete = d->directory_count > 0 && !l->watch.missed;
     if (l->watch.last >= 0 && !ARRAY_ROOM_ZERO(l->watched, l->watch_count, (size_t)l->watch.last + 1))
         return again;
     memset(l->watched, 0, l->watch_count * sizeof *l->watched);
     for (size_t i = 0; i < d->count; i++) {
         size_t run = tag_index_find(&l->names, d->runs[i].name, strlen(d->runs[i].name));
+        int number = watch_of(l, d, &d->runs[i]);
 
-        log_watch_directory(&l->watch, d->runs[i].directory);
-        if (l->watch.number >= 0 && (size_t)l->watch.number < l->watch_count && run != TAG_INDEX_NONE) {
-            size_t *place = &l->watched[l->watch.number];
+        if (number >= 0 && (size_t)number < l->watch_count && run != TAG_INDEX_NONE) {
+            size_t *place = &l->watched[number];
 
             *place = *place && *place != run + 1 ? WATCH_SEVERAL : run + 1;
         }
@@ -524,6 +565,8 @@ static int list_runs(struct loader *l, struct error *e)
         rc = log_follow_list(&l->follow, &d, e);
         if (rc == OK)
             rc = know_runs(l, e);
+        if (rc == OK)
+            make_unread_hot(l);
         if (rc == OK && l->watch.fd >= 0)
             again = watch_listing(l, &d);
         log_directory_release(&d);
@@ -532,20 +575,18 @@ static int list_runs(struct loader *l, struct error *e)
     return rc;
 }
 
-/* Notes what the system notifies of. Returns 1 if directories changed. */
-static int note_changes(struct loader *l)
+/* Notes what the system notifies of. Returns 1 if directories changed; *all: it is not known of which runs. */
+static int note_changes(struct loader *l, int *all)
 {
     int number, contents, listing = 0;
 
     while (log_watch_next(&l->watch, &number, &contents)) {
         size_t run = number >= 0 && (size_t)number < l->watch_count ? l->watched[number] : 0;
 
-        if (!contents || !run || run == WATCH_SEVERAL) {
-            listing = 1;
-        } else if (!l->is_hot[run - 1]) {
-            l->is_hot[run - 1] = 1;
-            l->hot[l->hot_count++] = run - 1;
-        }
+        listing |= !contents || !run || run == WATCH_SEVERAL;
+        *all |= number < 0 || run == WATCH_SEVERAL;
+        if (run && run != WATCH_SEVERAL)
+            make_hot(l, run - 1);
     }
     return listing;
 }
@@ -556,6 +597,7 @@ static int wait_round(struct loader *l, int *list)
     struct pollfd waits[] = { { l->stop_event, POLLIN, 0 }, { l->watch.fd, POLLIN, 0 } };
     double reload = l->options.reload < LOADER_PAUSE_LEAST ? LOADER_PAUSE_LEAST : l->options.reload;
     double pause = 10 * l->show_cost > ROUND_PAUSE ? 10 * l->show_cost : ROUND_PAUSE;
+    int all = !l->complete;
 
     pause = pause < ROUND_PAUSE_MOST ? pause : ROUND_PAUSE_MOST;
     for (size_t i = 0; i < l->hot_count; i++)
@@ -566,8 +608,8 @@ static int wait_round(struct loader *l, int *list)
     /* First only for the end: what changes meanwhile is read together. */
     if (!poll(waits, 1, (int)(1000 * pause) + 1))
         poll(waits, l->watch.fd >= 0 ? 2 : 1, (int)(1000 * reload));
-    *list = note_changes(l);
-    l->all = *list || !l->hot_count || clock_monotonic() - l->looked >= reload;
+    *list = note_changes(l, &all);
+    l->all = (*list ? all : !l->hot_count) || clock_monotonic() - l->looked >= reload;
     *list = *list || (l->all && (!l->complete || clock_monotonic() - l->listed > LIST_EVERY));
     return !__atomic_load_n(&l->stop, __ATOMIC_RELAXED);
 }

@@ -57,11 +57,15 @@ static void keep_inside(struct log_roots *r, struct log_directory *d, const char
     for (size_t i = 0; i < d->count; i++) {
         struct log_run *run = &d->runs[i];
         size_t files = 0, directory = strlen(run->directory);
-        int out = leads_out(run->directory, strlen(root), home);
+        int out = run->is_linked && leads_out(run->directory, strlen(root), home);
 
         if (out)
             tell(r, run->directory);
         for (size_t k = 0; k < run->file_count; k++) {
+            if (!run->is_linked) {
+                files = run->file_count;
+                break;
+            }
             if (!out && !leads_out(run->files[k], directory, home)) {
                 run->files[files++] = run->files[k];
                 continue;
@@ -102,7 +106,8 @@ static int rename_run(struct log_run *run, const char *root)
 static int append(struct log_directory *d, struct log_directory *from)
 {
     struct log_run *runs = realloc(d->runs, (d->count + from->count + 1) * sizeof *runs);
-    char **problems, **directories;
+    struct log_listed *directories;
+    char **problems;
 
     if (runs)
         d->runs = runs;
@@ -113,8 +118,11 @@ static int append(struct log_directory *d, struct log_directory *from)
         d->directories = directories;
     if (!runs || !problems || !directories)
         return 0;
-    for (size_t i = 0; i < from->count; i++)
+    for (size_t i = 0; i < from->count; i++) {
+        if (from->runs[i].place != (size_t)-1)
+            from->runs[i].place += d->directory_count;
         d->runs[d->count++] = from->runs[i];
+    }
     for (size_t i = 0; i < from->problem_count; i++)
         d->problems[d->problem_count++] = from->problems[i];
     for (size_t i = 0; i < from->directory_count; i++)
@@ -126,10 +134,11 @@ static int append(struct log_directory *d, struct log_directory *from)
 int log_roots_list(struct log_roots *r, struct log_directory *d, struct log_input *in, struct error *e)
 {
     memset(d, 0, sizeof *d);
+    directory_cache_begin(&r->cache);
     for (size_t i = 0; i < r->count; i++) {
         char *paths[] = { (char *)(uintptr_t)r->roots[i].path };
         struct log_directory listed = { 0 };
-        int rc = log_directory_list_there(&listed, in, paths, 1, e);
+        int rc = log_directory_list_cached(&listed, &r->cache, in, paths, 1, e);
 
         if (rc == OK)
             keep_inside(r, &listed, r->roots[i].path);
@@ -150,4 +159,5 @@ int log_roots_list(struct log_roots *r, struct log_directory *d, struct log_inpu
 void log_roots_release(struct log_roots *r)
 {
     tag_index_release(&r->told);
+    directory_cache_release(&r->cache);
 }

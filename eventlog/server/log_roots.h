@@ -24,6 +24,7 @@ struct log_roots {
     void *context;
     /* private */
     struct tag_index told;
+    struct directory_cache cache;
 };
 
 /* Lists what exists. Directories that do not exist have no runs. Names are made valid UTF-8. On OK d is yours:

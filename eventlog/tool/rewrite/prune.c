@@ -96,7 +96,9 @@ static int64_t most_points(const struct scalar_run *scalars)
 static int count_points(struct prune *p, struct candidate *c, struct error *e)
 {
     const struct removable_run *run = c->run;
-    struct log_run files = { run->name, run->directory, calloc(run->count, sizeof(char *)), 0 };
+    struct log_run files = { .name = run->name,
+                             .directory = run->directory,
+                             .files = calloc(run->count, sizeof(char *)) };
     uint64_t damaged = p->scan.damaged;
     int failed = p->scan.failed, rc = files.files ? OK : error_memory(e, run->name, "for it");
     struct scalar_run scalars;

@@ -39,7 +39,7 @@ static void watch_directories(struct follow *f, const struct log_directory *d)
 {
     f->unwatched = 0;
     for (size_t i = 0; i < d->directory_count; i++)
-        f->unwatched |= log_watch_directory(&f->watch, d->directories[i]);
+        f->unwatched |= log_watch_directory(&f->watch, d->directories[i].path);
     f->watched = !f->watch.missed && !d->missing && !has_link(d);
 }
 
