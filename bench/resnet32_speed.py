@@ -1,6 +1,6 @@
 """How fast ResNet-32 trains on CIFAR-10: our trainer with one and two ranks, PyTorch and TensorFlow, one thread each.
 
-The trainer and PyTorch also take turns in bfloat16, which is for processors with AMX. All take turns, round after round,
+The trainer and PyTorch also take turns in bfloat16, which is for processors with AMX or AVX512-BF16. All take turns, round after round,
 so that a slow minute of the machine hits each of them. Two processes of a peer that know nothing of each other show what
 two cores give at best; our two ranks also exchange their gradients.
 """

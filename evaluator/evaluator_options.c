@@ -58,7 +58,8 @@ static const struct option table_template[] = {
       .maximum = BUILTIN_RUNNER_THREADS_MAX },
     { OPTION_CHOICE, .name = "precision", .argument = "NAME", .choices = "float32|bfloat16",
       .help = "Multiply in float32 (the default), or in bfloat16 in convolutions and larger matrix products, which is "
-              "several times as fast on processors with AMX; a few images in a thousand may be classified otherwise. A "
+              "faster on processors with AMX and on AMD's with AVX512-BF16; a few images in a thousand may be "
+              "classified otherwise. A "
               "processor without AMX or AVX512-BF16 says so and evaluates in float32." },
     { OPTION_FLAG, .name = "tutorial-denominator",
       .help = "Count as TensorFlow's CIFAR-10 tutorial does: round the number of examples up to whole batches of 128, "

@@ -355,7 +355,7 @@ enum precision network_precision(const struct network *n)
 
 int network_bfloat16_is_fast(void)
 {
-    return bfloat16_units() == BFLOAT16_AMX;
+    return bfloat16_is_fast();
 }
 
 void network_kernels(const struct network *n, char *text, size_t size)

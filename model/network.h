@@ -146,9 +146,9 @@ double network_decay_loss_of(const struct network *n, const struct variable *v);
 /* The convolution code in use, once there is a network: "oneDNN 2.6" or "OpenBLAS". Static. */
 const char *network_backend(void);
 /* What its convolutions and products compute in: its model's precision, or float32 where this processor has no
- * instructions for that, or the build no oneDNN. */
+ * instructions for that. */
 enum precision network_precision(const struct network *n);
-/* 1, once there is a network: this processor multiplies bfloat16 several times as fast as float32, by AMX. */
+/* 1, once there is a network: this processor multiplies bfloat16 faster than float32. */
 int network_bfloat16_is_fast(void);
 /* The kernels in use, which decide about the last bits: "OpenBLAS Cooperlake, oneDNN 2.6 (instructions 0xe7),
  * bfloat16", of which the last word says network_precision(). */

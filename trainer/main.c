@@ -191,11 +191,10 @@ static void say_precision(struct run *r)
     if (world_size(r->world) > 1)
         snprintf(who, sizeof who, "rank %d's processor", world_rank(r->world));
     if (network_precision(r->network) != PRECISION_BFLOAT16)
-        log_line(&r->log,
-                 "--precision bfloat16: %s has neither AMX nor AVX512-BF16, or oneDNN is missing; training in float32",
-                 who);
+        log_line(&r->log, "--precision bfloat16: %s has neither AMX nor AVX512-BF16; training in float32", who);
     else
-        log_line(&r->log, "--precision bfloat16: %s has no AMX, and its AVX512-BF16 may be slower than float32", who);
+        log_line(&r->log, "--precision bfloat16: %s has no AMX, and its AVX512-BF16 may be no faster than float32",
+                 who);
 }
 
 static int build(struct run *r, struct error *e)

@@ -136,7 +136,8 @@ static size_t add_how_rows(struct option *t, size_t at, struct command *c)
         { OPTION_CHOICE, .name = "precision", .value = &c->precision, .argument = "NAME", .choices = "float32|bfloat16",
           .help =
               "Multiply in float32 (the default), or in bfloat16 in convolutions and larger matrix products, which is "
-              "several times as fast on processors with AMX. Weights, sums, gradients of weights, batch norm, losses "
+              "faster on processors with AMX and on AMD's with AVX512-BF16. Weights, sums, gradients of weights, batch "
+              "norm, losses "
               "and checkpoints stay float32. A processor without AMX or AVX512-BF16 says so and trains in float32." },
         { OPTION_TEXT, .name = "init-from", .value = &c->o.init_from, .argument = "CKPT",
           .help = "Begin a new training with the variables of a checkpoint (TensorFlow's, V1 or V2, or a .safetensors "

@@ -492,11 +492,10 @@ static int open_scoring(struct builtin_runner *r, struct log *log, struct error 
         return rc;
     r->network = scoring_network(r->scoring);
     if (log && r->model->precision != network_precision(r->network))
-        log_line(log, "--precision bfloat16: this processor has neither AMX nor AVX512-BF16, or oneDNN is missing; "
-                      "evaluating in float32");
+        log_line(log, "--precision bfloat16: this processor has neither AMX nor AVX512-BF16; evaluating in float32");
     else if (log && r->model->precision == PRECISION_BFLOAT16 && !network_bfloat16_is_fast())
-        log_line(log,
-                 "--precision bfloat16: this processor has no AMX, and its AVX512-BF16 may be slower than float32");
+        log_line(log, "--precision bfloat16: this processor has no AMX, and its AVX512-BF16 may be no faster than "
+                      "float32");
     return OK;
 }
 

@@ -1,20 +1,36 @@
 #include "model/kernels/bfloat16.h"
 
 #include "base/vector.h"
+#include "model/kernels/bfloat16_avx512.h"
 #include "model/kernels/convolution.h"
 #if CONVOLUTION_ONEDNN
 #include "model/kernels/library_onednn.h"
 #endif
 
+/* Whoever keeps oneDNN from these instructions means all that computes. */
 enum bfloat16_units bfloat16_units(void)
 {
 #if CONVOLUTION_ONEDNN
     if (library_onednn_has(dnnl_cpu_isa_avx512_core_amx))
         return BFLOAT16_AMX;
-    if (library_onednn_has(dnnl_cpu_isa_avx512_core_bf16))
+    if (!library_onednn_has(dnnl_cpu_isa_avx512_core_bf16))
+        return BFLOAT16_NONE;
+#endif
+#if BFLOAT16_AVX512_BUILT
+    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl") &&
+        __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512bf16"))
         return BFLOAT16_AVX512;
 #endif
     return BFLOAT16_NONE;
+}
+
+int bfloat16_is_fast(void)
+{
+#if BFLOAT16_AVX512_BUILT
+    if (bfloat16_units() == BFLOAT16_AVX512)
+        return __builtin_cpu_is("amd") != 0;
+#endif
+    return bfloat16_units() == BFLOAT16_AMX;
 }
 
 /* Adds half of the last place that stays, less one bit if that place is even. A NaN is not rounded, which might make an

@@ -1,8 +1,9 @@
 /*
- * convolution.h - two-dimensional convolution of a few images at a time, behind one interface with two makers:
+ * convolution.h - two-dimensional convolution of a few images at a time, behind one interface with several makers:
  * convolution_blas (im2col and matrix products, any shape, also in the double build) and convolution_onednn (oneDNN's
  * compiled kernels; only where the build found oneDNN). convolution_bfloat16 is the latter with operands rounded to
- * bfloat16, in NHWC; its block() is 0 where the processor has no instructions for them (bfloat16.h).
+ * bfloat16, in NHWC; convolution_avx512 does the same by kernels of our own, any shape. Their block() is 0 where the
+ * processor has no instructions for them (bfloat16.h).
  *
  *   y(n,i,j,o) = sum over r, s, c of x(n, i stride_height + r - top, j stride_width + s - left, c) w(r,s,c,o)
  * with zeros outside. Images are laid out (count, channels / block, height width, block): block = channels is NHWC.
@@ -14,6 +15,7 @@
 #define MODEL_KERNELS_CONVOLUTION_H
 
 #include "base/error.h"
+#include "model/kernels/bfloat16_avx512.h"
 #include "model/real.h"
 #include "model/window.h"
 
@@ -24,13 +26,16 @@
 #define CONVOLUTION_ONEDNN 0
 #endif
 
+/* 1 if the build has convolution_avx512. */
+#define CONVOLUTION_AVX512 BFLOAT16_AVX512_BUILT
+
 struct convolution_shape {
     int images;                         /* maximum per call */
     int height, width, channels, block; /* of x */
     int out_height, out_width, out_channels, out_block;
     struct window window;   /* with explicit padding */
     int need_data_gradient; /* 0: backward_data is never called */
-    int bfloat16;           /* 1, for convolution_bfloat16: x, w and dy are rounded to it */
+    int bfloat16;           /* 1, for convolution_bfloat16 and convolution_avx512: x, w and dy are rounded to it */
 };
 
 struct convolution; /* begins with a pointer to its backend */
@@ -60,6 +65,9 @@ struct convolution_backend {
 extern const struct convolution_backend convolution_blas;
 #if CONVOLUTION_ONEDNN
 extern const struct convolution_backend convolution_onednn, convolution_bfloat16;
+#endif
+#if CONVOLUTION_AVX512
+extern const struct convolution_backend convolution_avx512;
 #endif
 
 #endif

@@ -59,7 +59,7 @@ static int onednn_block(int channels, int input)
 
 static int bfloat16_block(int channels, int input)
 {
-    return bfloat16_units() != BFLOAT16_NONE && onednn_block(channels, input) ? channels : 0;
+    return library_onednn_has(dnnl_cpu_isa_avx512_core_bf16) && onednn_block(channels, input) ? channels : 0;
 }
 
 static void release_primitive(struct primitive *p)

@@ -1,7 +1,10 @@
 #include "model/kernels/product.h"
 
+#include "model/kernels/bfloat16.h"
+#include "model/kernels/bfloat16_avx512.h"
 #include "model/kernels/blas.h"
 #include "model/kernels/convolution.h"
+#include "model/kernels/product_avx512.h"
 #if CONVOLUTION_ONEDNN
 #include "model/kernels/product_onednn.h"
 #endif
@@ -13,7 +16,8 @@ enum { BFLOAT16_LEAST = 32 }; /* inputs and outputs */
 struct product {
     int inputs, outputs;
     const real *w;
-    struct product_onednn *rounded; /* NULL: float32 */
+    struct product_onednn *rounded; /* both NULL: float32 */
+    struct product_avx512 *pairs;
 };
 
 int product_new(struct product **out, int rows, int inputs, int outputs, int bfloat16, struct error *e)
@@ -25,12 +29,16 @@ int product_new(struct product **out, int rows, int inputs, int outputs, int bfl
         return error_memory(e, NULL, "for a matrix product");
     p->inputs = inputs;
     p->outputs = outputs;
-#if CONVOLUTION_ONEDNN
-    if (bfloat16 && inputs >= BFLOAT16_LEAST && outputs >= BFLOAT16_LEAST)
-        rc = product_onednn_new(&p->rounded, rows, inputs, outputs, e);
-#else
-    (void)rows, (void)bfloat16;
+    bfloat16 = bfloat16 && inputs >= BFLOAT16_LEAST && outputs >= BFLOAT16_LEAST;
+#if BFLOAT16_AVX512_BUILT
+    if (bfloat16 && bfloat16_units() == BFLOAT16_AVX512)
+        rc = product_avx512_new(&p->pairs, rows, inputs, outputs, e);
 #endif
+#if CONVOLUTION_ONEDNN
+    if (bfloat16 && bfloat16_units() == BFLOAT16_AMX)
+        rc = product_onednn_new(&p->rounded, rows, inputs, outputs, e);
+#endif
+    (void)rows, (void)bfloat16;
     if (rc < 0)
         product_free(p);
     else
@@ -45,6 +53,9 @@ void product_free(struct product *p)
 #if CONVOLUTION_ONEDNN
     product_onednn_free(p->rounded);
 #endif
+#if BFLOAT16_AVX512_BUILT
+    product_avx512_free(p->pairs);
+#endif
     free(p);
 }
 
@@ -55,6 +66,10 @@ void product_prepare(struct product *p, const real *w)
     if (p->rounded)
         product_onednn_prepare(p->rounded, w);
 #endif
+#if BFLOAT16_AVX512_BUILT
+    if (p->pairs)
+        product_avx512_prepare(p->pairs, w);
+#endif
 }
 
 void product_forward(struct product *p, int rows, const real *x, real *y)
@@ -62,6 +77,12 @@ void product_forward(struct product *p, int rows, const real *x, real *y)
 #if CONVOLUTION_ONEDNN
     if (p->rounded && product_onednn_forward(p->rounded, rows, x, y))
         return;
+#endif
+#if BFLOAT16_AVX512_BUILT
+    if (p->pairs) {
+        product_avx512_forward(p->pairs, rows, x, y);
+        return;
+    }
 #endif
     blas_product(0, 0, rows, p->outputs, p->inputs, x, p->w, 0, y);
 }
@@ -71,6 +92,12 @@ void product_backward(struct product *p, int rows, const real *x, const real *dy
 #if CONVOLUTION_ONEDNN
     if (p->rounded && product_onednn_backward(p->rounded, rows, x, dy, dw, dx))
         return;
+#endif
+#if BFLOAT16_AVX512_BUILT
+    if (p->pairs) {
+        product_avx512_backward(p->pairs, rows, x, dy, dw, dx);
+        return;
+    }
 #endif
     if (dw)
         blas_product(1, 0, p->inputs, p->outputs, rows, x, dy, 1, dw);

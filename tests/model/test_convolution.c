@@ -128,7 +128,7 @@ static void check_backend(const struct convolution_backend *backend, struct samp
     free(x), free(w), free(dy), free(y), free(dx), free(dw);
 }
 
-#if CONVOLUTION_ONEDNN
+#if CONVOLUTION_ONEDNN || CONVOLUTION_AVX512
 static void round_all(double *a, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
@@ -141,19 +141,61 @@ static void round_all(double *a, size_t n)
 }
 
 /* Products of bfloat16 are exact in float32, so once the operands are rounded the tolerance is float32's. Returns 0 if
- * this processor, or oneDNN, cannot do it. */
-static int check_bfloat16(struct sample *p, int images)
+ * this processor, or the backend, cannot do it. */
+static int check_rounded(const struct convolution_backend *backend, struct sample *p, int images)
 {
     const struct convolution_shape *s = &p->s;
 
-    if (!convolution_bfloat16.block(s->channels, s->channels <= 4) || !convolution_bfloat16.block(s->out_channels, 0))
+    if (!backend->block(s->channels, s->channels <= 4) || !backend->block(s->out_channels, 0))
         return 0;
     round_all(p->x, p->x_size);
     round_all(p->w, p->w_size);
     round_all(p->dy, p->y_size);
     plain_convolution(p, images);
-    check_backend(&convolution_bfloat16, p, images);
+    check_backend(backend, p, images);
     return 1;
+}
+#endif
+
+#if CONVOLUTION_AVX512
+/* Images all in one call, and each in its own: the same bits. */
+static void any_calls(void **state)
+{
+    enum { IMAGES = 3, SIDE = 9, IN = 16, OUT = 20 };
+    const size_t size = (size_t)(SIDE * SIDE), kernel = (size_t)(9 * IN * OUT);
+    const struct convolution_shape s = { IMAGES, SIDE, SIDE, IN,  IN,
+                                         SIDE,   SIDE, OUT,  OUT, { 3, 3, 1, 1, 1, 1, 1, 1, PADDING_EXPLICIT },
+                                         1,      1 };
+    double *values = new_doubles(IMAGES * size * OUT + kernel, 1);
+    real *x = new_images(values, IMAGES * size * IN, 1, 1, 1), *dy = new_images(values, IMAGES * size * OUT, 1, 1, 1);
+    real *w = new_images(values + IMAGES * size * OUT, kernel, 1, 1, 1);
+    real *y[2], *dx[2], *dw[2];
+
+    (void)state;
+    for (int apart = 0; apart < 2 && bfloat16_units() == BFLOAT16_AVX512; apart++) {
+        struct convolution *c;
+
+        y[apart] = new_images(NULL, IMAGES * size * OUT, 1, 1, 1);
+        dx[apart] = new_images(NULL, IMAGES * size * IN, 1, 1, 1);
+        dw[apart] = new_images(NULL, kernel, 1, 1, 1);
+        assert_int_equal(convolution_avx512.make(&c, &s, NULL), OK);
+        convolution_avx512.prepare(c, w, 1);
+        for (size_t n = 0, count = apart ? 1 : IMAGES; n < IMAGES; n += count) {
+            convolution_avx512.forward(c, (int)count, x + n * size * IN, y[apart] + n * size * OUT);
+            convolution_avx512.backward_weights(c, (int)count, x + n * size * IN, dy + n * size * OUT);
+            convolution_avx512.backward_data(c, (int)count, dy + n * size * OUT, dx[apart] + n * size * IN);
+        }
+        convolution_avx512.weights_gradient(c, dw[apart]);
+        convolution_avx512.release(c);
+        if (!apart)
+            continue;
+        assert_memory_equal(y[0], y[1], IMAGES * size * OUT * sizeof(real));
+        assert_memory_equal(dx[0], dx[1], IMAGES * size * IN * sizeof(real));
+        assert_memory_equal(dw[0], dw[1], kernel * sizeof(real));
+        for (int i = 0; i < 2; i++)
+            free(y[i]), free(dx[i]), free(dw[i]);
+    }
+    free(values), free(x), free(dy), free(w);
 }
 #endif
 
@@ -213,7 +255,7 @@ static void each_shape(void **state)
         { 2, 8, 10, 3, 16, rectangle(4, 2, 3, 2, 3, 0, 1, 1) },
         { 2, 2, 3, 16, 16, rectangle(3, 5, 1, 1, 2, 2, 4, 4) },
     };
-    int onednn = 0, rounded = 0;
+    int onednn = 0, rounded = 0, pairs = 0;
 
     (void)state;
     for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
@@ -255,12 +297,15 @@ static void each_shape(void **state)
                 check_backend(&convolution_onednn, &p, images);
                 onednn++;
             }
-            rounded += check_bfloat16(&p, images); /* from here on the sample is rounded */
+            rounded += check_rounded(&convolution_bfloat16, &p, images); /* from here on the sample is rounded */
+#endif
+#if CONVOLUTION_AVX512
+            pairs += check_rounded(&convolution_avx512, &p, images);
 #endif
         }
         free(p.x), free(p.w), free(p.dy), free(p.y), free(p.dx), free(p.dw);
     }
-    print_message("oneDNN did %d of them, and %d in bfloat16\n", onednn, rounded);
+    print_message("oneDNN did %d of them, and %d in bfloat16, AVX512-BF16 %d\n", onednn, rounded, pairs);
 }
 
 /* Windows by counting, and TensorFlow's rule worked out apart; each axis with its own numbers. */
@@ -391,8 +436,15 @@ static void builder(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(windows), cmocka_unit_test(no_windows),
-                                        cmocka_unit_test(each_shape), cmocka_unit_test(builder) };
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(windows),
+        cmocka_unit_test(no_windows),
+        cmocka_unit_test(each_shape),
+#if CONVOLUTION_AVX512
+        cmocka_unit_test(any_calls),
+#endif
+        cmocka_unit_test(builder),
+    };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
