@@ -325,7 +325,7 @@ $$(B)/tests/$1/%: $$(B)/tests/$1/%.o $$(if $$(filter model,$1),$$(call lib,model
 endef
 $(foreach f,$(TEST_FOLDERS),$(eval $(call test_rule,$f)))
 # Ranks that are threads.
-$(addprefix $(B)/tests/trainer/test_,clipping decided_updates dense_part gathered_rows hybrid parameter_rows ring shared_push strategies \
+$(addprefix $(B)/tests/trainer/test_,clipping decided_updates dense_part gathered_rows hybrid narrowing parameter_rows ring shared_push strategies \
     table_traffic traffic times_exchange trace two_level world): $(B)/tests/trainer/threads.o
 # Threads are held back in the middle of a step.
 $(B)/tests/trainer/test_mirrored: WRAP = -Wl,--wrap=network_train

@@ -50,6 +50,15 @@ uint16_t bfloat16_of(real x)
     return rounded(x);
 }
 
+float bfloat16_wide(uint16_t x)
+{
+    const uint32_t bits = (uint32_t)x << 16;
+    float wide;
+
+    memcpy(&wide, &bits, sizeof wide);
+    return wide;
+}
+
 uint16_t *bfloat16_new(size_t count)
 {
     void *memory;

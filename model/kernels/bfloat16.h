@@ -21,6 +21,7 @@ enum bfloat16_units bfloat16_units(void);
 int bfloat16_is_fast(void);
 
 uint16_t bfloat16_of(real x);
+float bfloat16_wide(uint16_t x);
 
 /* Room for count of them, aligned to 64 bytes. NULL without memory. Yours to free(). */
 uint16_t *bfloat16_new(size_t count);

@@ -65,6 +65,14 @@ def test_two_levels_on_three_hosts(links):
             assert abs(ours - 2 * (hosts - 1) / hosts * ALL - (hosts - 1) * each * TALLY) <= 4 * EVEN
 
 
+def test_two_levels_in_bfloat16(links):
+    """Gradients take half the bytes; the batch's weight, which stays float32, all of its own."""
+    hosts, each = 3, 2
+    found = links("abc", each, "--run-option", "mpi", "--exchange", "bfloat16")
+    for key in ("sent_to_other_hosts_per_step", "received_from_other_hosts_per_step"):
+        assert total(found, key) == 2 * (hosts - 1) * (VALUES // 2 + WEIGHT) + hosts * (hosts - 1) * each * TALLY
+
+
 def test_servers_beside_workers(links):
     """A worker sends all gradients and gets all values; a server n times its part, each way. Each server has the weight, and
     answers with a flag. Between hosts it is 4 (n - 1) / n of the vector, both ways together."""

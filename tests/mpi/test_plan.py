@@ -33,6 +33,7 @@ def test_measured_between_ranks():
 
 @pytest.mark.parametrize("count, how, strategy, servers, name", [
     (2, ["mpi"], "mpi", [], "lenet"), (4, ["mpi"], "mpi", [], "lenet"), (2, ["ring"], "ring", [], "lenet"),
+    (3, ["ring", "--exchange", "bfloat16"], "ring", ["--exchange", "bfloat16"], "lenet"),
     (3, ["ps"], "ps", ["--servers", 1], "lenet"), (3, ["ps"], "ps", ["--servers", 1], "next_word"),
     (3, ["mpi", "--sparse-exchange", "all-gather"], "mpi:sparse-exchange=all-gather", [], "next_word"),
     (3, ["hybrid"], "hybrid", ["--servers", 1], "next_word")])

@@ -20,6 +20,7 @@ struct sums {
     int (*make)(struct transport **out, const struct transport_plan *plan, const struct sums *s, struct error *e);
     /* The sum of all vectors (r->count); NULL: as reduction_sum() adds them. */
     void (*add)(const struct sums *s, const struct reduction *r, const real *const *vectors, real *sum);
+    size_t rounded; /* elements that travel as bfloat16 */
 };
 
 /* In a thread, where cmocka's own checks cannot return. */
@@ -67,7 +68,8 @@ static inline void sums_play(struct player *p)
                                          .buckets = bucket_count(s->total, s->bucket),
                                          .ranks = p->ranks,
                                          .rank = p->rank,
-                                         .reduction = &reduction };
+                                         .reduction = &reduction,
+                                         .rounded = s->rounded };
     real *wanted = reals_new(s->total);
     struct tally_part parts[PLAYERS_MAX];
     struct transport *t;

@@ -94,7 +94,9 @@ static void test_sums(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof hosts / sizeof *hosts; i++)
         for (size_t k = 0; k < 16; k++) {
-            const struct sums s = { sizes[k / 4][0], sizes[k / 4][1], micro_shards[k % 4], hosts[i], make, add_in_two };
+            const struct sums s = {
+                sizes[k / 4][0], sizes[k / 4][1], micro_shards[k % 4], hosts[i], make, add_in_two, 0
+            };
             struct player players[PLAYERS_MAX];
             const int ranks = (int)strlen(s.hosts);
 

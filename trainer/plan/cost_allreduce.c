@@ -4,6 +4,7 @@
  */
 #include "trainer/plan/cost.h"
 
+#include "trainer/collective/narrowing.h"
 #include "trainer/collective/tally.h"
 #include "trainer/plan/computing.h"
 
@@ -24,6 +25,12 @@ static double bucket_bytes(const struct exchange_case *c, size_t q)
     const struct extent x = bucket_extent(c->work->elements, c->bucket, q);
 
     return (double)(x.to - x.from) * sizeof(float);
+}
+
+/* The same in messages. */
+static double sent_bytes(const struct exchange_case *c, size_t q)
+{
+    return (double)narrowing_bytes(bucket_extent(c->work->elements, c->bucket, q), c->work->rounded);
 }
 
 static int is_last(const struct exchange_case *c, size_t q)
@@ -52,8 +59,9 @@ static void between_hosts(struct exchange_case *c, size_t q)
 {
     const struct plan_machine *m = c->machine;
     const double lane = bucket_bytes(c, q) / c->lanes, slice = lane / c->hosts, others = c->hosts - 1;
+    const double sent = sent_bytes(c, q) / c->lanes / c->hosts;
     const double tallies = is_last(c, q) ? others * c->group * (double)sizeof(struct tally_part) : 0;
-    const double wire = (plan_wire_bytes(others * c->lanes, slice)) / m->network.bandwidth;
+    const double wire = (plan_wire_bytes(others * c->lanes, sent)) / m->network.bandwidth;
     const double local = c->group > 1 ? plan_adding(m, lane * c->group, c->lanes) : 0;
     size_t at = pipeline_then(c->pipeline, PROCESSOR, local + others * m->message, 0, c->computing.last);
 
@@ -72,7 +80,8 @@ static void round_the_ring(struct exchange_case *c, size_t q)
     const double turns = 2 * (c->ranks - 1), chunk = bucket_bytes(c, q) / c->ranks;
     const double tallies = is_last(c, q) ? (c->ranks - 1) * (double)sizeof(struct tally_part) : 0;
     const struct plan_link *l = c->hosts > 1 ? &m->network : &m->memory;
-    const double bytes = c->hosts > 1 ? plan_wire_bytes(turns, chunk) : turns * chunk * c->ranks;
+    const double sent = sent_bytes(c, q) / c->ranks;
+    const double bytes = c->hosts > 1 ? plan_wire_bytes(turns, sent) : turns * sent * c->ranks;
     const double busy = (bytes + tallies) / l->bandwidth;
     const double adding = (c->ranks - 1) * plan_adding(m, chunk, c->group);
     const double delay = turns * (l->latency + 2 * m->message);
@@ -113,6 +122,12 @@ static double tally_bytes(double count)
     return count * (double)sizeof(struct tally_part);
 }
 
+/* Of the whole vector, in messages. */
+static double whole_bytes(const struct plan_work *w)
+{
+    return (double)narrowing_bytes((struct extent){ 0, w->elements }, w->rounded);
+}
+
 static int allreduce_cost(const struct plan_work *w, const struct plan_machine *m, const struct plan_shape *s,
                           struct plan_cost *out, struct error *e)
 {
@@ -120,7 +135,7 @@ static int allreduce_cost(const struct plan_work *w, const struct plan_machine *
     const int rc = lay_out(w, m, s, hosts > 1 ? between_hosts : in_memory, &out->seconds, e);
 
     out->steps = 1 / out->seconds;
-    out->bytes = hosts > 1 ? 2 * (hosts - 1) / hosts * all + tally_bytes((hosts - 1) * ranks / hosts)
+    out->bytes = hosts > 1 ? 2 * (hosts - 1) / hosts * whole_bytes(w) + tally_bytes((hosts - 1) * ranks / hosts)
                            : 2 * (ranks - 1) / ranks * all + tally_bytes(ranks - 1);
     return rc;
 }
@@ -128,11 +143,11 @@ static int allreduce_cost(const struct plan_work *w, const struct plan_machine *
 static int ring_cost(const struct plan_work *w, const struct plan_machine *m, const struct plan_shape *s,
                      struct plan_cost *out, struct error *e)
 {
-    const double ranks = s->workers, all = (double)w->elements * sizeof(float);
+    const double ranks = s->workers;
     const int rc = lay_out(w, m, s, round_the_ring, &out->seconds, e);
 
     out->steps = 1 / out->seconds;
-    out->bytes = 2 * (ranks - 1) / ranks * all + tally_bytes(ranks - 1);
+    out->bytes = 2 * (ranks - 1) / ranks * whole_bytes(w) + tally_bytes(ranks - 1);
     return rc;
 }
 

@@ -21,12 +21,14 @@ struct allreduce {
     struct transport *transport;
     struct tally_part *parts; /* (workers) */
     size_t total, bucket;
+    size_t rounded;        /* elements that travel as bfloat16: gradients, or none */
     transport_maker *make; /* NULL: as the options say */
 };
 
 struct allreduce_options {
     const char *transport; /* auto, shared, two-level, mpi */
     const char *sparse;    /* dense, all-gather */
+    const char *exchange;  /* float32, bfloat16 */
 };
 
 _Static_assert(sizeof(struct allreduce_options) <= STRATEGY_OWN_SIZE, "they have room");
@@ -128,11 +130,20 @@ static int open_transport(struct allreduce *a, struct error *e)
         .rank = s->worker,
         .reduction = &s->reduction,
         .clock = s->options.clock,
+        .rounded = a->rounded,
     };
 
     if (s->workers == 1) /* also of strategies without these options */
         return transport_alone_new(&a->transport, &plan, network_exchange(s->network), e);
     return a->make ? a->make(&a->transport, &plan, e) : transport_choose(&a->transport, &plan, o->transport, e);
+}
+
+static int start_gathered(struct strategy **out, const struct strategy *common, const struct allreduce_options *o,
+                          struct error *e)
+{
+    if (!strcmp(o->exchange, "bfloat16"))
+        return error_set(e, ERR_ARG, "--sparse-exchange all-gather sends float32; leave --exchange bfloat16 out");
+    return gathered_rows_start(out, common, o->transport, e);
 }
 
 int allreduce_start(struct strategy **out, const struct strategy *common, struct error *e)
@@ -141,11 +152,13 @@ int allreduce_start(struct strategy **out, const struct strategy *common, struct
 
     if (common->options.kind == &strategy_allreduce && !strcmp(o->sparse, "all-gather") && common->workers > 1 &&
         table_parts_tables(common->network) > 0)
-        return gathered_rows_start(out, common, o->transport, e);
-    return allreduce_start_with(out, common, NULL, e);
+        return start_gathered(out, common, o, e);
+    /* One worker may be of a strategy without these options. */
+    return allreduce_start_with(out, common, NULL, common->workers > 1 ? o->exchange : NULL, e);
 }
 
-int allreduce_start_with(struct strategy **out, const struct strategy *common, transport_maker *make, struct error *e)
+int allreduce_start_with(struct strategy **out, const struct strategy *common, transport_maker *make,
+                         const char *exchange, struct error *e)
 {
     struct allreduce *a = calloc(1, sizeof *a);
     int rc = OK;
@@ -160,6 +173,13 @@ int allreduce_start_with(struct strategy **out, const struct strategy *common, t
     }
     if (!a || !a->parts)
         rc = error_memory(e, NULL, "to start the all-reduce");
+    if (rc == OK && common->workers > 1 && exchange && !strcmp(exchange, "bfloat16")) {
+        a->rounded = network_parameter_count(common->network);
+        if (common->reduction.micro_shards)
+            rc = error_set(e, ERR_ARG,
+                           "--exchange bfloat16: each rank's part of the sum is rounded, so that the weights depend on "
+                           "the number of ranks; train without --reproducible and --micro-shards");
+    }
     if ((rc = world_agree(common->world, "make room for the all-reduce", rc, e)) == OK)
         rc = open_transport(a, e);
     if (rc < 0) {
@@ -176,10 +196,10 @@ int allreduce_start_with(struct strategy **out, const struct strategy *common, t
 static size_t allreduce_rows(struct option *rows, void *own)
 {
     struct allreduce_options *o = own;
-    const size_t count = shared_rows_transport(rows, &o->transport);
+    size_t count = shared_rows_transport(rows, &o->transport);
 
     o->sparse = "dense";
-    rows[count] = (struct option){
+    rows[count++] = (struct option){
         OPTION_CHOICE,
         .name = "sparse-exchange",
         .value = &o->sparse,
@@ -189,7 +209,7 @@ static size_t allreduce_rows(struct option *rows, void *own)
                 "default), or send the rows that each worker's batch uses to all others, as Horovod does (all-gather). "
                 "The weights are the same."
     };
-    return count + 1;
+    return count + shared_rows_exchange(rows + count, &o->exchange);
 }
 
 static int allreduce_workers(const struct strategy_options *o, int ranks, struct error *e)

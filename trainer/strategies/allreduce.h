@@ -8,8 +8,9 @@
 /* With the transport of the options of `mpi`. */
 int allreduce_start(struct strategy **out, const struct strategy *common, struct error *e);
 
-/* With one that `make` makes for several ranks. */
+/* With one that `make` makes for several ranks. exchange: of shared_rows_exchange(). ERR_ARG: not with micro-shards. */
 typedef int transport_maker(struct transport **out, const struct transport_plan *plan, struct error *e);
-int allreduce_start_with(struct strategy **out, const struct strategy *common, transport_maker *make, struct error *e);
+int allreduce_start_with(struct strategy **out, const struct strategy *common, transport_maker *make,
+                         const char *exchange, struct error *e);
 
 #endif

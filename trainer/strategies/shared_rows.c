@@ -37,6 +37,22 @@ size_t shared_rows_transport(struct option *rows, const char **transport)
     return 1;
 }
 
+size_t shared_rows_exchange(struct option *rows, const char **exchange)
+{
+    *exchange = "float32";
+    rows[0] = (struct option){
+        OPTION_CHOICE,
+        .name = "exchange",
+        .value = exchange,
+        .argument = "NAME",
+        .choices = "float32|bfloat16",
+        .help = "Send gradients in messages, with --run-option mpi and ring, as float32 (the default), or rounded to "
+                "bfloat16, half the bytes: each rank's part, or each host's, and the sum, which is made in float32. "
+                "Gradients in shared memory, and statistics, stay float32."
+    };
+    return 1;
+}
+
 size_t shared_rows_aggregation(struct option *rows, const char **how)
 {
     *how = "auto";

@@ -11,6 +11,9 @@
 size_t shared_rows_servers(struct option *rows, struct strategy_servers *servers);
 size_t shared_rows_transport(struct option *rows, const char **transport);
 
+/* --exchange, float32. */
+size_t shared_rows_exchange(struct option *rows, const char **exchange);
+
 /* --local-aggregation, auto. */
 size_t shared_rows_aggregation(struct option *rows, const char **how);
 

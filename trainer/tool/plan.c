@@ -32,7 +32,7 @@ enum { RANKS_MOST = 64, RANKS_LARGEST = 65536, FILE_MOST = 1 << 24, OPTION_ROWS 
 struct plan {
     struct log log;
     /* as given */
-    const char *model, *strategies, *ranks, *format, *measured, *fit, *hosts_path, *aggregation;
+    const char *model, *strategies, *ranks, *format, *measured, *fit, *hosts_path, *aggregation, *exchange;
     int64_t parameters, batch_size, global_batch, per_host, servers, cores, bucket_bytes, fit_points, rows_used;
     double compute, latency, bandwidth, memory_bandwidth;
     int overlap, devices;
@@ -197,7 +197,10 @@ static int find_elements(struct plan *p, struct error *e)
     size_t count;
     int rc;
 
+    const int rounds = !strcmp(p->exchange, "bfloat16");
+
     w->elements = (size_t)p->parameters + 1;
+    w->rounded = rounds ? (size_t)p->parameters : 0;
     if (!p->model)
         return OK;
     if ((rc = network_new(&p->network, model_find(p->model), 0, e)) < 0)
@@ -214,6 +217,7 @@ static int find_elements(struct plan *p, struct error *e)
     find_tables(p, v, count);
     w->variables = p->variables;
     w->elements = network_exchange_count(p->network);
+    w->rounded = rounds ? network_parameter_count(p->network) : 0;
     return OK;
 }
 
@@ -534,6 +538,8 @@ static size_t add_where_rows(struct option *t, size_t at, struct plan *p)
                   "--bandwidth." },
         { OPTION_FLAG, .name = "overlap", .value = &p->overlap,
           .help = "Send gradients while backward goes on (default), or with --no-overlap after it." },
+        { OPTION_CHOICE, .name = "exchange", .value = &p->exchange, .argument = "NAME", .choices = "float32|bfloat16",
+          .help = "Send gradients of mpi and ring in messages as float32 (the default), or rounded to bfloat16." },
         { OPTION_INT, .name = "bucket-bytes", .value = &p->bucket_bytes, .argument = "N", .minimum = 64,
           .maximum = 1 << 30,
           .help = "Exchange gradients in pieces of N bytes. Default: as the trainer, by the size of the "
@@ -570,6 +576,7 @@ int command_plan(int argc, char **argv)
     struct plan p = { .ranks = "1,2,4,8,16,32,64,128,256,512,1024",
                       .format = "text",
                       .aggregation = "auto",
+                      .exchange = "float32",
                       .fit_points = 2,
                       .overlap = 1 };
     struct option table[OPTION_ROWS];

@@ -17,6 +17,8 @@
  */
 #include "trainer/collective/transports/transport.h"
 
+#include "trainer/collective/narrowing.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -57,9 +59,9 @@ static struct extent slice_of(const struct message_exchange *m, size_t q, int r)
     return slice_extent(bucket_extent(p->total, p->bucket, q), p->ranks, r);
 }
 
-static size_t bytes_of(struct extent x)
+static size_t bytes_of(const struct message_exchange *m, struct extent x)
 {
-    return (x.to - x.from) * sizeof(real);
+    return narrowing_bytes(x, m->base.plan.rounded);
 }
 
 static int message_exchange_failed(const struct message_exchange *m)
@@ -90,12 +92,12 @@ static void message_exchange_begin(struct transport *t, int64_t step)
             for (int v = 0; v < vectors && !message_exchange_failed(m); v++)
                 if (last && v == vectors - 1)
                     world_receive(p->world, r, (int)(2 * q), m->tail_in + (size_t)r * m->tail_bytes,
-                                  bytes_of(mine) + sizeof(struct tally_part), &x->slices_in[v], &m->error);
+                                  bytes_of(m, mine) + sizeof(struct tally_part), &x->slices_in[v], &m->error);
                 else
                     world_receive(p->world, r, (int)(2 * q), m->incoming[p->reduction->first[r] + v] + mine.from,
-                                  bytes_of(mine), &x->slices_in[v], &m->error);
+                                  bytes_of(m, mine), &x->slices_in[v], &m->error);
             if (!message_exchange_failed(m))
-                world_receive(p->world, r, (int)(2 * q) + 1, m->result + theirs.from, bytes_of(theirs), &x->sum_in,
+                world_receive(p->world, r, (int)(2 * q) + 1, m->result + theirs.from, bytes_of(m, theirs), &x->sum_in,
                               &m->error);
         }
     }
@@ -105,9 +107,11 @@ static void send_slice(struct message_exchange *m, size_t q, int r, int v)
 {
     struct transport_plan *p = &m->base.plan;
     const struct extent theirs = slice_of(m, q, r);
-    const void *bytes = m->base.vectors[v] + theirs.from;
-    size_t n = bytes_of(theirs);
+    real *vector = m->base.vectors[v];
+    const void *bytes = vector + theirs.from;
+    size_t n = bytes_of(m, theirs);
 
+    narrowing_pack(vector, theirs, p->rounded, vector + theirs.from); /* here, nobody needs it any more */
     if (q == p->buckets - 1 && v == reduction_vectors(p->reduction, p->rank) - 1) {
         char *tail = m->tail_out + (size_t)r * m->tail_bytes;
 
@@ -134,10 +138,41 @@ static void send_slices(struct message_exchange *m, size_t q)
     m->buckets[q].stage = GATHERING;
 }
 
+/* The sum of our slice, and in the place of our own vector's what is sent of it. */
+static void message_exchange_add_slice(struct message_exchange *m, struct extent mine)
+{
+    const struct transport_plan *p = &m->base.plan;
+    const int first = p->reduction->first[p->rank], own = reduction_vectors(p->reduction, p->rank);
+
+    for (int v = 0; v < p->reduction->count && p->rounded; v++)
+        if (v >= first && v < first + own)
+            narrowing_round(m->base.vectors[v - first], mine, p->rounded);
+        else
+            narrowing_unpack(m->incoming[v] + mine.from, mine, p->rounded, m->incoming[v]);
+    reduction_sum(p->reduction, m->result, m->all, mine.from, mine.to);
+    if (!p->rounded)
+        return;
+    narrowing_round(m->result, mine, p->rounded);
+    narrowing_pack(m->result, mine, p->rounded, m->base.vectors[0] + mine.from);
+}
+
+static void message_exchange_take_sums(struct message_exchange *m, size_t q)
+{
+    const struct transport_plan *p = &m->base.plan;
+
+    for (int r = 0; r < p->ranks && p->rounded; r++)
+        if (r != p->rank) {
+            const struct extent theirs = slice_of(m, q, r);
+
+            narrowing_unpack(m->result + theirs.from, theirs, p->rounded, m->result);
+        }
+}
+
 static void spread_sum(struct message_exchange *m, size_t q)
 {
     struct transport_plan *p = &m->base.plan;
     struct extent mine = slice_of(m, q, p->rank);
+    const real *sum = (p->rounded ? m->base.vectors[0] : m->result) + mine.from;
 
     phase_clock_enter_bucket(p->clock, PHASE_REDUCING, (int)q);
     if (q == p->buckets - 1)
@@ -146,16 +181,16 @@ static void spread_sum(struct message_exchange *m, size_t q)
 
             if (r == p->rank)
                 continue;
-            memcpy(m->incoming[p->reduction->first[r + 1] - 1] + mine.from, tail, bytes_of(mine));
-            memcpy(&m->parts[r], tail + bytes_of(mine), sizeof *m->parts);
+            memcpy(m->incoming[p->reduction->first[r + 1] - 1] + mine.from, tail, bytes_of(m, mine));
+            memcpy(&m->parts[r], tail + bytes_of(m, mine), sizeof *m->parts);
         }
-    reduction_sum(p->reduction, m->result, m->all, mine.from, mine.to);
+    message_exchange_add_slice(m, mine);
     for (int k = 0; k < p->ranks && !message_exchange_failed(m); k++) {
         const int r = exchange_partner(p->ranks, p->rank, k);
 
         if (r != p->rank)
-            world_send(p->world, r, (int)(2 * q) + 1, m->result + mine.from, bytes_of(mine),
-                       &m->buckets[q].with[r].sum_out, &m->error);
+            world_send(p->world, r, (int)(2 * q) + 1, sum, bytes_of(m, mine), &m->buckets[q].with[r].sum_out,
+                       &m->error);
     }
     m->buckets[q].stage = SPREADING;
 }
@@ -205,8 +240,10 @@ static int progress(struct message_exchange *m)
             send_slices(m, q);
         if (m->buckets[q].stage == GATHERING && all_done(m, q, 0, m->late))
             spread_sum(m, q);
-        if (m->buckets[q].stage == SPREADING && all_done(m, q, 1, m->late))
+        if (m->buckets[q].stage == SPREADING && all_done(m, q, 1, m->late)) {
+            message_exchange_take_sums(m, q);
             m->buckets[q].stage = DONE;
+        }
         moved |= m->buckets[q].stage != before;
     }
     return moved;

@@ -14,6 +14,8 @@
  */
 #include "trainer/collective/transports/transport.h"
 
+#include "trainer/collective/narrowing.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -31,6 +33,7 @@ struct ring {
     struct ring_turn *turn;   /* (buckets, turns) */
     int *received, *sent;     /* (buckets) turns */
     real *partial, *result;   /* sums that pass; complete ones */
+    real *packed;             /* complete ones as they travel; NULL: as they are */
     char *tail_out, *tail_in; /* (ranks - 1, tail_bytes) the last bucket's first half: chunk, then tally */
     size_t tail_bytes;
     struct tally_part *parts; /* (ranks) */
@@ -57,9 +60,15 @@ static struct extent chunk_in(const struct ring *m, size_t q, int turn)
     return slice_extent(bucket_extent(p->total, p->bucket, q), p->ranks, ring_rank(m, p->rank - 1 - turn));
 }
 
-static size_t chunk_bytes(struct extent x)
+static size_t chunk_bytes(const struct ring *m, struct extent x)
 {
-    return (x.to - x.from) * sizeof(real);
+    return narrowing_bytes(x, m->base.plan.rounded);
+}
+
+/* From where they are sent, and where they come. */
+static real *complete_chunks(const struct ring *m)
+{
+    return m->packed ? m->packed : m->result;
 }
 
 /* 1: this message also carries a tally. */
@@ -91,8 +100,8 @@ static void ring_begin(struct transport *t, int64_t step)
         m->received[q] = m->sent[q] = 0;
         for (int turn = 0; turn < m->turns && !ring_failed(m); turn++) {
             const struct extent x = chunk_in(m, q, turn);
-            void *room = (turn < p->ranks - 1 ? m->partial : m->result) + x.from;
-            size_t n = chunk_bytes(x);
+            void *room = (turn < p->ranks - 1 ? m->partial : complete_chunks(m)) + x.from;
+            size_t n = chunk_bytes(m, x);
 
             if (carries_tally(m, q, turn)) {
                 room = m->tail_in + (size_t)turn * m->tail_bytes;
@@ -108,11 +117,13 @@ static void send_chunk(struct ring *m, size_t q, int turn)
 {
     const struct transport_plan *p = &m->base.plan;
     const struct extent x = chunk_in(m, q, turn - 1);
-    const real *from = turn == 0 ? m->vector : turn < p->ranks - 1 ? m->partial : m->result;
+    real *from = turn == 0 ? m->vector : turn < p->ranks - 1 ? m->partial : complete_chunks(m);
     const void *bytes = from + x.from;
-    size_t n = chunk_bytes(x);
+    size_t n = chunk_bytes(m, x);
 
     phase_clock_enter_bucket(p->clock, PHASE_REDUCING, (int)q);
+    if (turn < p->ranks - 1)
+        narrowing_pack(from, x, p->rounded, from + x.from); /* here, nobody needs it any more */
     if (carries_tally(m, q, turn)) {
         char *tail = m->tail_out + (size_t)turn * m->tail_bytes;
 
@@ -136,11 +147,17 @@ static void take_chunk(struct ring *m, size_t q, int turn)
     if (carries_tally(m, q, turn)) {
         const char *tail = m->tail_in + (size_t)turn * m->tail_bytes;
 
-        memcpy(m->partial + x.from, tail, chunk_bytes(x));
-        memcpy(&m->parts[ring_rank(m, p->rank - 1 - turn)], tail + chunk_bytes(x), sizeof *m->parts);
+        memcpy(m->partial + x.from, tail, chunk_bytes(m, x));
+        memcpy(&m->parts[ring_rank(m, p->rank - 1 - turn)], tail + chunk_bytes(m, x), sizeof *m->parts);
     }
-    if (turn < p->ranks - 1)
+    if (turn < p->ranks - 1) {
+        narrowing_unpack(m->partial + x.from, x, p->rounded, m->partial);
         exchange_sum(turn == p->ranks - 2 ? m->result : m->partial, parts, 2, x.from, x.to);
+    }
+    if (p->rounded && turn == p->ranks - 2)
+        narrowing_pack(m->result, x, p->rounded, m->packed + x.from);
+    if (p->rounded && turn >= p->ranks - 2)
+        narrowing_unpack(m->packed + x.from, x, p->rounded, m->result);
     m->received[q] = turn + 1;
 }
 
@@ -288,6 +305,7 @@ static void ring_release(struct transport *t)
     free(m->vector);
     free(m->partial);
     free(m->result);
+    free(m->packed);
     free(m->tail_out);
     free(m->tail_in);
     free(m->parts);
@@ -317,13 +335,14 @@ static int ring_allocate(struct ring *m, struct error *e)
     m->base.vectors = &m->vector;
     m->partial = reals_new(p->total);
     m->result = reals_new(p->total);
+    m->packed = p->rounded ? reals_new(p->total) : NULL;
     m->base.result = p->ranks > 1 ? m->result : m->vector;
     m->tail_out = calloc(ranks, m->tail_bytes);
     m->tail_in = calloc(ranks, m->tail_bytes);
     m->parts = calloc(ranks, sizeof *m->parts);
     m->late = calloc(ranks, 1);
     if (!m->turn || !m->received || !m->sent || !m->vector || !m->partial || !m->result || !m->tail_out ||
-        !m->tail_in || !m->parts || !m->late)
+        !m->tail_in || !m->parts || !m->late || (p->rounded && !m->packed))
         return error_memory(e, NULL, "to pass %zu values round %d ranks", p->total, p->ranks);
     return OK;
 }

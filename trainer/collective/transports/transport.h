@@ -4,6 +4,8 @@
  * (two_level.c). The first two add each element once, on the rank that owns its slice, as the plan's reduction says:
  * the same bits either way. In two levels the ranks of a host are added first, then the hosts: the same bits where that
  * is the order of the reduction. The ring, without micro-shards only, has an order of its own.
+ * Where gradients travel as bfloat16, whoever adds rounds its own part as the others did, adds in float32, and rounds
+ * the sum, also for itself: all ranks have the same bits. What stays in shared memory is not rounded.
  *
  * A step: begin; the owner fills its vectors from the top; advance() as buckets become final in all of them (never for
  * the last bucket); complete() with this rank's part, after which result holds the sums until the next begin.
@@ -29,6 +31,7 @@ struct transport_plan {
     const struct reduction *reduction; /* which vectors each rank has, and how they are added; borrowed */
     struct phase_clock *clock;         /* borrowed; may be NULL */
     const struct dense_part *part;     /* the elements of the exchange vector that it is of; borrowed; NULL: all */
+    size_t rounded;                    /* elements below it travel in messages as bfloat16 (narrowing.h); 0: none do */
 };
 
 struct transport;

@@ -25,6 +25,7 @@
  */
 #include "trainer/collective/transports/transport.h"
 
+#include "trainer/collective/narrowing.h"
 #include "trainer/collective/places.h"
 #include "trainer/collective/transports/lanes.h"
 #include "trainer/collective/transports/shared_memory.h"
@@ -81,9 +82,9 @@ static struct extent lane_slice(const struct two_level *m, size_t q, int host)
     return slice_extent(lane_of(m, q, m->lanes.lane), m->lanes.hosts, host);
 }
 
-static size_t extent_bytes(struct extent x)
+static size_t extent_bytes(const struct two_level *m, struct extent x)
 {
-    return (x.to - x.from) * sizeof(real);
+    return narrowing_bytes(x, m->base.plan.rounded);
 }
 
 static int two_level_failed(const struct two_level *m)
@@ -135,12 +136,12 @@ static void receive_bucket(struct two_level *m, size_t q)
             continue;
         if (has_tail(m, q))
             world_receive(w, m->lanes.carriers[h], (int)(2 * q), m->tail_in[h],
-                          extent_bytes(mine) + pack_parts(m, h, NULL, 0), &x->slice_in, &m->error);
+                          extent_bytes(m, mine) + pack_parts(m, h, NULL, 0), &x->slice_in, &m->error);
         else
-            world_receive(w, m->lanes.carriers[h], (int)(2 * q), m->incoming[h] + mine.from, extent_bytes(mine),
+            world_receive(w, m->lanes.carriers[h], (int)(2 * q), m->incoming[h] + mine.from, extent_bytes(m, mine),
                           &x->slice_in, &m->error);
         if (!two_level_failed(m))
-            world_receive(w, m->lanes.carriers[h], (int)(2 * q) + 1, m->result + theirs.from, extent_bytes(theirs),
+            world_receive(w, m->lanes.carriers[h], (int)(2 * q) + 1, m->result + theirs.from, extent_bytes(m, theirs),
                           &x->sum_in, &m->error);
     }
 }
@@ -198,10 +199,11 @@ static void gather_bucket(struct two_level *m, size_t q)
         const int h = exchange_partner(m->lanes.hosts, m->lanes.host, k);
         const struct extent theirs = lane_slice(m, q, h);
         const void *bytes = m->sum + theirs.from;
-        size_t n = extent_bytes(theirs);
+        size_t n = extent_bytes(m, theirs);
 
         if (h == m->lanes.host)
             continue;
+        narrowing_pack(m->sum, theirs, p->rounded, m->sum + theirs.from); /* here, nobody needs it any more */
         if (has_tail(m, q)) {
             memcpy(m->tail_out[h], bytes, n);
             bytes = m->tail_out[h];
@@ -213,24 +215,52 @@ static void gather_bucket(struct two_level *m, size_t q)
     m->stages[q] = GATHERING;
 }
 
+/* The sum of our slice over the hosts, and in the place of our host's what is sent of it. */
+static void two_level_add_slice(struct two_level *m, struct extent mine)
+{
+    const size_t rounded = m->base.plan.rounded;
+
+    for (int h = 0; h < m->lanes.hosts && rounded; h++)
+        if (h == m->lanes.host)
+            narrowing_round(m->sum, mine, rounded);
+        else
+            narrowing_unpack(m->incoming[h] + mine.from, mine, rounded, m->incoming[h]);
+    add_hosts(m, mine);
+    if (!rounded)
+        return;
+    narrowing_round(m->result, mine, rounded);
+    narrowing_pack(m->result, mine, rounded, m->sum + mine.from);
+}
+
+static void two_level_take_sums(struct two_level *m, size_t q)
+{
+    for (int h = 0; h < m->lanes.hosts && m->base.plan.rounded; h++)
+        if (h != m->lanes.host) {
+            const struct extent theirs = lane_slice(m, q, h);
+
+            narrowing_unpack(m->result + theirs.from, theirs, m->base.plan.rounded, m->result);
+        }
+}
+
 /* Adds our slice over the hosts, and sends it to them. */
 static void spread_bucket(struct two_level *m, size_t q)
 {
     const struct transport_plan *p = &m->base.plan;
     const struct extent mine = lane_slice(m, q, m->lanes.host);
+    const real *sum = (p->rounded ? m->sum : m->result) + mine.from;
 
     phase_clock_enter_bucket(p->clock, PHASE_REDUCING, (int)q);
     for (int h = 0; h < m->lanes.hosts && has_tail(m, q); h++)
         if (h != m->lanes.host) {
-            memcpy(m->incoming[h] + mine.from, m->tail_in[h], extent_bytes(mine));
-            pack_parts(m, h, m->tail_in[h] + extent_bytes(mine), 1);
+            memcpy(m->incoming[h] + mine.from, m->tail_in[h], extent_bytes(m, mine));
+            pack_parts(m, h, m->tail_in[h] + extent_bytes(m, mine), 1);
         }
-    add_hosts(m, mine);
+    two_level_add_slice(m, mine);
     for (int k = 0; k < m->lanes.hosts && !two_level_failed(m); k++) {
         const int h = exchange_partner(m->lanes.hosts, m->lanes.host, k);
 
         if (h != m->lanes.host)
-            world_send(p->world, m->lanes.carriers[h], (int)(2 * q) + 1, m->result + mine.from, extent_bytes(mine),
+            world_send(p->world, m->lanes.carriers[h], (int)(2 * q) + 1, sum, extent_bytes(m, mine),
                        &exchange_with(m, q, h)->sum_out, &m->error);
     }
     m->stages[q] = SPREADING;
@@ -274,8 +304,10 @@ static int carry(struct two_level *m)
             gather_bucket(m, q);
         if (m->stages[q] == GATHERING && done_with_all(m, q))
             spread_bucket(m, q);
-        if (m->stages[q] == SPREADING && done_with_all(m, q))
+        if (m->stages[q] == SPREADING && done_with_all(m, q)) {
+            two_level_take_sums(m, q);
             m->stages[q] = DONE;
+        }
         moved |= m->stages[q] != before;
         if (m->stages[q] == DONE && q == m->done)
             m->done++;

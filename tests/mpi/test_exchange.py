@@ -1,0 +1,80 @@
+"""--exchange bfloat16: gradients in messages take half the bytes; weights are equal on all ranks and each time, and near those
+of float32."""
+import array
+import json
+import math
+import subprocess
+
+import pytest
+import ranks
+
+LENET = ["--model", "lenet", "--data", "fashion-mnist", "--batch-size", 16, "--max-steps", 10, "--quiet", "--json",
+         "--hash-every", 5]
+BFLOAT16 = ["--exchange", "bfloat16"]
+WEIGHTS, TALLY = 21840, 48
+MESSAGES = {"mpi": ["--run-option", "mpi", "--transport", "mpi"], "ring": ["--run-option", "ring"]}
+
+
+def weights(prefix):
+    """{name: numbers} of a checkpoint."""
+    copy = prefix.with_name(f"{prefix.name}.safetensors")
+    subprocess.run([ranks.BUILD / "bin" / "checkpoint", "convert", prefix, copy], check=True)
+    data = copy.read_bytes()
+    start = 8 + int.from_bytes(data[:8], "little")
+    found = {}
+    for name, tensor in json.loads(data[8:start]).items():
+        if name.endswith(("weights", "biases")):
+            first, last = tensor["data_offsets"]
+            found[name] = array.array("f", data[start + first:start + last])
+    return found
+
+
+@pytest.mark.parametrize("how", MESSAGES)
+def test_three_ranks(how):
+    """Replicas are compared every 5 steps (--hash-every), so a rank with other bits would end the run."""
+    n = 3
+    whole, rounded, again = (ranks.train(n, *LENET, *MESSAGES[how], *more)[0] for more in ([], BFLOAT16, BFLOAT16))
+    assert rounded["weights"] == again["weights"] != whole["weights"]
+    for summary, width in ((whole, 4), (rounded, 2)):
+        for way in ("sent_per_step", "received_per_step"):
+            assert sum(link[way] for link in summary["links"]) == (2 * (n - 1) * (width * WEIGHTS + 4) +
+                                                                   n * (n - 1) * TALLY)
+
+
+@pytest.mark.parametrize("how", MESSAGES)
+def test_error_of_an_update(how, tmp_path):
+    """Of each variable's first update beside float32's, as the length of the difference. A number is rounded by at most 1 /
+    256 of itself, each rank's part and the sum of three; most errors are smaller, and independent."""
+    updates = []
+    for exchange in "float32", "bfloat16":
+        directory = tmp_path / exchange
+        ranks.train(3, *LENET, *MESSAGES[how], "--exchange", exchange, "--max-steps", 1, "--checkpoint-dir", directory)
+        first, second = (weights(directory / f"model.ckpt-{step}") for step in (0, 1))
+        updates.append({name: [b - a for a, b in zip(first[name], second[name])] for name in first})
+    whole, rounded = updates
+    assert len(whole) == 8
+    for name, update in whole.items():
+        error = math.dist(update, rounded[name]) / math.hypot(*update)
+        print(f"{name}: {100 * error:.2f} %")
+        assert 0 < error < 0.004, name
+
+
+def test_shared_memory_is_not_rounded():
+    """Nothing travels there."""
+    whole, rounded = (ranks.train(3, *LENET, "--run-option", "mpi", *more)[0] for more in ([], BFLOAT16))
+    assert rounded["weights"] == whole["weights"] and rounded["bytes_per_step"] == whole["bytes_per_step"]
+
+
+@pytest.mark.parametrize("how", MESSAGES)
+def test_not_for_any_number_of_ranks(how):
+    """Each rank's part is rounded, whatever part that is."""
+    words = [word for word in LENET if word not in ("--batch-size", 16)]
+    for more in (["--reproducible"], ["--global-batch", 24, "--micro-shards", 6]):
+        _, said = ranks.train(3, *words, *MESSAGES[how], *BFLOAT16, *more, status=2)
+        assert "--exchange bfloat16: each rank's part of the sum is rounded, so that the weights depend on the number of " \
+               "ranks; train without --reproducible and --micro-shards" in said
+
+
+def test_not_with_servers():
+    _, said = ranks.train(3, *LENET, "--run-option", "ps", *BFLOAT16, status=2)
+    assert "--exchange" in said and "mpi" in said and "ring" in said
