@@ -35,10 +35,6 @@ class EventLogArgumentError(EventLogError, ValueError):
     """An argument that TensorBoard would hide or stumble over: a text that is not UTF-8, a wall time that is NaN, ..."""
 
 
-class Error(ctypes.Structure):
-    _fields_ = [("code", c_int), ("system", c_int), ("message", ctypes.c_char * 480)]
-
-
 def exception(code: int, error: Error) -> EventLogError:
     """The exception for a result below 0."""
     text = error.message.decode("utf-8", "replace")
@@ -50,69 +46,106 @@ def exception(code: int, error: Error) -> EventLogError:
     return kinds.get(code, EventLogError)(text)
 
 
-def call(function, *arguments) -> int:
-    """Calls a function whose last parameter is the error. Returns its result, or raises what it says."""
+def call(function, *arguments, cause=None) -> int:
+    """Calls a function whose last parameter is the error. Returns its result, or raises what it says, from what cause() says
+    where a function of Python's was called and failed."""
     error = Error()
     result = function(*arguments, byref(error))
     if result < 0:
-        raise exception(result, error)
+        failure = cause() if cause and result == ERROR_IO else None
+        if failure and not isinstance(failure, Exception):
+            raise failure  # Ctrl-C
+        raise exception(result, error) from failure
     return result
 
 
-class WriterOptions(ctypes.Structure):
-    _fields_ = [("buffer_bytes", c_size_t), ("flush_seconds", c_double), ("suffix", c_char_p), ("source", c_char_p),
-                ("sync", c_int), ("sync_seconds", c_double), ("rotate_bytes", c_uint64), ("rotate_seconds", c_double),
-                ("resume", c_int), ("purge_step", c_int64), ("queue_bytes", c_size_t), ("when_full", c_int),
-                ("leave_lost", c_int64), ("reserved", c_uint64 * 15)]
+# ---- structs, as the library itself describes them ----------------------------------------------------------------------
+_TYPES = {("i", 4): ctypes.c_int32, ("i", 8): c_int64, ("u", 1): c_uint8, ("u", 4): c_uint32, ("u", 8): c_uint64,
+          ("f", 4): c_float, ("f", 8): c_double, **dict.fromkeys([("t", 4), ("t", 8)], c_char_p),
+          **dict.fromkeys([("p", 4), ("p", 8)], c_void_p)}
 
 
-class WriterStatistics(ctypes.Structure):
-    _fields_ = [(name, c_uint64) for name in ("events", "queued", "dropped", "bytes", "files", "writes", "syncs", "flushes",
-                                              "errors")] + \
-               [("last_error", Error), ("lost", c_uint64), ("reserved", c_uint64 * 7)]
+def _members(library) -> dict[str, list[tuple[str, int, int, str]]]:
+    """{struct: [(member, offset, size, kind)]}, of which the first, without a name, is the struct itself: what
+    eventlog_member() says."""
+    tell = library.eventlog_member
+    offset, size, kind = c_size_t(), c_size_t(), ctypes.c_char()
+    words = byref(offset), byref(size), byref(kind)
+    found: dict[str, list[tuple[str, int, int, str]]] = {}
+    index = 0
+    while (name := tell(index, *words)) is not None:
+        struct, _, member = name.decode().partition(".")
+        found.setdefault(struct, []).append((member, offset.value, size.value, kind.value.decode()))
+        index += 1
+    return found
 
 
-class ReaderOptions(ctypes.Structure):
-    _fields_ = [("runs", POINTER(c_char_p)), ("run_count", c_size_t), ("tags", POINTER(c_char_p)), ("tag_count", c_size_t),
-                ("has_first_step", c_int), ("has_last_step", c_int), ("first_step", c_int64), ("last_step", c_int64),
-                ("numbers_only", c_int), ("records_only", c_int), ("reserved", c_uint64 * 8)]
+def _struct(name: str, **kinds) -> type[ctypes.Structure]:
+    """The struct of this name. kinds: what pointers that are looked into point to, and structs inside."""
+    (_, _, whole, _), *members = _LAYOUT[name]
+    fields: list[tuple[str, type]] = []
+    for member, _, size, kind in members:
+        if kind == "c":
+            made: type = ctypes.c_char * size
+        elif kind == "r":
+            made = c_uint64 * (size // 8)
+        else:
+            made = kinds.get(member) or _TYPES[kind, size]
+        fields.append((member, made))
+    struct = type(name, (ctypes.Structure,), {"_fields_": fields})
+    if ctypes.sizeof(struct) < whole:  # of a later library, with members at the end
+        struct = type(name, (ctypes.Structure,), {"_fields_": [*fields, ("_more", c_uint8 * (whole - ctypes.sizeof(struct)))]})
+    for member, offset, size, _ in members:
+        place = getattr(struct, member)
+        if (place.offset, place.size) != (offset, size):
+            raise ImportError(f"struct {name} of this libeventlog has {member} at {offset}, ctypes at {place.offset}; report it")
+    return struct
 
 
-class Event(ctypes.Structure):
-    _fields_ = [("run", c_char_p), ("file", c_char_p), ("what", c_int), ("step", c_int64), ("wall_time", c_double),
-                ("offset", c_uint64), ("data", c_void_p), ("length", c_size_t), ("payload", c_void_p),
-                ("payload_length", c_size_t)]
+def _load() -> ctypes.CDLL:
+    tried = []
+    for path in (os.path.join(HERE, "lib", "libeventlog.so.0"), os.environ.get("EVALBOARD_LIBRARY"), "libeventlog.so.0"):
+        if not path or (path.startswith(HERE) and not os.path.exists(path)):
+            continue
+        try:
+            return ctypes.CDLL(path)
+        except OSError as error:
+            tried.append(str(error))
+    raise ImportError("evalboard finds no libeventlog.so.0 (" + "; ".join(tried) + "); install the wheel, or the package "
+                      "libeventlog0, or let EVALBOARD_LIBRARY name the file")
 
 
-class Damage(ctypes.Structure):
-    _fields_ = [("kind", c_int), ("offset", c_uint64), ("found", c_uint64), ("wanted", c_uint64), ("text", c_char_p)]
+def _declare(library, name: str, result, parameters) -> None:
+    function = getattr(library, name, None)
+    if function is None:
+        raise ImportError(f"{library._name} is older than this package: it has no {name}(); install libeventlog of the same "
+                          "version")
+    function.restype, function.argtypes = result, parameters
 
 
-class Series(ctypes.Structure):
-    _fields_ = [("run", c_char_p), ("tag", c_void_p), ("tag_length", c_size_t), ("plugin", c_char_p),
-                ("display_name", c_char_p), ("description", c_char_p), ("plugin_content", c_void_p),
-                ("plugin_content_length", c_size_t)]
+lib = _load()
+_declare(lib, "eventlog_member", c_char_p, [c_size_t, POINTER(c_size_t), POINTER(c_size_t), POINTER(ctypes.c_char)])
+_LAYOUT = _members(lib)
 
-
-class Value(ctypes.Structure):
-    _fields_ = [("series", POINTER(Series)), ("kind", c_int), ("step", c_int64), ("wall_time", c_double),
-                ("number", c_double), ("stored", c_int), ("dtype", c_int), ("data", c_void_p), ("length", c_size_t)]
-
-
-class Bytes(ctypes.Structure):
-    _fields_ = [("data", c_void_p), ("length", c_size_t)]
-
-
-class Tensor(ctypes.Structure):
-    _fields_ = [("dtype", c_int), ("rank", c_size_t), ("elements", c_size_t), ("shape", POINTER(c_int64)),
-                ("data", c_void_p), ("bytes", c_size_t), ("strings", POINTER(Bytes)), ("string_count", c_size_t),
-                ("reserved", c_uint64 * 4)]
-
-
-class Blobs(ctypes.Structure):
-    _fields_ = [("items", POINTER(Bytes)), ("count", c_size_t), ("width", c_int64), ("height", c_int64),
-                ("reserved", c_uint64 * 4)]
-
+Error = _struct("eventlog_error")
+WriterOptions = _struct("eventlog_writer_options")
+WriterStatistics = _struct("eventlog_writer_statistics", last_error=Error)
+ReaderOptions = _struct("eventlog_reader_options", runs=POINTER(c_char_p), tags=POINTER(c_char_p))
+Event = _struct("eventlog_event")
+Damage = _struct("eventlog_damage")
+Series = _struct("eventlog_series", tag=c_void_p)  # may hold a NUL
+Value = _struct("eventlog_value", series=POINTER(Series))
+Bytes = _struct("eventlog_bytes")
+Tensor = _struct("eventlog_tensor", shape=POINTER(c_int64), strings=POINTER(Bytes))
+Blobs = _struct("eventlog_blobs", items=POINTER(Bytes))
+Repair = _struct("eventlog_repair")
+MergeOptions = _struct("eventlog_merge_options")
+Merged = _struct("eventlog_merged")
+# What an output's functions are; an int that is not 0 is an errno.
+BEGIN = ctypes.CFUNCTYPE(c_int, c_void_p, c_char_p, POINTER(c_void_p))
+WRITE = ctypes.CFUNCTYPE(c_int, c_void_p, c_void_p, c_size_t)
+END = ctypes.CFUNCTYPE(c_int, c_void_p)
+Output = _struct("eventlog_output", begin=BEGIN, write=WRITE, sync=END, end=END)
 
 KIND_OTHER, KIND_SCALAR, KIND_HISTOGRAM, KIND_IMAGE, KIND_AUDIO, KIND_TEXT, KIND_TENSOR = range(7)
 READ_END, READ_EVENT, READ_DAMAGE, READ_RESTARTED = range(4)
@@ -125,6 +158,7 @@ _FUNCTIONS = {
     "eventlog_version": (c_char_p, []),
     "eventlog_free": (None, [c_void_p]),
     "eventlog_writer_open": (c_int, [POINTER(c_void_p), c_char_p, POINTER(WriterOptions), _ERROR]),
+    "eventlog_writer_open_output": (c_int, [POINTER(c_void_p), POINTER(Output), POINTER(WriterOptions), _ERROR]),
     "eventlog_writer_scalar": (c_int, [c_void_p, c_char_p, c_int64, c_double, c_float, _ERROR]),
     "eventlog_writer_scalars": (c_int, [c_void_p, c_void_p, c_size_t, c_char_p, c_size_t, POINTER(c_size_t), _ERROR]),
     "eventlog_writer_event": (c_int, [c_void_p, c_char_p, c_size_t, _ERROR]),
@@ -136,6 +170,9 @@ _FUNCTIONS = {
     "eventlog_bucket_counts_range": (c_int, [c_void_p, c_size_t, c_void_p, c_size_t, c_void_p, POINTER(c_double),
                                              POINTER(c_double), _ERROR]),
     "eventlog_png": (c_int, [c_void_p, c_size_t, c_size_t, c_size_t, POINTER(c_void_p), POINTER(c_size_t), _ERROR]),
+    "eventlog_repair": (c_int, [c_char_p, c_char_p, c_int, POINTER(Repair), _ERROR]),
+    "eventlog_merge": (c_int, [POINTER(c_char_p), c_size_t, c_char_p, POINTER(MergeOptions), POINTER(Merged), _ERROR]),
+    "eventlog_downsample": (c_int, [c_void_p, c_void_p, c_size_t, c_size_t, c_void_p, _ERROR]),
     "eventlog_reader_open": (c_int, [POINTER(c_void_p), c_char_p, POINTER(ReaderOptions), _ERROR]),
     "eventlog_reader_close": (None, [c_void_p]),
     "eventlog_reader_next": (c_int, [c_void_p, _ERROR]),
@@ -153,30 +190,8 @@ _FUNCTIONS = {
     "eventlog_points_of": (c_void_p, [c_void_p, c_size_t, POINTER(c_size_t)]),
     "eventlog_points_damaged": (c_uint64, [c_void_p]),
 }
-
-
-def _load() -> ctypes.CDLL:
-    tried = []
-    for path in (os.path.join(HERE, "lib", "libeventlog.so.0"), os.environ.get("EVALBOARD_LIBRARY"), "libeventlog.so.0"):
-        if not path or (path.startswith(HERE) and not os.path.exists(path)):
-            continue
-        try:
-            library = ctypes.CDLL(path)
-        except OSError as error:
-            tried.append(str(error))
-            continue
-        for name, (result, parameters) in _FUNCTIONS.items():
-            function = getattr(library, name, None)
-            if function is None:
-                raise ImportError(f"{path} is older than this package: it has no {name}(); install libeventlog "
-                                  "of the same version")
-            function.restype, function.argtypes = result, parameters
-        return library
-    raise ImportError("evalboard finds no libeventlog.so.0 (" + "; ".join(tried) + "); install the wheel, or the package "
-                      "libeventlog0, or let EVALBOARD_LIBRARY name the file")
-
-
-lib = _load()
+for _name, (_result, _parameters) in _FUNCTIONS.items():
+    _declare(lib, _name, _result, _parameters)
 
 
 def program(name: str) -> str:
