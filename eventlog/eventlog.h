@@ -594,8 +594,8 @@ int eventlog_merge(const char *const *paths, size_t count, const char *directory
 
 /* Chooses at most `most` (at least 2) of the n points of a curve, so that it looks the same: largest triangle three
  * buckets (Steinarsson, 2013). keep: n bytes, which become 1 for the points to keep and 0 for the others; the first and
- * the last are kept. x (steps or times) may be in any order; without x or y (NULL) the points are evenly spaced by
- * index. For any thread. */
+ * the last are kept. x (steps or times) may be in any order. Without x or y (NULL) the points that are kept are evenly
+ * spaced by index, whatever their values. For any thread. */
 int eventlog_downsample(const double *x, const double *y, size_t n, size_t most, uint8_t *keep,
                         struct eventlog_error *error);
 

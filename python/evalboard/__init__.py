@@ -8,7 +8,8 @@
     log.to_pandas()
 
 read_histograms(), read_images(), read_audio(), read_texts() and read_tensors() return values of other kinds, follow()
-yields points as they come, reduce() makes one curve of many runs. evalboard.checkpoint reads TensorFlow's checkpoints and
+yields points as they come, reduce() makes one curve of many runs. merge() and repair() make event files of others,
+downsample() makes curves of fewer points. evalboard.checkpoint reads TensorFlow's checkpoints and
 safetensors; evalboard.callbacks has callbacks for Keras, Lightning and Hugging Face. `python -m evalboard` is the program
 `eventlog`.
 """
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from evalboard.reader import (Audio, DamageWarning, Histogram, Image, Log, Point, Series, TensorValue, Text, follow, read,
                                   read_audio, read_histograms, read_images, read_tensors, read_texts)
     from evalboard.reduction import reduce, write_reduced
+    from evalboard.rewriting import Merged, Repaired, downsample, merge, repair
     from evalboard.writer import FileWriter, SummaryWriter
 
 # Where each name is: modules are imported when they are used, so that `import evalboard` takes no NumPy.
@@ -32,6 +34,7 @@ _NAMES = {
     "reader": ["Audio", "DamageWarning", "Histogram", "Image", "Log", "Point", "Series", "TensorValue", "Text", "follow",
                "read", "read_audio", "read_histograms", "read_images", "read_tensors", "read_texts"],
     "reduction": ["reduce", "write_reduced"],
+    "rewriting": ["Merged", "Repaired", "downsample", "merge", "repair"],
     "writer": ["FileWriter", "SummaryWriter"],
 }
 _MODULE_OF = {name: module for module, names in _NAMES.items() for name in names}

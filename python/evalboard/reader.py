@@ -112,6 +112,13 @@ class Series:
     def __repr__(self) -> str:
         return f"<Series {self.run} {self.tag}: {len(self)} points>"
 
+    def downsample(self, most: int) -> "Series":
+        """At most `most` of the points, chosen so that the curve looks the same; see evalboard.downsample()."""
+        from evalboard.rewriting import downsample
+
+        return Series(self.run, self.tag, self.points[downsample(self.values, most, self.steps)], self.plugin,
+                      self.display_name, self.description)
+
     def to_pandas(self):
         """A pandas.Series of the values, indexed by step."""
         import pandas
@@ -152,6 +159,10 @@ class Log(Mapping):
     def tags(self) -> list[str]:
         """All tags, sorted."""
         return sorted({tag for _, tag in self._series})
+
+    def downsample(self, most: int) -> "Log":
+        """The log with at most `most` points of each series; see evalboard.downsample()."""
+        return Log(self.runs, {key: series.downsample(most) for key, series in self._series.items()}, self.damaged)
 
     def to_pandas(self, wide: bool = False):
         """A pandas.DataFrame of all points: run, tag, step, wall_time, value; run and tag are categories. wide: one row for a
