@@ -9,7 +9,8 @@
 
 read_histograms(), read_images(), read_audio(), read_texts() and read_tensors() return values of other kinds, follow()
 yields points as they come, reduce() makes one curve of many runs. merge() and repair() make event files of others,
-downsample() makes curves of fewer points. evalboard.checkpoint reads TensorFlow's checkpoints and
+downsample() makes curves of fewer points. SummaryWriter(..., output=...) writes into memory (MemoryOutput), or what a function
+of yours opens. evalboard.checkpoint reads TensorFlow's checkpoints and
 safetensors; evalboard.callbacks has callbacks for Keras, Lightning and Hugging Face. `python -m evalboard` is the program
 `eventlog`.
 """
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from evalboard import callbacks, checkpoint, summary
     from evalboard.errors import (EventLogArgumentError, EventLogCorruptError, EventLogError, EventLogMemoryError,
                                   EventLogOSError)
+    from evalboard.output import MemoryOutput
     from evalboard.reader import (Audio, DamageWarning, Histogram, Image, Log, Point, Series, TensorValue, Text, follow, read,
                                   read_audio, read_histograms, read_images, read_tensors, read_texts)
     from evalboard.reduction import reduce, write_reduced
@@ -31,6 +33,7 @@ if TYPE_CHECKING:
 # Where each name is: modules are imported when they are used, so that `import evalboard` takes no NumPy.
 _NAMES = {
     "errors": ["EventLogArgumentError", "EventLogCorruptError", "EventLogError", "EventLogMemoryError", "EventLogOSError"],
+    "output": ["MemoryOutput"],
     "reader": ["Audio", "DamageWarning", "Histogram", "Image", "Log", "Point", "Series", "TensorValue", "Text", "follow",
                "read", "read_audio", "read_histograms", "read_images", "read_tensors", "read_texts"],
     "reduction": ["reduce", "write_reduced"],

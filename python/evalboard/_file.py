@@ -18,6 +18,7 @@ import sys
 import threading
 import time
 import weakref
+from typing import Any
 
 from evalboard import _library, _wire
 from evalboard._library import call, lib
@@ -32,12 +33,16 @@ _files: "weakref.WeakSet[EventFile]" = weakref.WeakSet()
 
 class EventFile:
     """An event file in `directory`, made with the first value or by open(). suffix: added to its name. purge_step: hide the
-    points of older files of the run from this step on, for a training that restarts from a checkpoint."""
+    points of older files of the run from this step on, for a training that restarts from a checkpoint. output: opens what the
+    bytes go to instead of a file, by its path. rotate_bytes, rotate_seconds: begin another file at this size or age; 0: never.
+    """
 
-    def __init__(self, directory, suffix="", flush_seconds=FLUSH_SECONDS, purge_step=None, queue_bytes=QUEUE_BYTES):
+    def __init__(self, directory, suffix="", flush_seconds=FLUSH_SECONDS, purge_step=None, queue_bytes=QUEUE_BYTES,
+                 output=None, rotate_bytes=0, rotate_seconds=0.0):
         self.directory = os.fspath(directory)
         self.suffix, self.flush_seconds, self.queue_bytes = suffix, min(flush_seconds, FLUSH_SECONDS), queue_bytes
-        self.purge_step = purge_step
+        self.purge_step, self.output = purge_step, output
+        self.rotate_bytes, self.rotate_seconds = rotate_bytes, rotate_seconds
         self.series: dict[str, int] = {}  # numbers of tags
         self.points: list[bytes] = []     # waiting; only ever appended to, and cut at its start by drain()
         self.append = self.points.append
@@ -46,6 +51,7 @@ class EventFile:
         self._table = None                # the same for C, as long as _names was when it was made
         self._error: Exception | None = None  # what the shared thread met
         self._handle = None
+        self._target: Any = None  # where the bytes of the handle go, but for a file
         self._lock = threading.RLock()
         _files.add(self)
 
@@ -55,18 +61,31 @@ class EventFile:
         with self._lock:
             if self._handle is None:
                 options = _library.WriterOptions(flush_seconds=self.flush_seconds, suffix=self.suffix.encode(),
-                                                 queue_bytes=self.queue_bytes)
+                                                 queue_bytes=self.queue_bytes, rotate_bytes=self.rotate_bytes,
+                                                 rotate_seconds=self.rotate_seconds)
                 if self.purge_step is not None:
                     options.resume, options.purge_step = _library.RESUME_PURGE, int(self.purge_step)
                 handle = ctypes.c_void_p()
-                call(lib.eventlog_writer_open, ctypes.byref(handle), os.fsencode(self.directory), ctypes.byref(options))
+                if self.output is None:
+                    call(lib.eventlog_writer_open, ctypes.byref(handle), os.fsencode(self.directory), ctypes.byref(options))
+                else:
+                    from evalboard.output import Output
+
+                    self._target = Output(self.output, self.directory)
+                    self._call(lib.eventlog_writer_open_output, ctypes.byref(handle), ctypes.byref(self._target.struct),
+                               ctypes.byref(options))
                 self._handle, self.purge_step = handle, None
             return self._handle
+
+    def _call(self, function, *arguments) -> int:
+        return call(function, *arguments, cause=self._target.failure if self._target else None)
 
     @property
     def path(self) -> str | None:
         """Of the file; None before there is one."""
         with self._lock:
+            if self._handle and self._target:
+                return self._target.path
             return os.fsdecode(lib.eventlog_writer_path(self._handle)) if self._handle else None
 
     def statistics(self) -> dict:
@@ -124,7 +143,7 @@ class EventFile:
                 if code == _library.ERROR_ARGUMENT:
                     refused = refused or _library.exception(code, error)
                 elif code < 0:
-                    raise _library.exception(code, error)
+                    raise _library.exception(code, error) from (self._target.failure() if self._target else None)
         finally:
             if len(self.points) > KEEP_POINTS:  # a disk that stays full
                 del self.points[:len(self.points) - KEEP_POINTS]
@@ -150,13 +169,13 @@ class EventFile:
         _close_at_end_of_child()
         with self._lock:
             self.drain()
-            call(lib.eventlog_writer_event, self.open(), event, len(event))
+            self._call(lib.eventlog_writer_event, self.open(), event, len(event))
 
     def flush(self) -> None:
         with self._lock:
             self.drain()
             if self._handle:
-                call(lib.eventlog_writer_flush, self._handle)
+                self._call(lib.eventlog_writer_flush, self._handle)
 
     def close(self) -> None:
         with self._lock:
@@ -164,8 +183,11 @@ class EventFile:
                 self.drain()
             finally:
                 handle, self._handle = self._handle, None
-                if handle:
-                    call(lib.eventlog_writer_close, handle)
+                try:
+                    if handle:
+                        self._call(lib.eventlog_writer_close, handle)
+                finally:
+                    self._target = None
 
     def forget(self) -> None:
         """In a forked child: nothing of the parent's is this process's."""
@@ -175,6 +197,7 @@ class EventFile:
         handle, self._handle = self._handle, None
         if handle:
             lib.eventlog_writer_close(handle, None)
+        self._target = None
 
     def __del__(self):
         try:

@@ -40,12 +40,28 @@ def _labels(metadata, header) -> bytes:
     return ("\n".join(lines) + "\n").encode()
 
 
-def add(directory: str, known: list[dict], mat, metadata, label_img, step: int, tag: str, folder: str, header) -> list[dict]:
+def _put(output, path: str, data: bytes) -> None:
+    """Into a file, or what the output opens."""
+    if output is None:
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        _replace(path, data)
+        return
+    stream = output(path)
+    try:
+        stream.write(data)
+    finally:
+        stream.close()
+
+
+def add(directory: str, known: list[dict], mat, metadata, label_img, step: int, tag: str, folder: str, header,
+        output=None) -> list[dict]:
     """Writes an embedding below `directory` and the configuration with those already known. Returns all of them."""
     mat = as_array(mat)
     below = f"{str(step).zfill(5)}/{folder}"
     place = os.path.join(directory, below)
-    if os.path.isdir(place):
+    if output is not None:
+        pass
+    elif os.path.isdir(place):
         print("warning: Embedding dir exists, did you set global_step for add_embedding()?")
     elif os.path.exists(place):
         raise NotADirectoryError(f"Path: `{place}` exists, but is a file. Cannot proceed.")
@@ -54,22 +70,21 @@ def add(directory: str, known: list[dict], mat, metadata, label_img, step: int, 
     for what, given in (("labels", metadata), ("images", label_img)):
         if given is not None and len(given) != len(mat):
             raise AssertionError(f"#{what} should equal with #data points")
-    os.makedirs(place, exist_ok=True)
     entry = {"tensor_name": f"{tag}:{str(step).zfill(5)}", "tensor_path": f"{below}/tensors.tsv"}
     if metadata is not None:
-        _replace(os.path.join(place, "metadata.tsv"), _labels(metadata, header))
+        _put(output, os.path.join(place, "metadata.tsv"), _labels(metadata, header))
         entry["metadata_path"] = f"{below}/metadata.tsv"
     if label_img is not None:
         images = as_array(label_img)
         if images.shape[2] != images.shape[3]:
             raise AssertionError("Image should be square, see tensorflow/tensorboard#670")
-        _replace(os.path.join(place, "sprite.png"), _sprite(images))
+        _put(output, os.path.join(place, "sprite.png"), _sprite(images))
         entry["sprite"] = f"{below}/sprite.png"
         entry["size"] = images.shape[3], images.shape[2]
-    _replace(os.path.join(place, "tensors.tsv"),
-             "".join("\t".join(map(str, row)) + "\n" for row in mat.tolist()).encode())
+    _put(output, os.path.join(place, "tensors.tsv"),
+         "".join("\t".join(map(str, row)) + "\n" for row in mat.tolist()).encode())
     known = [*known, entry]
-    _replace(os.path.join(directory, "projector_config.pbtxt"), "".join(map(_config, known)).encode())
+    _put(output, os.path.join(directory, "projector_config.pbtxt"), "".join(map(_config, known)).encode())
     return known
 
 

@@ -7,13 +7,16 @@ import json
 import os
 import re
 import time
-from typing import Iterator
+from typing import TYPE_CHECKING, Iterator
 
 from evalboard import _wire
 from evalboard._file import EventFile
 from evalboard.writer import FileWriter as _FileWriter
 from evalboard.writer import SummaryWriter as _SummaryWriter
 from evalboard.writer import _number
+
+if TYPE_CHECKING:
+    from evalboard.output import Open
 
 __all__ = ["FileWriter", "GlobalSummaryWriter", "SummaryWriter"]
 
@@ -40,8 +43,8 @@ class FileWriter(_FileWriter):
     """Like evalboard.FileWriter, with tensorboardX's parameters."""
 
     def __init__(self, logdir, max_queue: int = 10, flush_secs: float = 120, filename_suffix: str = "",
-                 purge_step: int | None = None):
-        super().__init__(logdir, max_queue, flush_secs, filename_suffix, purge_step)
+                 purge_step: int | None = None, **where):
+        super().__init__(logdir, max_queue, flush_secs, filename_suffix, purge_step, **where)
 
     @contextlib.contextmanager
     def use_metadata(self, *, global_step=None, walltime=None) -> "Iterator[FileWriter]":
@@ -71,17 +74,18 @@ class SummaryWriter(_SummaryWriter):
 
     def __init__(self, logdir=None, comment: str = "", purge_step: int | None = None, max_queue: int = 10,
                  flush_secs: float = 120, filename_suffix: str = "", write_to_disk: bool = True, log_dir=None,
-                 comet_config: dict | None = None, **kwargs):
+                 comet_config: dict | None = None, *, output: "Open | None" = None, rotate_bytes: int = 0,
+                 rotate_seconds: float = 0, **kwargs):
         self._write_to_disk = write_to_disk
         self.scalar_dict: dict[str, list] = {}
         super().__init__(logdir if logdir is not None else log_dir, comment, purge_step, max_queue, flush_secs,
-                         filename_suffix)
+                         filename_suffix, output=output, rotate_bytes=rotate_bytes, rotate_seconds=rotate_seconds)
         self.logdir = self.log_dir
 
     def _new_file(self, directory: str, purge_step: int | None = None) -> FileWriter:
         if not self._write_to_disk:
             return _Nowhere(directory)
-        return FileWriter(directory, self.max_queue, self.flush_secs, self.filename_suffix, purge_step)
+        return FileWriter(directory, self.max_queue, self.flush_secs, self.filename_suffix, purge_step, **self._where)
 
     def add_scalar(self, tag, scalar_value, global_step=None, walltime=None, display_name="", summary_description=""):
         """One point of the curve `tag`; display_name and summary_description are shown with it."""

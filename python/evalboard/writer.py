@@ -1,15 +1,19 @@
 """SummaryWriter: what torch.utils.tensorboard and tensorboardX have under this name, over libeventlog."""
 from __future__ import annotations
 
+import functools
 import json
 import os
 import struct
 import sys
 import time
-from typing import Any, Sequence
+from typing import TYPE_CHECKING, Any, Sequence
 
 from evalboard import _file, _wire
 from evalboard._file import HOLD_POINTS, POINT, EventFile
+
+if TYPE_CHECKING:
+    from evalboard.output import Open
 
 __all__ = ["FileWriter", "SummaryWriter"]
 
@@ -28,14 +32,26 @@ def _serialized(message) -> bytes:
     return message if isinstance(message, bytes) else message.SerializeToString()
 
 
+def _output_of(log_dir, output: "Open | None") -> "Open | None":
+    """What is given, or for s3://bucket/run and the like what opens this."""
+    if output is None and "://" in str(log_dir):
+        from evalboard.output import is_url, open_url
+
+        return open_url if is_url(log_dir) else None
+    return output
+
+
 class FileWriter:
     """An event file in log_dir, with the methods of PyTorch's FileWriter: for messages that are made elsewhere. Messages are
-    protobuf objects or their bytes."""
+    protobuf objects or their bytes. output, rotate_bytes, rotate_seconds: as of SummaryWriter."""
 
     def __init__(self, log_dir, max_queue: int = 10, flush_secs: float = 120, filename_suffix: str = "",
-                 purge_step: int | None = None):
+                 purge_step: int | None = None, *, output: "Open | None" = None, rotate_bytes: int = 0,
+                 rotate_seconds: float = 0):
         self._log_dir = str(log_dir)
-        self.file = EventFile(self._log_dir, filename_suffix, flush_secs, purge_step)
+        output = _output_of(log_dir, output)
+        self.file = EventFile(self._log_dir, filename_suffix, flush_secs, purge_step, output=output,
+                              rotate_bytes=rotate_bytes, rotate_seconds=rotate_seconds)
         self.file.open()
         self._defaults: dict[str, Any] = {}
 
@@ -99,10 +115,15 @@ class SummaryWriter:
     Tensors are anything with numbers: NumPy, PyTorch on any device, JAX, lists. global_step: an integer, by default 0.
     walltime: seconds since 1970, by default now.
 
-    log_dir: the directory of the run, by default runs/TIME_HOST and `comment`. purge_step: the training restarts at this
+    log_dir: the directory of the run, by default runs/TIME_HOST and `comment`; s3://bucket/run and the like take fsspec. purge_step: the training restarts at this
     step, so points of older files of the run from there on are hidden. max_queue: has no effect; points are written in the
     background, at most 2.5 seconds after the call, or flush_secs + 0.5, if that is less. filename_suffix: added to the names of
     the files.
+
+    output: a function that is called with a path, log_dir/NAME, and opens what the bytes go to instead of a file, such as
+    fsspec's open(path, "wb"), or a MemoryOutput; see evalboard.output.Stream. rotate_bytes, rotate_seconds: complete a file
+    that has reached this size or age, and begin another, so that an object store shows what is written before the end; 0: one
+    file. TensorBoard shows one curve across them.
 
     Errors of writing (a full disk, a directory that is gone) are raised as evalboard.EventLogError by the call that meets
     them, or by flush() and close(); points that wait are tried again. May be used from any thread. In a forked child, as of
@@ -110,7 +131,8 @@ class SummaryWriter:
     """
 
     def __init__(self, log_dir: str | os.PathLike | None = None, comment: str = "", purge_step: int | None = None,
-                 max_queue: int = 10, flush_secs: float = 120, filename_suffix: str = ""):
+                 max_queue: int = 10, flush_secs: float = 120, filename_suffix: str = "", *, output: "Open | None" = None,
+                 rotate_bytes: int = 0, rotate_seconds: float = 0):
         if not log_dir:
             import socket
             from datetime import datetime
@@ -119,6 +141,7 @@ class SummaryWriter:
         self.log_dir = log_dir
         self.purge_step, self.max_queue, self.flush_secs = purge_step, max_queue, flush_secs
         self.filename_suffix = filename_suffix
+        self._where = {"output": _output_of(log_dir, output), "rotate_bytes": rotate_bytes, "rotate_seconds": rotate_seconds}
         self.file_writer: FileWriter | None = None
         self.all_writers: dict[str, FileWriter] | None = None
         self._embeddings: list[dict] = []
@@ -140,13 +163,14 @@ class SummaryWriter:
         return self.all_writers[directory]
 
     def _new_file(self, directory: str, purge_step: int | None = None) -> FileWriter:
-        return FileWriter(directory, self.max_queue, self.flush_secs, self.filename_suffix, purge_step)
+        return FileWriter(directory, self.max_queue, self.flush_secs, self.filename_suffix, purge_step, **self._where)
 
     def _put(self, *values: bytes, step=None, walltime=None) -> None:
         self._get_file_writer()._put(_wire.summary(*values), step, walltime)
 
     def __reduce__(self):
-        return type(self), (str(self.log_dir), "", None, self.max_queue, self.flush_secs, self.filename_suffix)
+        return functools.partial(type(self), **self._where), (str(self.log_dir), "", None, self.max_queue, self.flush_secs,
+                                                              self.filename_suffix)
 
     def get_logdir(self):
         """The directory of the run."""
@@ -323,7 +347,7 @@ class SummaryWriter:
 
         self._embeddings = _projector.add(str(self._get_file_writer().get_logdir()), self._embeddings, mat, metadata, label_img,
                                           0 if global_step is None else global_step, tag, self._encode(tag),
-                                          metadata_header)
+                                          metadata_header, self._where["output"])
 
     # ---- classification -------------------------------------------------------------------------------------------------
     def add_pr_curve(self, tag: str, labels, predictions, global_step: int | None = None, num_thresholds: int = 127,
