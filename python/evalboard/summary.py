@@ -67,6 +67,13 @@ def _summary(method: str, *arguments, **named) -> Summary:
     return Summary(taker.taken)
 
 
+def _calc_scale_factor(tensor) -> int:
+    """By what add_image() multiplies such pixels; PyTorch's function, which its tests call."""
+    from evalboard._values import as_array
+
+    return 1 if as_array(tensor).dtype == "uint8" else 255
+
+
 def scalar(name, tensor, collections=None, new_style=False, double_precision=False) -> Summary:
     """A point of a curve; see SummaryWriter.add_scalar()."""
     from evalboard._values import as_number

@@ -4,7 +4,7 @@
     EVALBOARD_BUILD=build build/venv/bin/python tests/python/other_writers_tests.py PATH...
 
 PATH: test/test_tensorboard.py of a checkout of PyTorch, or files of tests/ of one of tensorboardX. They are copied, with
-`expect` and `__init__.py` beside them, into a scratch directory, where imports of the writers lead to this package; imports of the
+what is read beside them, into a scratch directory, where imports of the writers lead to this package; imports of the
 others' private modules stay. The rest of the command line from `--` on is pytest's. Which tests fail, and why, is in
 docs/python.md.
 """
@@ -40,18 +40,24 @@ def main(arguments):
         sys.exit(__doc__)
     modules = "|".join(map(re.escape, sorted(MODULES, reverse=True)))
     with tempfile.TemporaryDirectory() as scratch:
-        copies = []
+        copies, environment = [], python_package.environment()
         for path in paths:
             folder = pathlib.Path(scratch) / path.resolve().parent.name
             if not folder.exists():
                 folder.mkdir()
-                for beside in [*path.parent.glob("expect*"), *path.parent.glob("__init__.py")]:
-                    (shutil.copytree if beside.is_dir() else shutil.copy)(beside, folder / beside.name)
+                for pattern in ("expect*", "__init__.py", "*.onnx"):
+                    for beside in path.parent.glob(pattern):
+                        (shutil.copytree if beside.is_dir() else shutil.copy)(beside, folder / beside.name)
+                checkout = path.resolve().parents[1]
+                if (checkout / "examples").is_dir():
+                    (folder.parent / "examples").symlink_to(checkout / "examples")
+                if (checkout / "tensorboardX").is_dir():  # what stays theirs is of the same version
+                    environment["PYTHONPATH"] += f":{checkout}"
             text = re.sub(rf"^([ \t]*)from ({modules}) import ([\w, ]+)$", changed, path.read_text(), flags=re.MULTILINE)
             copies.append(folder / path.name)
             copies[-1].write_text(text)
         return subprocess.run([sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *arguments[cut + 1:], *copies],
-                              cwd=scratch, env=python_package.environment()).returncode
+                              cwd=scratch, env=environment).returncode
 
 
 if __name__ == "__main__":
