@@ -287,6 +287,7 @@ FUZZ      := $(patsubst tests/fuzz/fuzz_%.c,$(B)/fuzz/%,$(FUZZ_C))
 # The same harnesses over the inputs in tests/fuzz/corpus, as tests.
 REPLAYS   := $(patsubst tests/fuzz/corpus/%.txt,$(B)/tests/fuzz/replay_%,$(filter-out $(SERVER_FUZZ:%=tests/fuzz/corpus/%.txt),$(sort $(wildcard tests/fuzz/corpus/*.txt))))
 TESTS     += $(REPLAYS)
+DOUBLE_HELPER := $(B)/tests/peers/double_gradient
 HELPERS   := $(patsubst %.c,$(B)/%,$(sort $(wildcard tests/programs/*.c tests/peers/*.c tests/faults/*.c tests/mpi/*.c bench/*.c)))
 
 # What has tests that need nothing but these, with another processor's libc, zlib, libpng and cmocka.
@@ -348,8 +349,11 @@ $(B)/tests/trainer/test_saving: WRAP += $(addprefix -Wl$(comma)--wrap=,pthread_c
 $(B)/tests/model/test_gradient%: $(B)/double/tests/model/test_gradient%.o $(call lib,model-double) $(NEEDS_base)
 	$(call say,LINK)
 	$(Q)$(LINK) -o $@ $^ $(SYSTEM_model) -lcmocka
-# Helper programs of tests and benchmarks link everything.
-$(HELPERS): $(B)/%: $(B)/%.o $(call lib,made) $(call lib,evaluator) $(call lib,eventlog_mpi) $(NEEDS_trainer)
+$(DOUBLE_HELPER): $(B)/%: $(B)/double/%.o $(call lib,model-double) $(NEEDS_base)
+	$(call say,LINK)
+	$(Q)$(LINK) -o $@ $^ $(SYSTEM_model)
+# Other helper programs of tests and benchmarks link everything.
+$(filter-out $(DOUBLE_HELPER),$(HELPERS)): $(B)/%: $(B)/%.o $(call lib,made) $(call lib,evaluator) $(call lib,eventlog_mpi) $(NEEDS_trainer)
 	$(call say,LINK)
 	$(Q)$(LINK) -o $@ $^ $(SYSTEM_trainer) $(SYSTEM_eventlog) $(INOTIFY_LIBS)
 

@@ -1,5 +1,5 @@
 """Inception v3 without its logits against TensorFlow's own operators, on images of 75x75, from a V1 checkpoint as slim's:
-its variables, its features, and dataset encode with them.
+its variables, its features, its gradients, and dataset encode with them.
 
 The graph is written here, in slim's names. In it a block is a list of branches, and a branch a list
 of convolutions "NAME HEIGHTxWIDTH CHANNELS", with s2 for stride 2 without padding, or "mean", or "max".
@@ -53,11 +53,13 @@ BLOCKS = {
 
 
 class Graph:
-    def __init__(self):
-        self.random = numpy.random.default_rng(4)
+    """training: batch norms use the batch's statistics, as nothing in the encoder is frozen."""
+
+    def __init__(self, dtype=tf.float32, training=False):
+        self.random, self.dtype, self.training = numpy.random.default_rng(4), dtype, training
 
     def variable(self, name, shape, draw, trainable=True):
-        return v1.get_variable(name, shape, tf.float32, lambda *_, **__: tf.constant(draw(shape).astype("float32")),
+        return v1.get_variable(name, shape, self.dtype, lambda *_, **__: tf.cast(draw(shape).astype("float32"), self.dtype),
                                trainable=trainable)
 
     def layer(self, x, what, scope):
@@ -78,6 +80,8 @@ class Graph:
                 moving = [self.variable("moving_mean", shape[3:], lambda s: normal(0, 0.1, s), False),
                           self.variable("moving_variance", shape[3:], lambda s: 0.5 + numpy.abs(normal(0.5, 0.1, s)), False)]
         x = tf.nn.conv2d(x, kernel, 2 if "s2" in how else 1, "VALID" if how else "SAME")
+        if self.training:
+            moving = tf.nn.moments(x, [0, 1, 2])
         return tf.nn.relu(tf.nn.batch_normalization(x, *moving, beta, None, EPSILON))
 
     def features(self, x):
@@ -111,7 +115,7 @@ def case(tmp_path_factory):
     random = numpy.random.default_rng(7)
     pixels = random.integers(0, 256, (BATCH, SIDE, SIDE, 3)).astype("uint8")
     images = ((pixels / 255 - 0.5) * 2).astype("float32")
-    case = {"directory": directory, "pixels": pixels, "prefix": directory / "inception_v3.ckpt"}
+    case = {"directory": directory, "pixels": pixels, "images": images, "prefix": directory / "inception_v3.ckpt"}
     with tf.Graph().as_default(), v1.Session() as session:
         features = Graph().features(tf.constant(images))
         case["variables"] = {v.op.name: tuple(v.shape) for v in v1.global_variables()}
@@ -143,6 +147,57 @@ def test_features(case):
     error = numpy.abs(got - want).max() / numpy.abs(want).max()
     print(f"features differ by {error:.1e}")
     assert error <= 1e-4
+
+
+def theirs(case, labels, dtype):
+    """The loss of a training batch, and its gradients by name, computed by TensorFlow."""
+    with tf.Graph().as_default(), v1.Session() as session:
+        logits = Graph(dtype, training=True).features(tf.constant(case["images"], dtype))
+        loss = tf.reduce_sum(tf.nn.sparse_softmax_cross_entropy_with_logits(labels, logits))
+        variables = v1.trainable_variables()
+        session.run(v1.global_variables_initializer())
+        values, gradients, total = session.run([v1.global_variables(), v1.gradients(loss, variables), loss])
+        return (total, dict(zip((v.op.name for v in variables), gradients)),
+                dict(zip((v.op.name for v in v1.global_variables()), values)))
+
+
+def errors(got, want):
+    return {name: numpy.abs(got[name] - want[name]).max() / numpy.abs(want[name]).max() for name in want}
+
+
+def test_gradients(case):
+    """Where the encoder is trained, too, which show_and_tell does not: it is frozen there. ReLUs whose input is within
+    rounding of 0 decide otherwise in float32, for TensorFlow as for us, and gradients follow; so the formulas are compared
+    in float64, and ours in float32 may be no farther from that than TensorFlow's own."""
+    directory, labels = case["directory"], numpy.arange(BATCH, dtype="int32") * 700
+    total, want, values = theirs(case, labels, tf.float64)
+    rows = [line.split() for line in tool("variables", case["model"]).splitlines()]
+    order = [row[3] for kind in ("weight", "statistic") for row in rows if row[0] == kind]
+    numpy.concatenate([values[name].ravel() for name in order]).astype("float64").tofile(directory / "values")
+    case["images"].astype("float64").tofile(directory / "images64")
+    labels.tofile(directory / "labels")
+    numpy.ones(BATCH, "float32").tofile(directory / "weights")
+
+    def gradients(path, dtype):
+        vector, at, found = numpy.fromfile(path, dtype), 0, {}
+        for name in order:
+            if name in want:
+                found[name] = vector[at:at + want[name].size].reshape(want[name].shape)
+                at += want[name].size
+        return found
+
+    loss = float(run("tests/peers/double_gradient", case["model"], directory / "values", directory / "images64",
+                     directory / "labels", directory / "double"))
+    in_double = errors(gradients(directory / "double", "float64"), want)
+    tool("train", case["model"], case["prefix"], directory / "images", directory / "labels", directory / "weights", 0,
+         directory / "single")
+    ours = errors(gradients(directory / "single", "float32"), want)
+    tensorflow = errors(theirs(case, labels, tf.float32)[1], want)
+    print(f"gradients of {len(want)} variables: in float64 they differ by {max(in_double.values()):.1e}; in float32 from these by "
+          f"{max(ours.values()):.1e}, TensorFlow's by {max(tensorflow.values()):.1e}")
+    assert len(want) == 94 * 2 and loss == pytest.approx(total, rel=1e-12)
+    assert max(in_double.values()) <= 1e-9
+    assert max(ours.values()) <= max(1e-3, max(tensorflow.values()))
 
 
 def test_encode(case):
