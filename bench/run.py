@@ -22,6 +22,7 @@ import programs
 import python_speed
 import resnet32_accuracy
 import resnet32_speed
+import resnet50_speed
 import saving_speed
 import slow_network
 import start_up
@@ -45,6 +46,7 @@ BENCHMARKS = {
     "train_step": (train_step, "images/s of one rank of each model without input and exchange, and where the time goes"),
     "resnet32_speed": (resnet32_speed.run,
                        "images/s of ResNet-32 training: our trainer with 1 and 2 ranks, PyTorch, TensorFlow"),
+    "resnet50_speed": (resnet50_speed.run, "images/s of processor time of ResNet-50 training at 224x224: our trainer, PyTorch"),
     "resnet32_accuracy": (resnet32_accuracy.run, "test precision after the same few hundred steps: ours and PyTorch"),
     "mnist_lstm_accuracy": (mnist_lstm_accuracy.run, "test accuracy of the homework's LSTM on MNIST, 3 workers, beside TensorFlow "
                             "and the published curve"),
@@ -107,6 +109,9 @@ def main():
     speed.add_argument("--rounds", type=int, default=3, help="of evaluation_speed, event_writing and data_server, too (3)")
     speed.add_argument("--without", action="append", default=[], metavar="WORD",
                        help="leave out the lines that hold this word")
+    deep = parser.add_argument_group("resnet50_speed")
+    for what, number, text in (("batch", 8, "images a step"), ("steps", 3, "after the first"), ("rounds", 3, "of each")):
+        deep.add_argument(f"--resnet50-{what}", type=int, default=number, help=f"{text} ({number})")
     accuracy = parser.add_argument_group("resnet32_accuracy")
     accuracy.add_argument("--accuracy-steps", type=int, default=300, help="(300)")
     accuracy.add_argument("--evaluate-every", type=int, default=100, help="(100)")
