@@ -12,14 +12,17 @@ import os
 import pathlib
 import shlex
 import shutil
+import string
 import subprocess
 import sys
+import textwrap
 
 import programs
 
 FASHION_MNIST = pathlib.Path("/usr/share/datasets/fashion-mnist")
 FIELDS = ["comparison", "table", "figure", "system", "strategy", "workers", "published", "ours", "ours_against_published", "note"]
-COLUMNS = ("figure", "workers", "", "value", "ours/published", "")
+COLUMNS = ("", "workers", "value", "ours/published", "")
+WIDTH = 80
 # Figures that are of their machines, whatever trains on them: their ratio says how the machines compare.
 OF_MACHINES = {"steps/s": "other machines, another size", "seconds an epoch": "other machines"}
 
@@ -120,8 +123,8 @@ def mnist_cnn(options, _):
 # name: options, the published table, what was published, what differs here
 COMPARISONS = {
     "resnet32": (resnet32, "ps-against-mpi", "ResNet-32 on CIFAR-10, 3 workers: a parameter server against MPI (Parallax)",
-                 "3 workers share the cores of this machine, with 16 images each instead of 128; 200 steps instead of 2600 "
-                 "and 3500, so precisions are of the beginning."),
+                 "3 workers share the cores of this machine, with 16 images each instead of 128; {steps} steps instead of "
+                 "2600 and 3500, so precisions are of the beginning."),
     "show_and_tell": (show_and_tell, "steps-101-200", "Show and Tell on COCO, 2 workers: mean of steps 101 to 200",
                       "No COCO and no GPU here: made captions of small images, of few words, encoded beforehand, so "
                       "the decoder alone is trained, with 8 captions a step instead of 32."),
@@ -171,12 +174,13 @@ def compared(name, options, number, count):
     if status:
         raise Failed(f"{name}: trainer compare ended with {status}; see {directory}")
     show = [trainer, "compare", "--output", directory, "--table", table]
-    text = subprocess.run(show, check=True, capture_output=True, text=True, env={**os.environ, "COLUMNS": "100"}).stdout
+    text = subprocess.run(show, check=True, capture_output=True, text=True, env={**os.environ, "COLUMNS": str(WIDTH)}).stdout
     rows = subprocess.run([*show, "--format", "csv"], check=True, capture_output=True, text=True).stdout
     rows = [{"comparison": name, **row} for row in csv.DictReader(io.StringIO(rows))]
     for row in rows:
         row["note"] = why_not(name, options, row) if row["ours"] else "not run here"
-    return f"{title}.\nHere: {differs}\n\n{text.partition(chr(10) * 2)[2]}", rows
+    head = [textwrap.fill(line, WIDTH) for line in (f"{title}.", f"Here: {differs.format(steps=step(options, 200))}")]
+    return "\n".join(head) + f"\n\n{text.partition(chr(10) * 2)[2]}", rows
 
 
 def figure(text):
@@ -185,14 +189,18 @@ def figure(text):
 
 def pairs(rows):
     """Each published row with ours under it."""
-    lines = []
+    lines, notes = [], []
     for row in rows:
-        lines.append((row["figure"], row["workers"], f"published: {row['system']}", figure(row["published"]), "", ""))
-        lines.append(("", row["workers"], f"here: {row['strategy']}", figure(row["ours"]),
-                      figure(row["ours_against_published"]), row["note"]))
+        if row["note"] and row["note"] not in notes:
+            notes.append(row["note"])
+        lines.append((f"{row['figure']}, {row['system']}", row["workers"], figure(row["published"]), "", ""))
+        lines.append((f"  here: {row['strategy']}", row["workers"], figure(row["ours"]), figure(row["ours_against_published"]),
+                      string.ascii_lowercase[notes.index(row["note"])] if row["note"] else ""))
     out = io.StringIO()
     programs.table(COLUMNS, lines, out)
-    return out.getvalue()
+    for letter, note in zip(string.ascii_lowercase, notes):
+        print(f"{letter}: {note}", file=out)
+    return "".join(f"{line.rstrip()}\n" for line in out.getvalue().splitlines())
 
 
 def write(path, text):
