@@ -1,8 +1,10 @@
-"""Asks a data server as TensorBoard does: data_server_peer.py PROGRAM LOGDIR SERIES LAST DIRECTORY
+"""Asks a data server as TensorBoard does: data_server_peer.py PROGRAM LOGDIR SERIES LAST DIRECTORY [CACHE CALLS]
 
 PROGRAM "stock" is the one that comes with TensorBoard. Starts it on LOGDIR and waits until SERIES curves have reached step
 LAST. Prints JSON: seconds from its start to the first curve and to all of them, its processor time, most memory and open
 files by then; and milliseconds that ReadScalars of a curve takes afterwards, median and 99th of 100, by number of points.
+With CACHE, a directory, it is started twice, and what is told is of the second time, until the program CALLS
+(bench/data_server_calls.c) has an answer that is whole.
 """
 import json
 import os
@@ -34,63 +36,123 @@ def usage(process):
     return ticks / os.sysconf("SC_CLK_TCK"), int(most.split()[1]) / 1024, len(list((proc / "fd").iterdir()))
 
 
-def load(list_scalars, series, last, began):
-    """Seconds to the first curve and to the last step of all."""
+class Server:
+    """A data server from its construction to the end of `with`; began: when it was started, monotonic."""
+
+    def __init__(self, program, logdir, directory, cache="off"):
+        port_file = pathlib.Path(directory) / "port"
+        port_file.unlink(missing_ok=True)
+        self.began = time.monotonic()
+        self.process = subprocess.Popen(
+            [path_of(program), f"--logdir={logdir}", "--reload=5", "--samples-per-plugin=", "--port=0", f"--port-file={port_file}",
+             "--die-after-stdin", *([f"--cache={cache}"] if program != "stock" else [])], stdin=subprocess.PIPE,
+            stderr=subprocess.DEVNULL)
+        while not port_file.exists() or not port_file.read_text().endswith("\n"):
+            if self.process.poll() is not None:
+                raise SystemExit(f"{program} ended with {self.process.returncode}")
+            time.sleep(0.001)
+        self.port = int(port_file.read_text())
+        self.channel = None
+
+    def call(self, method):
+        self.channel = self.channel or grpc.insecure_channel(f"localhost:{self.port}", options=[
+            ("grpc.max_receive_message_length", 256 << 20), ("grpc.use_local_subchannel_pool", 1)])
+        return self.channel.unary_unary(SERVICE + method)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        if self.channel:
+            self.channel.close()
+        self.process.stdin.close()
+        self.process.wait()
+
+
+def list_request():
     request = messages.ListScalarsRequest(experiment_id="")
     request.plugin_filter.plugin_name = "scalars"
-    first = None
-    while time.monotonic() - began < PATIENCE:
+    return request.SerializeToString()
+
+
+def read_request(points, runs, tags=None):
+    request = messages.ReadScalarsRequest(experiment_id="")
+    request.plugin_filter.plugin_name, request.downsample.num_points = "scalars", points
+    request.run_tag_filter.runs.names.extend(runs)
+    if tags is not None:
+        request.run_tag_filter.tags.names.extend(tags)
+    return request.SerializeToString()
+
+
+def last_steps(answer):
+    return [tag.metadata.max_step for run in messages.ListScalarsResponse.FromString(answer).runs for tag in run.tags]
+
+
+def load(server, series, last):
+    """Seconds to the first curve and to the last step of all, and the last answer."""
+    first, list_scalars, steps = None, server.call("ListScalars"), []
+    while time.monotonic() - server.began < PATIENCE:
         asked = time.monotonic()
-        answer = messages.ListScalarsResponse.FromString(list_scalars(request.SerializeToString()))
+        answer = list_scalars(list_request())
         now = time.monotonic()
-        steps = [tag.metadata.max_step for run in answer.runs for tag in run.tags]
-        first = first or (now - began if steps else None)
+        steps = last_steps(answer)
+        first = first or (now - server.began if steps else None)
         if len(steps) == series and min(steps) >= last:
-            return first, now - began
+            return first, now - server.began, answer
         time.sleep(min(max(0.005, 2 * (now - asked)), 0.1))  # asking is work for the server, too
     raise SystemExit(f"{len(steps)} of {series} curves after {PATIENCE} s")
 
 
-def latencies(list_scalars, read_scalars):
-    request = messages.ListScalarsRequest(experiment_id="")
-    request.plugin_filter.plugin_name = "scalars"
-    run = messages.ListScalarsResponse.FromString(list_scalars(request.SerializeToString())).runs[0]
-    found = {}
+def latencies(server, answer):
+    run, read_scalars, found = messages.ListScalarsResponse.FromString(answer).runs[0], server.call("ReadScalars"), {}
     for points in POINTS:
-        request = messages.ReadScalarsRequest(experiment_id="")
-        request.plugin_filter.plugin_name, request.downsample.num_points = "scalars", points
-        request.run_tag_filter.runs.names.append(run.run_name)
-        request.run_tag_filter.tags.names.append(run.tags[0].tag_name)
-        took = []
+        request, took = read_request(points, [run.run_name], [run.tags[0].tag_name]), []
         for _ in range(TIMES):
             began = time.monotonic()
-            answer = read_scalars(request.SerializeToString())
+            answer = read_scalars(request)
             took.append(1000 * (time.monotonic() - began))
         found[points] = {"bytes": len(answer), "median": statistics.median(took), "p99": sorted(took)[TIMES * 99 // 100 - 1]}
     return found
 
 
-def main(program, logdir, series, last, directory):
-    port_file = pathlib.Path(directory) / "port"
-    port_file.unlink(missing_ok=True)
-    began = time.monotonic()
-    with subprocess.Popen([path_of(program), f"--logdir={logdir}", "--reload=5", "--samples-per-plugin=", "--port=0",
-                           f"--port-file={port_file}", "--die-after-stdin", *(["--cache=off"] if program != "stock" else [])], stdin=subprocess.PIPE,
-                          stderr=subprocess.DEVNULL) as process:
-        while not port_file.exists() or not port_file.read_text().endswith("\n"):
-            if process.poll() is not None:
-                raise SystemExit(f"{program} ended with {process.returncode}")
-            time.sleep(0.001)
-        channel = grpc.insecure_channel(f"localhost:{int(port_file.read_text())}", options=[
-            ("grpc.max_receive_message_length", 256 << 20)])
-        calls = [channel.unary_unary(SERVICE + method) for method in ("ListScalars", "ReadScalars")]
-        first, everything = load(calls[0], int(series), int(last), began)
-        cpu, most, files = usage(process)
+def saved(server, cache):
+    """Waits until the cache does not change any more."""
+    def state():
+        return sorted((path.name, path.stat().st_size) for path in pathlib.Path(cache).iterdir()), usage(server.process)[0]
+
+    last, began = None, time.monotonic()
+    while not last or not last[0] or last != state():
+        if time.monotonic() - began > PATIENCE:
+            raise SystemExit(f"the cache is not at rest after {PATIENCE} s")
+        last = state()
+        time.sleep(0.5)
+
+
+def again(program, logdir, series, last, directory, cache, calls):
+    """Of the second start."""
+    with Server(program, logdir, directory, cache) as server:
+        whole = load(server, series, last)[2]
+        saved(server, cache)
+    with Server(program, logdir, directory, cache) as server:
+        told = subprocess.run([calls, str(server.port), "ListScalars", list_request().hex(), "1", f"={len(whole) + 5}"],
+                              capture_output=True, text=True, timeout=PATIENCE, check=True)
+        took = time.monotonic() - server.began
+        cpu, most, files = usage(server.process)
+        if server.call("ListScalars")(list_request()) != whole:
+            raise SystemExit("an answer of the same length was not whole")
+        return {"first": took, "load": took, "cpu": cpu, "mebibytes": most, "files": files, "calls": int(told.stdout.split()[1])}
+
+
+def main(program, logdir, series, last, directory, cache=None, calls=None):
+    series, last = int(series), int(last)
+    if cache:
+        print(json.dumps(again(program, logdir, series, last, directory, cache, calls)))
+        return
+    with Server(program, logdir, directory) as server:
+        first, everything, answer = load(server, series, last)
+        cpu, most, files = usage(server.process)
         print(json.dumps({"first": first, "load": everything, "cpu": cpu, "mebibytes": most, "files": files,
-                          "latency": latencies(*calls)}))
-        channel.close()
-        process.stdin.close()
-        process.wait()
+                          "latency": latencies(server, answer)}))
 
 
 if __name__ == "__main__":

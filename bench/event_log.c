@@ -8,6 +8,7 @@
  *   event_log tags N FILE         N tags with 10 points each
  *   event_log runs N DIRECTORY    N runs of one file with 10 points each
  *   event_log curves N DIRECTORY  N runs of one file with 10 tags of 1,000 points each
+ *   event_log large N DIRECTORY   8 runs of one file with N points of 37 tags each
  */
 #include "base/bytes.h"
 #include "base/random.h"
@@ -21,7 +22,15 @@
 #include <string.h>
 #include <sys/stat.h>
 
-enum { TAGS = 37, HISTOGRAM_TAGS = 8, BUCKETS = 60, FEW_POINTS = 10, RUN_TAGS = 10, RUN_POINTS = 10000 };
+enum {
+    TAGS = 37,
+    HISTOGRAM_TAGS = 8,
+    BUCKETS = 60,
+    FEW_POINTS = 10,
+    RUN_TAGS = 10,
+    RUN_POINTS = 10000,
+    LARGE_RUNS = 8
+};
 
 struct log_file {
     FILE *file;
@@ -172,7 +181,7 @@ int main(int argc, char **argv)
     struct log_file l;
 
     if (!count) {
-        fprintf(stderr, "event_log scalars|tensors|histograms|mixed|tags N FILE, or runs|curves N DIRECTORY\n");
+        fprintf(stderr, "event_log scalars|tensors|histograms|mixed|tags N FILE, or runs|curves|large N DIRECTORY\n");
         return 2;
     }
     if (!strcmp(argv[1], "runs")) {
@@ -181,6 +190,10 @@ int main(int argc, char **argv)
     }
     if (!strcmp(argv[1], "curves")) {
         write_runs(count, argv[3], RUN_POINTS, RUN_TAGS);
+        return 0;
+    }
+    if (!strcmp(argv[1], "large")) {
+        write_runs(LARGE_RUNS, argv[3], count, TAGS);
         return 0;
     }
     begin(&l, argv[3], 1);

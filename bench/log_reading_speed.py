@@ -61,7 +61,7 @@ class Logs:
 
     def make(self, kind, count):
         directory = self.path / f"{kind}-{count}"
-        if kind in ("runs", "curves"):
+        if kind in ("runs", "curves", "large"):
             subprocess.run([self.maker, kind, str(count), directory], check=True)
             return directory
         directory.mkdir()

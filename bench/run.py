@@ -10,6 +10,7 @@ import sys
 import all_reduce
 import checkpoint_speed
 import data_server
+import data_server_latency
 import evaluation_speed
 import evaluation_load
 import event_writing
@@ -29,6 +30,7 @@ import start_up
 import strategy_agreement
 import summary
 import table_speed
+import tensorboard_start
 import value_speed
 
 
@@ -74,7 +76,10 @@ BENCHMARKS = {
     "python_speed": (python_speed.run, "the Python package: points, histograms, pictures written, points read, beside PyTorch, "
                      "tensorboardX, EventAccumulator and tbparse"),
     "data_server": (data_server.run, "seconds, memory and open files until eventlog-server has loaded a log, and ms of an answer, "
-                    "beside TensorBoard's data server"),
+                    "beside TensorBoard's data server; and the same, started again"),
+    "data_server_latency": (data_server_latency.run, "ms of ReadScalars at rest, while 1 GB loads, and for 50 clients, beside "
+                            "TensorBoard's data server"),
+    "tensorboard_start": (tensorboard_start.run, "seconds until the whole of TensorBoard shows 500 runs, over each data server"),
     "growth": (growth.run, "how time and memory of each command of eventlog grow with points, tags and runs"),
     "inspect_speed": (log_reading_speed.inspect_speed, "5,000 runs, and 10^7 points of one file, beside EventAccumulator "
                       "and tensorboard --inspect"),
@@ -106,7 +111,7 @@ def main():
     speed.add_argument("--steps", type=int, default=100, help="(100)")
     speed.add_argument("--warm-up", type=int, default=20, help="steps not counted (20)")
     speed.add_argument("--log-every", type=int, default=10, help="(10)")
-    speed.add_argument("--rounds", type=int, default=3, help="of evaluation_speed, event_writing and data_server, too (3)")
+    speed.add_argument("--rounds", type=int, default=3, help="of evaluation_speed, event_writing, data_server and tensorboard_start, too (3)")
     speed.add_argument("--without", action="append", default=[], metavar="WORD",
                        help="leave out the lines that hold this word")
     deep = parser.add_argument_group("resnet50_speed")
@@ -130,9 +135,9 @@ def main():
         tables.add_argument(f"--table-{what}", type=lambda text: [int(n) for n in text.split(",")], default=some, metavar="LIST",
                             help=f"({some})")
     tables.add_argument("--table-steps", type=int, default=5, help="of which the first is not counted (5)")
-    logs = parser.add_argument_group("export_speed, verify_speed, inspect_speed, data_server")
+    logs = parser.add_argument_group("export_speed, verify_speed, inspect_speed, data_server, data_server_latency")
     logs.add_argument("--points", type=int, default=10_000_000, help="of the large file (10000000)")
-    logs.add_argument("--log-bytes", type=int, default=10**9, help="of each log that is verified (1000000000)")
+    logs.add_argument("--log-bytes", type=int, default=10**9, help="of each log that is verified, and of the one that loads in data_server_latency (1000000000)")
     sizes = parser.add_argument_group("growth", "powers of ten, two at least; 4,5,6,7,7.7 points take half an hour")
     for by, powers in (("points", "4,5,6"), ("tags", "2,3,4"), ("runs", "1,2,3")):
         sizes.add_argument(f"--growth-{by}", type=growth.powers_of, default=powers, metavar="LIST", help=f"({powers})")
