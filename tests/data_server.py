@@ -41,6 +41,18 @@ def write_log(path, *records):
     return path
 
 
+def frame(kind, flags, stream, data=b""):
+    """One of HTTP/2, for what no gRPC client does."""
+    return len(data).to_bytes(3, "big") + bytes((kind, flags)) + stream.to_bytes(4, "big") + data
+
+
+def request_headers(method):
+    """The header block of a call, in HPACK's literals."""
+    return b"".join(b"\0" + bytes([len(name)]) + name.encode() + bytes([len(value)]) + value.encode() for name, value in (
+        (":method", "POST"), (":scheme", "http"), (":path", SERVICE + method), (":authority", "x"), ("te", "trailers"),
+        ("content-type", "application/grpc")))
+
+
 class DataServer:
     """A process, from its construction to the end of `with`, started as TensorBoard starts it.
 

@@ -1,6 +1,30 @@
 """eventlog-server by a real gRPC client: the golden answers of the specification of data servers (they are those of
 TensorBoard's data server 0.7.2 for the golden file), filters and errors, and what it does as a process.
+
+Where each item of the specification's section 11 is tested; tests without a file are here, logs: test_data_server_logs.py,
+faults: test_data_server_faults.py.
+
+G1, G2   test_experiment_and_plugins          P1         test_missing_directory_and_end_of_input
+G3-G20   test_golden_answer, test_blobs       P2         the same, test_ends_in_the_middle_of_a_load
+G21      test_framing_example                 P3, P4     test_mistakes
+E1-E4    test_requests_without_what_they_need P5         test_spellings
+E5-E11   test_golden_answer                   P6, P7     test_port_in_use_and_port_file
+E12      test_blobs                           P8, P9     test_spellings, test_mistakes
+E13, E14 test_other_refusals                  P10        logs: test_loads_once
+E15      logs: test_blobs_of_all_sizes_...    P11        test_tensorboard_shows_what_its_python_loader_shows
+E16, E17 test_other_refusals                  P12        test_answers_are_quick
+E18      test_frames_of_one_byte
+
+D1, D2, D13   logs: test_growth_in_parts      D10, D11, D22  logs: test_blobs_of_all_sizes_and_names
+D3, D5        logs: test_runs_come_and_go     D12, D14, D15  logs: test_damage
+D4            the same, logs: test_links      D16, D19       logs: test_every_type_of_number
+D6, D7        logs: test_restarts             D17            logs: test_many_runs_few_descriptors, faults: test_very_many_files
+D8            logs: test_files_written_...    D18            logs: test_files_are_replaced_cut_and_rotated
+D9            logs: test_samples_are_stable   D20            test_ends_in_the_middle_of_a_load; its time: bench/data_server_latency.py
+D21           test_many_names_and_clients     D23            logs: test_broken_clients_do_no_harm; tests/fuzz: grpc_connection,
+                                                             data_request, served_events, file_pieces, run_cache, cache_pack
 """
+import concurrent.futures
 import itertools
 import os
 import pathlib
@@ -13,7 +37,8 @@ import time
 
 import pytest
 
-from data_server import SERVICE, DataServer, golden_bytes, scalar, write_log
+from data_server import SERVICE, DataServer, frame, golden_bytes, request_headers, scalar, write_log
+from interposed import HELD_DATA, interposed
 from tensorboard_server import TensorBoard, data_server_or_skip
 from waiting import DEADLINE
 
@@ -100,7 +125,7 @@ def test_golden_answer(golden, name):
 
 def test_experiment_and_plugins(golden, tmp_path):
     location = golden.call("GetExperiment")
-    assert location[0] == 0x0a and location[2:].decode().endswith("/log")
+    assert location == key(str(golden.log))
     assert golden.plugins() == {"scalars", "histograms", "images", "audio", "text", "graphs", "hparams"}
 
 
@@ -110,6 +135,38 @@ def test_blobs(golden):
     # Any experiment is answered, and named in the keys.
     named = golden.read("BlobSequences", "images", experiment="123")["train", "img"].values[0].blob_refs[0].blob_key
     assert named.startswith("WyIxMjMiL") and golden.stream("ReadBlob", key(named)) == [b"\x0a\x013"]
+
+
+def test_framing_example(tmp_path):
+    write_log(tmp_path / "log/train/events.out.tfevents.1",
+              *(scalar(step, 1 / 2 ** step, tag="xent", wall=1235 + step) for step in range(3)))
+    message = bytes.fromhex("0a0331323312090a077363616c6172731a160a140a05747261696e0a0b6e6f6e6578697374656e74220308e807")
+    with DataServer(tmp_path / "log", tmp_path) as server:
+        server.until_steps("train", "xent", range(3))
+        assert server.call("ReadScalars", message).hex() == (
+            "0a3e0a05747261696e12350a0478656e74122d0a030001021218" "00000000004c9340000000000050934000000000005493401a0c"
+            "0000803f0000003f0000803e")
+
+
+def raw_call(connection, method, message):
+    """The DATA of the answer to a request whose DATA frames have one byte each, by HTTP/2 made by hand."""
+    body = b"\0" + len(message).to_bytes(4, "big") + message
+    connection.sendall(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + frame(4, 0, 0) + frame(1, 4, 1, request_headers(method)))
+    for i in range(len(body)):
+        connection.sendall(frame(0, i + 1 == len(body), 1, body[i:i + 1]))
+    stream, found = connection.makefile("rb"), b""
+    while True:
+        head = stream.read(9)
+        data = stream.read(int.from_bytes(head[:3], "big"))
+        found += data if head[3] == 0 else b""
+        if head[3] in (0, 1) and head[4] & 1:
+            return found
+
+
+def test_frames_of_one_byte(golden):
+    with socket.create_connection(("localhost", golden.port), DEADLINE) as connection:
+        answer = raw_call(connection, "ReadScalars", plugin("scalars") + limit(1000) + b"\x7a\x03abc")
+    assert answer[5:].hex() == GOLDEN["G5"][2] and int.from_bytes(answer[1:5], "big") == len(answer) - 5
 
 
 SERIES = [verb + kind for verb, kind in itertools.product(("List", "Read"), ("Scalars", "Tensors", "BlobSequences"))]
@@ -184,6 +241,24 @@ def test_missing_directory_and_end_of_input(tmp_path):
         assert server.close() == 0
 
 
+def test_ends_in_the_middle_of_a_load(tmp_path):
+    """While a file cannot be opened yet, 50 clients are answered, and data grow; then it ends, with calls and connections open."""
+    hold = tmp_path / "hold"
+    hold.touch()
+    environment = interposed(tmp_path, "held_log", HELD_DATA.replace("t10k-images", "held."), HOLD_WHILE=hold)
+    write_log(tmp_path / "log/a/events.out.tfevents.1", *(scalar(i, i) for i in range(100)))
+    write_log(tmp_path / "log/b/held.tfevents", scalar(0, 0))
+    with DataServer(tmp_path / "log", tmp_path, "--cache=off", env=environment) as server:
+        server.until_steps("a", "loss", range(100))
+        with concurrent.futures.ThreadPoolExecutor(50) as pool:
+            assert {len(data) for data in pool.map(lambda _: server.steps("a", "loss"), range(50))} == {100}
+        assert server.runs() == ["a"]
+        with socket.create_connection(("localhost", server.port), DEADLINE) as connection:
+            connection.sendall(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + frame(4, 0, 0) + frame(1, 4, 1, request_headers("ListRuns")))
+            assert connection.recv(1)
+            assert server.close() == 0
+
+
 @pytest.mark.parametrize("arguments, status, said", [
     (["--logdir="], 8, "empty --logdir"), (["--logdir=wat://x"], 8, 'unknown protocol "wat" in logdir wat://x'),
     (["--logdir=gs://x"], 8, None), ([], 2, None), (["--logdir=.", "--samples-per-plugin=scalars"], 2, None),
@@ -192,10 +267,11 @@ def test_missing_directory_and_end_of_input(tmp_path):
     (["--logdir=.", "--reload=-1"], 2, None), (["--logdir=.", "--port=70000"], 2, None), (["--logdir=.", "--port="], 2, None),
     (["--logdir=.", "x"], 2, None), (["--logd=."], 2, None)])
 def test_mistakes(tmp_path, arguments, status, said):
-    run = subprocess.run([data_server_or_skip(), *arguments, f"--error-file={tmp_path}/error"], capture_output=True, text=True,
-                         cwd=tmp_path, stdin=subprocess.DEVNULL, timeout=DEADLINE)
+    run = subprocess.run([data_server_or_skip(), *arguments, f"--error-file={tmp_path}/error", f"--port-file={tmp_path}/port"],
+                         capture_output=True, text=True, cwd=tmp_path, stdin=subprocess.DEVNULL, timeout=DEADLINE)
     assert run.returncode == status and (tmp_path / "error").read_text().count("\n") == 1, run
     assert not said or (tmp_path / "error").read_text() == said + "\n"
+    assert not (tmp_path / "port").exists()
 
 
 def test_port_in_use_and_port_file(tmp_path):

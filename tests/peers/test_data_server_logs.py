@@ -6,7 +6,7 @@ import subprocess
 
 import pytest
 
-from data_server import DataServer, framed, golden_bytes, scalar, write_log
+from data_server import DataServer, frame, framed, golden_bytes, request_headers, scalar, write_log
 from interposed import HELD_DATA, interposed
 from tensorboard_server import data_server_or_skip
 from terminal import Terminal
@@ -16,6 +16,7 @@ event_pb2 = pytest.importorskip("tensorboard.compat.proto.event_pb2")
 tensor_util = pytest.importorskip("tensorboard.util.tensor_util")
 np = pytest.importorskip("numpy")
 NAME = "events.out.tfevents.1"
+HEADERS = request_headers("ReadScalars")
 
 
 @pytest.fixture(params=["notified", "polled"])
@@ -59,8 +60,12 @@ def test_growth_in_parts(server):
     path = write_log(server.log / "r" / NAME, b"")
     records = [scalar(step, step) for step in range(4)]
     append(path, records[0][:5])
+    write_log(server.log / "whole" / NAME, scalar(0, 0, wall=1))
+    server.until(lambda: server.runs() == ["whole"])
+    shutil.rmtree(server.log / "whole")
     append(path, records[0][5:])
     server.until_steps("r", "loss", [0])
+    server.until(lambda: server.runs() == ["r"])
     append(path, records[1][:30])
     append(path, records[1][30:] + records[2])
     server.until_steps("r", "loss", range(3))
@@ -335,3 +340,27 @@ def test_broken_clients_do_no_harm(tmp_path):
         for one in idle:
             one.close()
         assert server.steps("r", "loss") == [0]
+
+
+def test_too_much_does_no_harm(tmp_path):
+    """A request that is too large; clients that ask for much and take nothing; 10,000 tags."""
+    import socket
+    many = event_pb2.Event(wall_time=1, step=0)
+    for i in range(10000):
+        many.summary.value.add(tag=f"tag {i:05}", simple_value=i)
+    write_log(tmp_path / "log/r" / NAME, framed(many.SerializeToString()))
+    plugin = b"\x12\x09\x0a\x07scalars\x22\x02\x08\x01"
+    with DataServer(tmp_path / "log", tmp_path, "--cache=off") as server:
+        server.until(lambda: len(server.read("Scalars", "scalars")) == 10000)
+        assert server.refusal("ReadScalars", plugin + b"\x7a\x80\x80\x80\x10" + bytes(1 << 25)) == (
+            8, "the request is too large, or too many are")
+        calls = b"".join(frame(1, 4, stream, HEADERS) + frame(0, 1, stream, b"\0\0\0\0" + bytes([len(plugin)]) + plugin)
+                         for stream in range(1, 40, 2))
+        slow = [socket.create_connection(("localhost", server.port)) for _ in range(5)]
+        for client in slow:
+            client.sendall(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + frame(4, 0, 0) + calls)
+        for _ in range(3):
+            assert len(server.read("Scalars", "scalars")) == 10000
+        for client in slow:
+            client.close()
+        assert server.close() == 0 and server.output.read_text() == ""
