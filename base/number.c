@@ -139,6 +139,8 @@ static const char pairs[] = "000102030405060708091011121314151617181920212223242
                             "40414243444546474849505152535455565758596061626364656667686970717273747576777879"
                             "8081828384858687888990919293949596979899";
 
+#define EIGHT_ZEROS ((uint64_t)0x3030303030303030)
+
 static void two(char *out, uint32_t v)
 {
     memcpy(out, pairs + 2 * v, 2);
@@ -146,7 +148,7 @@ static void two(char *out, uint32_t v)
 
 /* v < 10^8 as 8 digits, in parts of a word side by side: halves below 10^4, quarters below 100, digits. For these
  * ranges 10486 / 2^20 divides by 100, and 103 / 2^10 by 10, rounding down. The first digit is in the lowest byte. */
-static inline void eight(char *out, uint32_t v)
+static inline uint64_t eight(uint32_t v)
 {
     uint64_t halves = v / 10000 | (uint64_t)(v % 10000) << 32, quarters, digits, tens;
 
@@ -154,7 +156,7 @@ static inline void eight(char *out, uint32_t v)
     quarters = tens | (halves - tens * 100) << 16;
     tens = (quarters * 103 >> 10) & 0x000f000f000f000f;
     digits = tens | (quarters - tens * 10) << 8;
-    put_le64(out, digits | 0x3030303030303030);
+    return digits | EIGHT_ZEROS;
 }
 
 /* v < 10^17 as 17 digits. */
@@ -163,27 +165,25 @@ static void seventeen(char *out, uint64_t v)
     uint64_t high = v / 100000000;
 
     *out = (char)('0' + high / 100000000);
-    eight(out + 1, (uint32_t)(high % 100000000));
-    eight(out + 9, (uint32_t)(v % 100000000));
+    put_le64(out + 1, eight((uint32_t)(high % 100000000)));
+    put_le64(out + 9, eight((uint32_t)(v % 100000000)));
 }
 
 /* Wall times nearly always are whole microseconds: for 1e9 <= x < 2^32 the spacing of doubles is below one unit of the
- * sixth decimal, so if the nearest microsecond divides back to x, its digits are the shortest. */
+ * sixth decimal, so if the nearest microsecond divides back to x, its digits are the shortest. They are written from
+ * registers to where they belong: to read a part of bytes just written makes the processor wait for the writing. */
 static int microseconds(double x, char *out)
 {
-    uint64_t k = (uint64_t)(x * 1e6 + 0.5);
-    char digits[17];
-    int n = 17;
+    const uint64_t k = (uint64_t)(x * 1e6 + 0.5), seconds = k / 1000000;
+    const uint64_t decimals = eight((uint32_t)(k % 1000000) * 100), nonzero = decimals ^ EIGHT_ZEROS;
 
     if ((double)k / 1e6 != x)
         return 0;
-    seventeen(digits, k); /* the first is 0 */
-    memcpy(out, digits + 1, 10);
+    two(out, (uint32_t)(seconds / 100000000));
+    put_le64(out + 2, eight((uint32_t)(seconds % 100000000)));
     out[10] = '.';
-    memcpy(out + 11, digits + 11, 6);
-    while (out[n - 1] == '0' && n > 12)
-        n--;
-    return n;
+    put_le64(out + 11, decimals);
+    return nonzero ? 19 - __builtin_clzll(nonzero) / 8 : 12;
 }
 
 /* digits 10^exponent, digits > 0, as repr() writes it; out has room for NUMBER_TEXT_MAX - 2. Copies of fixed length,
