@@ -57,15 +57,15 @@ static const char schema[] =
 enum statement { META, SERIES, POINT, TEXT, HPARAM, POINTS, STATEMENTS };
 
 /* Rows per statement: this takes a third of the time of single-row statements, each of which searches for its place
- * again. */
-enum { POINTS_ROWS = 64, POINTS_COLUMNS = 5 };
-#define ROWS_4 "(?,?,?,?,?),(?,?,?,?,?),(?,?,?,?,?),(?,?,?,?,?)"
+ * again. The series is bound once for all rows. */
+enum { POINTS_ROWS = 64, POINTS_OWN = 4 };
+#define ROWS_4 "(?1,?,?,?,?),(?1,?,?,?,?),(?1,?,?,?,?),(?1,?,?,?,?)"
 #define ROWS_16 ROWS_4 "," ROWS_4 "," ROWS_4 "," ROWS_4
 
 static const char *const statements[STATEMENTS] = {
     "INSERT INTO meta VALUES(?, ?)",
     "INSERT INTO series(run, tag, plugin, dtype, display_name, description) VALUES(?, ?, ?, ?, ?, ?)",
-    "INSERT INTO points VALUES(?, ?, ?, ?, ?)",
+    "INSERT INTO points VALUES(?1, ?, ?, ?, ?)",
     "INSERT INTO texts VALUES(?, ?, ?, ?, ?)",
     "INSERT OR REPLACE INTO hparams VALUES(?, ?, ?)",
     "INSERT INTO points VALUES " ROWS_16 "," ROWS_16 "," ROWS_16 "," ROWS_16,
@@ -86,9 +86,9 @@ static int failed(const struct export *x, const struct database *d, struct error
 static int sqlite_start(struct export *x, struct error *e)
 {
     /* The file is ours alone until it is renamed: a crash leaves nothing to recover, so there is no journal and no
-     * sync. */
-    static const char begin[] =
-        "PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; PRAGMA locking_mode = EXCLUSIVE; BEGIN";
+     * sync. Large pages are filled and written with less work for each row. */
+    static const char begin[] = "PRAGMA page_size = 16384; PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; PRAGMA "
+                                "locking_mode = EXCLUSIVE; BEGIN";
     struct database *d = x->state = calloc(1, sizeof *d);
     int rc;
 
@@ -194,13 +194,12 @@ static int add_series(struct export *x, const char *run, const struct scalar_ser
     return rc == SQLITE_DONE ? OK : failed(x, d, e);
 }
 
-static void bind_point(sqlite3_stmt *row, int before, sqlite3_int64 id, size_t number, const struct scalar_point *p)
+static void bind_point(sqlite3_stmt *row, int before, size_t number, const struct scalar_point *p)
 {
-    sqlite3_bind_int64(row, before + 1, id);
-    sqlite3_bind_int64(row, before + 2, (sqlite3_int64)number);
-    sqlite3_bind_int64(row, before + 3, p->step);
-    sqlite3_bind_double(row, before + 4, p->wall_time);
-    sqlite3_bind_double(row, before + 5, p->value);
+    sqlite3_bind_int64(row, before + 1, (sqlite3_int64)number);
+    sqlite3_bind_int64(row, before + 2, p->step);
+    sqlite3_bind_double(row, before + 3, p->wall_time);
+    sqlite3_bind_double(row, before + 4, p->value);
 }
 
 static int sqlite_series(struct export *x, const char *run, const struct scalar_series *s, struct error *e)
@@ -209,12 +208,14 @@ static int sqlite_series(struct export *x, const char *run, const struct scalar_
     sqlite3_int64 id;
     int rc = add_series(x, run, s, &id, e);
 
+    sqlite3_bind_int64(d->statements[POINT], 1, id);
+    sqlite3_bind_int64(d->statements[POINTS], 1, id);
     for (size_t i = 0, rows; i < s->count && rc == OK; i += rows) {
         enum statement which = s->count - i < POINTS_ROWS ? POINT : POINTS;
 
         rows = which == POINTS ? POINTS_ROWS : 1;
         for (size_t k = 0; k < rows; k++)
-            bind_point(d->statements[which], (int)k * POINTS_COLUMNS, id, i + k, &s->points[i + k]);
+            bind_point(d->statements[which], 1 + (int)k * POINTS_OWN, i + k, &s->points[i + k]);
         rc = step_row(x, d, which, e);
     }
     return rc;
