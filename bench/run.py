@@ -31,6 +31,7 @@ import strategy_agreement
 import summary
 import table_speed
 import tensorboard_start
+import training_cost
 import value_speed
 
 
@@ -49,6 +50,8 @@ BENCHMARKS = {
     "resnet32_speed": (resnet32_speed.run,
                        "images/s of ResNet-32 training: our trainer with 1 and 2 ranks, PyTorch, TensorFlow"),
     "resnet50_speed": (resnet50_speed.run, "images/s of processor time of ResNet-50 training at 224x224: our trainer, PyTorch"),
+    "training_cost": (training_cost.run, "processor time of a step and peak memory of ResNet-32 training, float32 and bfloat16: "
+                      "ours, PyTorch, TensorFlow"),
     "resnet32_accuracy": (resnet32_accuracy.run, "test precision after the same few hundred steps: ours and PyTorch"),
     "mnist_lstm_accuracy": (mnist_lstm_accuracy.run, "test accuracy of the homework's LSTM on MNIST, 3 workers, beside TensorFlow "
                             "and the published curve"),
