@@ -65,16 +65,17 @@ static int has_bad_field(const ProtobufCMessage *m)
 
 /* ---- header --------------------------------------------------------------------------------------------------- */
 
-int bundle_version_check(const char *file, const struct TensorBundle__VersionDef *version, struct error *e)
+int bundle_version_check(const char *file, int32_t producer, int32_t min_consumer, const int32_t *bad_consumers,
+                         size_t bad_consumer_count, struct error *e)
 {
-    if (version->producer < 0)
-        return error_set(e, ERR_CORRUPT, "%s: the header names version %d", file, version->producer);
-    if (version->min_consumer > BUNDLE_VERSION)
+    if (producer < 0)
+        return error_set(e, ERR_CORRUPT, "%s: the header names version %d", file, producer);
+    if (min_consumer > BUNDLE_VERSION)
         return error_set(e, ERR_CORRUPT,
                          "%s: the checkpoint requires a reader of version %d or newer, and this is version %d", file,
-                         version->min_consumer, BUNDLE_VERSION);
-    for (size_t i = 0; i < version->n_bad_consumers; i++)
-        if (version->bad_consumers[i] == BUNDLE_VERSION)
+                         min_consumer, BUNDLE_VERSION);
+    for (size_t i = 0; i < bad_consumer_count; i++)
+        if (bad_consumers[i] == BUNDLE_VERSION)
             return error_set(e, ERR_CORRUPT, "%s: the checkpoint excludes readers of version %d, which this is", file,
                              BUNDLE_VERSION);
     return OK;
@@ -94,7 +95,8 @@ int bundle_header_decode(const char *file, const void *bytes, size_t n, int32_t 
     else if (header->num_shards < 1)
         rc = error_set(e, ERR_CORRUPT, "%s: the header names %d shards", file, header->num_shards);
     else if (header->version)
-        rc = bundle_version_check(file, header->version, e);
+        rc = bundle_version_check(file, header->version->producer, header->version->min_consumer,
+                                  header->version->bad_consumers, header->version->n_bad_consumers, e);
     *shards = header->num_shards;
     tensor_bundle__bundle_header_proto__free_unpacked(header, NULL);
     return rc;

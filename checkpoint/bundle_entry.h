@@ -17,9 +17,9 @@ enum { BUNDLE_VERSION = 1 }; /* of the format: written as producer and as the lo
 /* Reads the header; only the number of shards is needed. `file` names the index in errors. ERR_CORRUPT: not a header,
  * big-endian, or of a version that excludes this reader; e says which. */
 int bundle_header_decode(const char *file, const void *bytes, size_t n, int32_t *shards, struct error *e);
-/* Of a header. ERR_CORRUPT: it excludes this reader. */
-struct TensorBundle__VersionDef; /* tensor_bundle.pb-c.h */
-int bundle_version_check(const char *file, const struct TensorBundle__VersionDef *version, struct error *e);
+/* The VersionDef of a header. ERR_CORRUPT: it excludes this reader. */
+int bundle_version_check(const char *file, int32_t producer, int32_t min_consumer, const int32_t *bad_consumers,
+                         size_t bad_consumer_count, struct error *e);
 void bundle_header_encode(struct buffer *out, int32_t shards);
 
 /* Reads and checks the entry of tensor `name`: shape, shard < shards, offset and size, and that the size matches type

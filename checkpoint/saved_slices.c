@@ -199,11 +199,14 @@ static int announce_tensor(struct saved_slices *s, const char *file, const Meta 
 
 static int take_meta(struct saved_slices *s, const char *file, const Saved *saved, struct error *e)
 {
+    const TensorBundle__VersionDef *version;
     int rc = OK;
 
     if (!saved->meta)
         return error_set(e, ERR_CORRUPT, "%s: the first value does not say which tensors there are", file);
-    if (saved->meta->versions && (rc = bundle_version_check(file, saved->meta->versions, e)) != OK)
+    version = saved->meta->versions;
+    if (version && (rc = bundle_version_check(file, version->producer, version->min_consumer, version->bad_consumers,
+                                              version->n_bad_consumers, e)) != OK)
         return rc;
     for (size_t i = 0; i < saved->meta->n_tensor && rc == OK; i++)
         rc = announce_tensor(s, file, saved->meta->tensor[i], e);
