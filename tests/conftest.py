@@ -3,11 +3,11 @@ read: a log with values of every kind, and the documents."""
 import os
 import pathlib
 import signal
-import subprocess
 
 import pytest
 
 import kinds_log
+import making
 import progress
 
 # Under nohup SIGHUP is ignored, behind the & of a script SIGINT and SIGQUIT, and every child inherits that.
@@ -86,8 +86,5 @@ def kinds(tmp_path_factory):
 @pytest.fixture(scope="session")
 def documents():
     """The build directory, with man pages and completions as they are now."""
-    root = pathlib.Path(__file__).resolve().parents[1]
-    environment = {k: v for k, v in os.environ.items() if k not in ("MAKEFLAGS", "MFLAGS", "MAKELEVEL", "MAKEOVERRIDES")}
-    run = subprocess.run(["make", "-s", "documents"], cwd=root, env=environment, capture_output=True, text=True)
-    assert run.returncode == 0, run.stdout + run.stderr
+    making.make("documents")
     return pathlib.Path(os.environ.get("EVALBOARD_BUILD", "build")).resolve()

@@ -8,16 +8,13 @@ import sys
 
 import pytest
 
+from making import make
+
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 BUILD = pathlib.Path(os.environ.get("EVALBOARD_BUILD", "build")).resolve()
 DEBIAN = ROOT / "debian"
 TRIPLE = "x86_64-linux-gnu"
 RENAMED = ("trainer", "evaluator", "checkpoint", "dataset")
-
-
-def make(*words):
-    own = {k: v for k, v in os.environ.items() if k not in ("MAKEFLAGS", "MFLAGS", "MAKELEVEL", "MAKEOVERRIDES")}
-    return subprocess.run(["make", "-s", *words], cwd=ROOT, env=own, check=True, capture_output=True, text=True).stdout
 
 
 @pytest.fixture(scope="module")

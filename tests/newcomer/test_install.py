@@ -6,6 +6,8 @@ import subprocess
 
 import pytest
 
+import making
+
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 BUILD = pathlib.Path(os.environ.get("EVALBOARD_BUILD", "build")).resolve()
 PREFIX = "/opt/evalboard"
@@ -29,11 +31,7 @@ READS = "c/read_scalars.c"
 
 
 def make(target, tree, *variables):
-    """Runs make as a user would, free of what the make around this test was told."""
-    environment = {k: v for k, v in os.environ.items() if k not in ("MAKEFLAGS", "MFLAGS", "MAKELEVEL", "MAKEOVERRIDES")}
-    run = subprocess.run(["make", "-s", target, f"DESTDIR={tree}", f"PREFIX={PREFIX}", *variables], cwd=ROOT,
-                         env=environment, capture_output=True, text=True)
-    assert run.returncode == 0, run.stdout + run.stderr
+    making.make(target, f"DESTDIR={tree}", f"PREFIX={PREFIX}", *variables)
 
 
 def files(tree):

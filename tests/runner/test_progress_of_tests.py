@@ -22,7 +22,7 @@ def test_wrong():
 
 def test_a_test_that_runs_is_named(tmp_path):
     """The runner's own plugin, with less patience: the test ends only after it was named."""
-    for name in ("conftest.py", "kinds_log.py", "progress.py", "waiting.py"):
+    for name in ("conftest.py", "kinds_log.py", "making.py", "progress.py", "waiting.py"):
         shutil.copy(TESTS / name, tmp_path)
     quick = (TESTS / "progress.py").read_text().replace("SILENCE = 8", "SILENCE = 0.1")
     assert "SILENCE = 0.1" in quick
