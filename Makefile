@@ -162,7 +162,7 @@ NEEDS_dataset/tool = $(call lib,dataset) $(call lib,checkpoint) $(call lib,proto
 NEEDS_model      = $(call lib,model) $(NEEDS_base)
 NEEDS_trainer    = $(call lib,trainer) $(call lib,eventlog) $(call lib,dataset) $(call lib,checkpoint) $(call lib,proto) $(NEEDS_model)
 NEEDS_evaluator  = $(call lib,evaluator) $(call lib,eventlog) $(call lib,dataset) $(call lib,checkpoint) $(call lib,proto) $(NEEDS_model)
-SYSTEM_base       = -lm
+SYSTEM_base       = -lm -ldl # dlopen(), before glibc 2.34
 ZSTD_MODULE       = $(if $(filter 1,$(ZSTD)),libzstd)
 DEFLATE_MODULE    = $(if $(filter 1,$(DEFLATE)),libdeflate)
 SYSTEM_eventlog   = $(shell $(CONFIG) --libs zlib $(ZSTD_MODULE) $(DEFLATE_MODULE)) -lm
@@ -248,10 +248,10 @@ $(WHEEL)/format_sqlite.o: eventlog/tool/export/format_sqlite.c Makefile
 $(WHEEL)/bin/eventlog: $(filter-out %/format_sqlite.o,$(call objects,$(TOOL_C))) $(WHEEL)/format_sqlite.o $(NEEDS_eventlog)
 	$(call say,LINK)
 	$(Q)$(LINK) $(ANYWHERE) -o $@ $^ $(call STATIC_LIBS,libz $(ZSTD_MODULE) $(DEFLATE_MODULE) \
-	    $(if $(call with,NCURSES),libncursesw libtinfo)) -lm
+	    $(if $(call with,NCURSES),libncursesw libtinfo)) $(SYSTEM_base)
 $(WHEEL)/bin/checkpoint: $(call objects,$(CHECKPOINT_TOOL_C)) $(NEEDS_checkpoint)
 	$(call say,LINK)
-	$(Q)$(LINK) $(ANYWHERE) -o $@ $^ $(call STATIC_LIBS,libprotobuf-c libsnappy libjansson libstdc++) -lm
+	$(Q)$(LINK) $(ANYWHERE) -o $@ $^ $(call STATIC_LIBS,libprotobuf-c libsnappy libjansson libstdc++) $(SYSTEM_base)
 wheel: $(WHEEL)/libeventlog.so.0 $(WHEEL_PROGRAMS)
 	$(Q)python3 -B packaging/make_wheel.py --version $(VERSION) --out $(B) --library $< --programs $(WHEEL_PROGRAMS) \
 	    --licenses $(wildcard $(foreach p,$(WHEEL_PACKAGES),/usr/share/doc/$p/copyright))
