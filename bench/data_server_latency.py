@@ -7,7 +7,7 @@ import subprocess
 
 import programs
 import summary
-from data_server_latency_peer import LARGE_CURVES, RUNS
+from data_server_logs import LARGE_CURVES, RUNS
 from log_reading_speed import Logs
 
 BYTES_A_POINT = 57  # of `event_log scalars`

@@ -12,8 +12,8 @@ import sys
 import time
 
 import data_server_peer as peer
+from data_server_logs import LARGE_CURVES, RUNS, SMALL_LAST
 
-RUNS, SMALL_LAST, LARGE_CURVES = 50, 999, 37
 CLIENTS, CALLS, CALLS_OF_EACH, CALLS_OF_PYTHON = 50, 2000, 40, 200
 
 
