@@ -118,7 +118,9 @@ def latencies(server, answer):
 def saved(server, cache):
     """Waits until the cache does not change any more."""
     def state():
-        return sorted((path.name, path.stat().st_size) for path in pathlib.Path(cache).iterdir()), usage(server.process)[0]
+        # those that are being written have another name soon
+        whole = [path for path in pathlib.Path(cache).iterdir() if ".tmp." not in path.name]
+        return sorted((path.name, path.stat().st_size) for path in whole), usage(server.process)[0]
 
     last, began = None, time.monotonic()
     while not last or not last[0] or last != state():
