@@ -112,10 +112,6 @@ static void add_speeds(const struct comparison *c, const struct text_style *styl
 
 /* ---- where the time of a step goes ------------------------------------------------------------------------------- */
 
-/* What is shown; the rest is with PHASE_OTHER. */
-static const enum phase shown_phases[] = { PHASE_INPUT,    PHASE_FORWARD,  PHASE_BACKWARD, PHASE_WAITING,
-                                           PHASE_REDUCING, PHASE_UPDATING, PHASE_SAVING,   PHASE_OTHER };
-
 static double step_seconds(const struct standing *s)
 {
     double sum = 0;
@@ -141,7 +137,7 @@ static int anything_served(const struct comparison *c)
     return 0;
 }
 
-/* One decimal where a step is short. */
+/* More where a step is short. */
 static int milliseconds_decimals(double seconds)
 {
     return seconds >= 0.1 ? 0 : seconds >= 0.01 ? 1 : 2;
@@ -154,6 +150,7 @@ static void add_times(const struct comparison *c, const struct text_style *style
         { .title = "strategy", .cut = STRATEGY_NARROWEST },
         { .title = "workers", .right = 1 },
         { .title = "step", .right = 1 },
+        /* the phases, in their order */
         { .title = "input", .right = 1, .leave_out = 2 },
         { .title = "forward", .right = 1 },
         { .title = "backward", .right = 1 },
@@ -177,8 +174,8 @@ static void add_times(const struct comparison *c, const struct text_style *style
             continue;
         comparison_text_cell(&t, s);
         table_cell(&t, "%.*f", decimals, 1e3 * step_seconds(s));
-        for (size_t k = 0; k < sizeof shown_phases / sizeof *shown_phases; k++)
-            table_cell(&t, "%.*f", decimals, 1e3 * s->phases[shown_phases[k]].median);
+        for (int p = 0; p < PHASE_COUNT; p++)
+            table_cell(&t, "%.*f", decimals, 1e3 * s->phases[p].median);
         if (serves)
             percent_cell(&t, s->serving.median, s->serving.count > 0);
     }
