@@ -78,3 +78,11 @@ def test_not_for_any_number_of_ranks(how):
 def test_not_with_servers():
     _, said = ranks.train(3, *LENET, "--run-option", "ps", *BFLOAT16, status=2)
     assert "--exchange" in said and "mpi" in said and "ring" in said
+
+
+def test_not_with_all_gather(tmp_path):
+    """Gathered rows are float32; said once, and not passed over."""
+    (tmp_path / "a.train").write_text(" ".join(f"w{n}" for n in range(80)))
+    _, said = ranks.train(2, "--model", "language_model", "--data", "text", "--data-dir", tmp_path, "--run-option", "mpi",
+                          "--sparse-exchange", "all-gather", *BFLOAT16, "--batch-size", 2, "--max-steps", 1, status=2)
+    assert said.count("--sparse-exchange all-gather sends float32; leave --exchange bfloat16 out") == 1
