@@ -30,7 +30,8 @@ static int go_on(void *context)
     return 1;
 }
 
-/* length 0: by one reader. 0: the run cannot be read this way. */
+/* length 0: by one reader. 0: the run cannot be read this way. -1: the file is refused at its start, as one is whose
+ * compression wants too much memory. */
 static int read_file(struct fuzzed *f, const char *path, uint64_t length)
 {
     const struct file_pieces pieces = { length, f, note, go_on };
@@ -42,8 +43,10 @@ static int read_file(struct fuzzed *f, const char *path, uint64_t length)
     int rc, good = 1;
 
     *f = (struct fuzzed){ .run = run_data_new("r", 1) };
-    if (!f->run || event_reader_open(&f->reader, &input, path, NULL) != OK)
+    if (!f->run)
         abort();
+    if ((rc = event_reader_open(&f->reader, &input, path, NULL)) < 0)
+        return -1;
     while (good && (rc = event_reader_next(f->reader, &event, &damage, NULL)) > 0) {
         if (rc == EVENT_READER_DAMAGE) {
             note(f, &damage);
@@ -104,7 +107,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         abort();
     if (read_file(&one, path, 0) != read_file(&many, path, 1 + (uint64_t)*data * 2))
         abort();
-    compare(&one, &many);
+    if (one.reader && many.reader)
+        compare(&one, &many);
     run_data_free(one.run);
     run_data_free(many.run);
     event_reader_close(one.reader);
