@@ -1,7 +1,6 @@
 /* --clip-norm over threads where no rank has the whole gradient: a model with tables and weight decay, trained with
  * parameter servers or hybrid, has the bits of one rank that clips all of it, and the bytes that strategies.md says. */
 #include "tests/trainer/words.h"
-#include "trainer/collective/exchange.h"
 #include "trainer/server/decisions/verdict.h"
 #include "trainer/server/placement.h"
 #include "trainer/server/tables/partition_search.h"
@@ -62,11 +61,7 @@ static uint64_t state_after(const struct words_scene *s)
     assert_true(norm > s->clip_norm && norm < 100);
     if (s->leave_at == WORDS_NEVER) /* else some know that of the abandoned step */
         hash = exchange_hash(&norm, sizeof norm, hash);
-    for (int k = 0; k < ARRAY_KINDS; k++) {
-        const struct optimizer_array a = optimizer_array(actors[0].optimizer, (enum optimizer_array_kind)k);
-
-        hash = exchange_hash(a.values, a.count * sizeof *a.values, hash);
-    }
+    hash = words_hash(actors[0].optimizer, hash);
     words_leave(s, actors);
     return hash;
 }

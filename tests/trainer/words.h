@@ -10,6 +10,7 @@
 #include "tests/check.h"
 #include "tests/trainer/kinds.h"
 #include "tests/trainer/threads.h"
+#include "trainer/collective/exchange.h"
 #include "trainer/collective/traffic.h"
 #include "trainer/strategies/strategy.h"
 
@@ -239,6 +240,17 @@ static inline void words_play(const struct words_scene *s, struct words_actor *a
     for (int r = 0; r < ranks; r++)
         if (actors[r].rc != OK)
             fail_msg("rank %d of %s: %s", r, s->strategy, actors[r].error.message);
+}
+
+/* Continues hash with all arrays of the optimizer: weights and what it keeps beside them. */
+static inline uint64_t words_hash(struct optimizer *o, uint64_t hash)
+{
+    for (int k = 0; k < ARRAY_KINDS; k++) {
+        const struct optimizer_array a = optimizer_array(o, (enum optimizer_array_kind)k);
+
+        hash = exchange_hash(a.values, a.count * sizeof *a.values, hash);
+    }
+    return hash;
 }
 
 static inline void words_leave(const struct words_scene *s, struct words_actor *actors)
