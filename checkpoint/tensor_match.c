@@ -48,9 +48,12 @@ void tensor_match_values(const struct tensor_match *m, const float *from, float 
                     for (int64_t o = 0; o < s[3]; o++)
                         *to++ = from[((o * s[2] + i) * s[0] + h) * s[1] + w];
     } else if (m->torch && m->rank == 2) {
-        for (int64_t i = 0; i < s[0]; i++)
-            for (int64_t o = 0; o < s[1]; o++)
-                *to++ = from[o * s[0] + i];
+        const int64_t pixels = m->pixels > 0 ? m->pixels : 1, channels = s[0] / pixels;
+
+        for (int64_t p = 0; p < pixels; p++)
+            for (int64_t c = 0; c < channels; c++)
+                for (int64_t o = 0; o < s[1]; o++)
+                    *to++ = from[(o * channels + c) * pixels + p];
     } else if (from != to) {
         memcpy(to, from, (size_t)m->entry->elements * sizeof *to);
     }

@@ -27,6 +27,9 @@ struct tensor_match {
     const struct tensor_entry *entry; /* what the checkpoint has for it; NULL: nothing */
     enum tensor_flaw flaw;            /* set by tensor_match() */
     int torch; /* 1: the entry has PyTorch's order of dimensions: (out, in, height, width), (out, in) */
+    int64_t
+        pixels; /* of a matrix whose inputs are an image: those of it, which the model has as (pixels, channels), and
+                     * PyTorch, which flattens (channels, height, width), as (channels, pixels); 0: they are none */
 };
 
 /* Sets `torch` of n items, all from one checkpoint, to whether its kernels have PyTorch's order: more of them fit then

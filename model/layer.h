@@ -115,6 +115,8 @@ enum layer_flag {
     LAYER_SCORES = 256,          /* needs labels */
     LAYER_KEEPS_SIGN = 512,      /* in place, but positive values stay positive unless their gradient becomes 0 */
     LAYER_READS_INTEGERS = 1024, /* its input is the network's, and holds integers */
+    LAYER_MAKES_IMAGE = 2048,    /* the pixels of its output are those of an image, whatever its input is */
+    LAYER_MAKES_ROWS = 4096,     /* they are steps of a sequence, or rows of another kind */
 };
 
 struct layer_input {

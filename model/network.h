@@ -52,6 +52,7 @@ struct variable {
     int64_t shape[4];
     size_t offset, count;
     size_t row_width; /* of a table, whose gradient may come as rows (struct row_gradient): reals of a row; 0: none */
+    int pixels;       /* of a dense kernel: of the image that its inputs are, (pixels, channels); 0: they are none */
     double decay;     /* weight decay d: the loss has d * 1/2 * |w|^2, the gradient d * w */
     int frozen;       /* 1: not trained (model.frozen): its gradient is 0, and it has no decay; a statistic stays */
     enum initial_kind initial;

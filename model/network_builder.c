@@ -354,6 +354,18 @@ struct shape network_builder_shape(const struct network_builder *b, int value)
     return value >= 0 && value < b->plan.value_count ? b->plan.values[value].shape : (struct shape){ 1, 1, 1, 1 };
 }
 
+int network_builder_is_image(const struct network_builder *b, int value)
+{
+    while (value > VALUE_IMAGES && value < b->plan.value_count) {
+        const struct layer *l = &b->plan.layers[b->plan.values[value].producer];
+
+        if (l->kind->flags & (LAYER_MAKES_IMAGE | LAYER_MAKES_ROWS))
+            return (l->kind->flags & LAYER_MAKES_IMAGE) != 0;
+        value = l->inputs[0].value;
+    }
+    return value == VALUE_IMAGES && !b->model->integers;
+}
+
 int network_builder_fit(struct network_builder *b, const char *layer, struct window *w, const struct shape *x,
                         struct shape *y)
 {

@@ -81,6 +81,8 @@ enum precision network_builder_computes(const struct network_builder *b);
 int network_builder_onednn_block(const struct network_builder *b, int channels);
 
 struct shape network_builder_shape(const struct network_builder *b, int value);
+/* 1: its pixels are those of an image, 0: steps of a sequence or the like, as the last layer says that decides it. */
+int network_builder_is_image(const struct network_builder *b, int value);
 /* The same values with all channels side by side. */
 int network_builder_reblock(struct network_builder *b, int in);
 /* Fits w to images of x's size, and sets y to the size of the output. 0: impossible, and the mistake is kept. */

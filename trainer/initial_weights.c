@@ -201,6 +201,7 @@ static int match(struct taking *t, const char *scopes, struct error *e)
         t->matches[i] = (struct tensor_match){ .name = v->name,
                                                .rank = v->rank,
                                                .shape = v->shape,
+                                               .pixels = v->pixels,
                                                .entry = t->wanted[i] ? find_entry(t->from, name) : NULL };
     }
     tensor_match_torch(t->matches, t->count, t->from->safetensors && safetensors_from_torch(t->from->safetensors));

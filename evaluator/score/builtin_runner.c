@@ -524,7 +524,9 @@ static int list_variables(struct builtin_runner *r, struct error *e)
         r->wanted[i].out = v[i].offset + (v[i].kind == VARIABLE_WEIGHT ? network_parameters(r->network)
                                                                        : network_statistics(r->network));
         r->wanted[i].count = v[i].count;
-        r->matches[i] = (struct tensor_match){ .name = v[i].name, .rank = v[i].rank, .shape = v[i].shape };
+        r->matches[i] = (struct tensor_match){
+            .name = v[i].name, .rank = v[i].rank, .shape = v[i].shape, .pixels = v[i].pixels
+        };
     }
     return OK;
 }

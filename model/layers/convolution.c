@@ -71,7 +71,7 @@ static void backward_end(struct layer *l, const struct run *r)
 
 static const struct layer_kind layer_convolution = {
     .name = "convolution",
-    .flags = LAYER_KEEPS_IN,
+    .flags = LAYER_KEEPS_IN | LAYER_MAKES_IMAGE,
     .make = layer_convolution_make,
     .release = layer_convolution_release,
     .forward_begin = forward_begin,

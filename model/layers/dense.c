@@ -92,7 +92,7 @@ static void layer_dense_backward(struct layer *l, const struct run *r, const str
 
 static const struct layer_kind layer_dense = {
     .name = "dense",
-    .flags = LAYER_KEEPS_IN,
+    .flags = LAYER_KEEPS_IN | LAYER_MAKES_ROWS,
     .make = layer_dense_make,
     .release = layer_dense_release,
     .forward_begin = layer_dense_forward_begin,
@@ -117,6 +117,8 @@ static int add_dense(struct network_builder *b, int in, const char *name, int ea
     own->bfloat16 = network_builder_computes(b) == PRECISION_BFLOAT16;
     own->rows_of_image = each ? (int)shape_pixels(&x) : 1;
     own->parameter = l->low = network_builder_kernel(b, name, 2, shape, options);
+    if (!b->error.code && !each && network_builder_is_image(b, in))
+        b->variables[b->variable_count - 1].pixels = (int)shape_pixels(&x);
     network_builder_note(
         b, name,
         &(struct network_call){

@@ -114,7 +114,7 @@ static void embedding_backward_end(struct layer *l, const struct run *r)
 
 static const struct layer_kind layer_embedding = {
     .name = "embedding",
-    .flags = LAYER_READS_INTEGERS,
+    .flags = LAYER_READS_INTEGERS | LAYER_MAKES_ROWS,
     .make = embedding_make,
     .release = embedding_release,
     .forward = embedding_forward,

@@ -23,7 +23,7 @@ static void image_features_forward(struct layer *l, const struct run *r, const s
 
 static const struct layer_kind layer_image_features = {
     .name = "image_features",
-    .flags = LAYER_READS_INTEGERS,
+    .flags = LAYER_READS_INTEGERS | LAYER_MAKES_ROWS,
     .forward = image_features_forward,
 };
 

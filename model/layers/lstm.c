@@ -223,6 +223,7 @@ static void lstm_backward(struct layer *l, const struct run *r, const struct sli
 
 static const struct layer_kind layer_lstm = {
     .name = "lstm",
+    .flags = LAYER_MAKES_ROWS,
     .make = lstm_make,
     .release = lstm_release,
     .forward_begin = lstm_forward_begin,

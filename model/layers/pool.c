@@ -79,6 +79,7 @@ static void layer_pool_backward(struct layer *l, const struct run *r, const stru
 
 static const struct layer_kind layer_max_pool = {
     .name = "max pool",
+    .flags = LAYER_MAKES_IMAGE,
     .make = make_winners,
     .release = release_winners,
     .forward = layer_pool_forward,
@@ -86,6 +87,7 @@ static const struct layer_kind layer_max_pool = {
 };
 static const struct layer_kind layer_average_pool = {
     .name = "average pool",
+    .flags = LAYER_MAKES_IMAGE,
     .forward = layer_pool_forward,
     .backward = layer_pool_backward,
 };

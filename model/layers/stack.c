@@ -37,6 +37,7 @@ static void stack_backward(struct layer *l, const struct run *r, const struct sl
 
 static const struct layer_kind layer_stack = {
     .name = "stack",
+    .flags = LAYER_MAKES_ROWS,
     .forward = stack_forward,
     .backward = stack_backward,
 };

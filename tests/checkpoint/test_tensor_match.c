@@ -178,13 +178,38 @@ static void test_torch(void **state)
     buffer_release(&text);
 }
 
+/* A matrix whose inputs are an image: 2 x 3 pixels of 2 channels, which PyTorch flattens channel by channel. */
+static void test_torch_image(void **state)
+{
+    enum { PIXELS = 6, CHANNELS = 2, OUTPUTS = 3, ALL = PIXELS * CHANNELS * OUTPUTS };
+    static const int64_t ours[2] = { PIXELS * CHANNELS, OUTPUTS }, theirs[2] = { OUTPUTS, PIXELS * CHANNELS };
+    const struct tensor_entry entries[] = {
+        { .type = TENSOR_FLOAT, .rank = 2, .shape = theirs, .elements = ALL },
+        { .type = TENSOR_FLOAT, .rank = 2, .shape = ours, .elements = ALL },
+    };
+    struct tensor_match item = { .rank = 2, .shape = ours, .entry = &entries[0], .pixels = PIXELS };
+    float from[ALL], to[ALL];
+
+    (void)state;
+    for (int i = 0; i < ALL; i++)
+        from[i] = (float)i;
+    assert_int_equal(tensor_match_torch(&item, 1, 0), 1);
+    tensor_match_values(&item, from, to);
+    for (int p = 0; p < PIXELS; p++)
+        for (int c = 0; c < CHANNELS; c++)
+            for (int o = 0; o < OUTPUTS; o++)
+                assert_true(to[(p * CHANNELS + c) * OUTPUTS + o] == from[(o * CHANNELS + c) * PIXELS + p]);
+    item.entry = &entries[1]; /* in our order nothing moves */
+    assert_int_equal(tensor_match_torch(&item, 1, 1), 0);
+    tensor_match_values(&item, from, to);
+    assert_memory_equal(from, to, sizeof to);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_each),
-        cmocka_unit_test(test_together),
-        cmocka_unit_test(test_torch),
-        cmocka_unit_test(test_no_memory),
+        cmocka_unit_test(test_each),        cmocka_unit_test(test_together),  cmocka_unit_test(test_torch),
+        cmocka_unit_test(test_torch_image), cmocka_unit_test(test_no_memory),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

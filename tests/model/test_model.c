@@ -282,13 +282,51 @@ static void decay_loss(void **state)
     network_free(n);
 }
 
+/* Which dense kernels read an image: not those of words, of an LSTM's steps or of another dense layer. */
+static void flattened_images(void **state)
+{
+    static const struct {
+        const char *model, *variable;
+        int pixels;
+    } of[] = {
+        { "lenet", "fc3/weights", 16 },
+        { "cifar10_cnn", "local3/weights", 36 },
+        { "resnet32", "logit/DW", 1 },
+        { "lenet", "fc4/weights", 0 },
+    };
+
+    (void)state;
+    for (size_t k = 0; k < sizeof of / sizeof *of; k++) {
+        struct network *n = new_network(of[k].model, 0);
+        size_t count, found = 0;
+        const struct variable *v = network_variables(n, &count);
+
+        for (size_t i = 0; i < count; i++) {
+            if (strcmp(v[i].name, of[k].variable) != 0)
+                continue;
+            found++;
+            assert_int_equal(v[i].pixels, of[k].pixels);
+        }
+        assert_int_equal(found, 1);
+        network_free(n);
+    }
+    for (const char *const *name = (const char *const[]){ "next_word", "mnist_lstm", "language_model", NULL }; *name;
+         name++) {
+        struct network *n = new_network(*name, 0);
+        size_t count;
+        const struct variable *v = network_variables(n, &count);
+
+        for (size_t i = 0; i < count; i++)
+            assert_int_equal(v[i].pixels, 0);
+        network_free(n);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(counts),
-        cmocka_unit_test(names),
-        cmocka_unit_test(initial_values),
-        cmocka_unit_test(decay_loss),
+        cmocka_unit_test(counts),         cmocka_unit_test(names),      cmocka_unit_test(flattened_images),
+        cmocka_unit_test(initial_values), cmocka_unit_test(decay_loss),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
