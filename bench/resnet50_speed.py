@@ -9,9 +9,9 @@ import programs
 HERE = programs.ROOT / "bench"
 
 
-def seconds_of(command):
+def seconds_of(command, errors=subprocess.DEVNULL):
     """Of the processor, and what was printed."""
-    with subprocess.Popen(list(map(str, command)), stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
+    with subprocess.Popen(list(map(str, command)), stdout=subprocess.PIPE, stderr=errors, text=True,
                           env=programs.ENVIRONMENT) as process:
         printed = process.stdout.read()
         _, status, used = os.wait4(process.pid, 0)

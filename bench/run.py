@@ -23,6 +23,7 @@ import programs
 import python_speed
 import resnet32_accuracy
 import resnet32_speed
+import resnet50_curve
 import resnet50_speed
 import saving_speed
 import slow_network
@@ -50,6 +51,8 @@ BENCHMARKS = {
     "resnet32_speed": (resnet32_speed.run,
                        "images/s of ResNet-32 training: our trainer with 1 and 2 ranks, PyTorch, TensorFlow"),
     "resnet50_speed": (resnet50_speed.run, "images/s of processor time of ResNet-50 training at 224x224: our trainer, PyTorch"),
+    "resnet50_curve": (resnet50_curve.run, "losses and test accuracy of ResNet-50 at 64x64 on CIFAR-10, 2 workers: ours and PyTorch, "
+                       "from the same weights on the same batches"),
     "training_cost": (training_cost.run, "processor time of a step and peak memory of ResNet-32 training, float32 and bfloat16: "
                       "ours, PyTorch, TensorFlow"),
     "resnet32_accuracy": (resnet32_accuracy.run, "test precision after the same few hundred steps: ours and PyTorch"),
@@ -120,6 +123,9 @@ def main():
     deep = parser.add_argument_group("resnet50_speed")
     for what, number, text in (("batch", 8, "images a step"), ("steps", 3, "after the first"), ("rounds", 3, "of each")):
         deep.add_argument(f"--resnet50-{what}", type=int, default=number, help=f"{text} ({number})")
+    curve = parser.add_argument_group("resnet50_curve")
+    for what, number, text in (("steps", 500, "of each training"), ("seeds", 3, "trainings of each side")):
+        curve.add_argument(f"--curve-{what}", type=int, default=number, help=f"{text} ({number})")
     accuracy = parser.add_argument_group("resnet32_accuracy")
     accuracy.add_argument("--accuracy-steps", type=int, default=300, help="(300)")
     accuracy.add_argument("--evaluate-every", type=int, default=100, help="(100)")
@@ -144,7 +150,7 @@ def main():
     sizes = parser.add_argument_group("growth", "powers of ten, two at least; 4,5,6,7,7.7 points take half an hour")
     for by, powers in (("points", "4,5,6"), ("tags", "2,3,4"), ("runs", "1,2,3")):
         sizes.add_argument(f"--growth-{by}", type=growth.powers_of, default=powers, metavar="LIST", help=f"({powers})")
-    parser.add_argument("--num-examples", type=int, default=10000, help="evaluation_speed: images (10000)")
+    parser.add_argument("--num-examples", type=int, default=10000, help="evaluation_speed, resnet50_curve: images (10000)")
     options = parser.parse_args()
     earlier = summary.read(options.compare) if options.compare else []
     done = [measured(name, options) for name in BENCHMARKS if not options.only or name in options.only]
