@@ -57,14 +57,12 @@ static void freeze_layers(struct network_builder *b)
     }
 }
 
-int network_new(struct network **out, const struct model *model, int max_batch, struct error *e)
+int network_describe(struct network **out, const struct model *model, struct error *e)
 {
     struct network *n;
     struct network_builder *b;
     int rc;
 
-    if (max_batch < 0)
-        return error_set(e, ERR_ARG, "model %s: a batch cannot have %d images", model->name, max_batch);
     if ((rc = load_libraries(e)) < 0)
         return rc;
     if (!(n = calloc(1, sizeof *n)))
@@ -81,6 +79,24 @@ int network_new(struct network **out, const struct model *model, int max_batch, 
         goto fail;
     }
     freeze_layers(b);
+    *out = n;
+    return OK;
+fail:
+    network_free(n);
+    return rc;
+}
+
+int network_new(struct network **out, const struct model *model, int max_batch, struct error *e)
+{
+    struct network *n;
+    struct network_builder *b;
+    int rc;
+
+    if (max_batch < 0)
+        return error_set(e, ERR_ARG, "model %s: a batch cannot have %d images", model->name, max_batch);
+    if ((rc = network_describe(&n, model, e)) < 0)
+        return rc;
+    b = &n->built;
     n->parameters = n->own_parameters = reals_new(b->parameters);
     n->statistics = n->own_statistics = reals_new(b->statistics);
     n->exchange = n->own_exchange = reals_new(network_exchange_count(n));

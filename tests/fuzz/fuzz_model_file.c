@@ -19,7 +19,7 @@ static int print(const char *text, size_t size, struct buffer *out)
     if (model_file_parse(&f, "fuzz.model", text, size, NULL) != OK)
         return 0;
     model_file_complete(f, 8, 8, 3, 10);
-    if (network_new(&n, &f->model, 0, NULL) == OK) {
+    if (network_describe(&n, &f->model, NULL) == OK) {
         model_print(out, n, &f->recipe);
         done = 1;
     }

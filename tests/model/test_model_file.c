@@ -366,7 +366,7 @@ static void test_mistakes(void **state)
         int rc = model_file_parse(&f, "dir/net.model", cases[i].text, strlen(cases[i].text), &e);
 
         if (rc == OK)
-            rc = network_new(&n, &f->model, 0, &e);
+            rc = network_describe(&n, &f->model, &e);
         if (rc != ERR_ARG || !strstr(e.message, cases[i].says) || strncmp(e.message, "dir/net.model", 13) != 0)
             fail_msg("case %zu, '%s' (%d), says: %s", i, cases[i].text, rc, e.message);
         network_free(n);

@@ -91,3 +91,12 @@ def test_refused(before, after, wanted, tmp_path):
     path.write_text((ROOT / "examples/model/small.model").read_text().replace(before, after))
     run = subprocess.run([BUILD / "bin/trainer", "--model", path, *FASHION], capture_output=True, text=True)
     assert run.returncode == 2 and wanted in run.stderr and "wrong.model" in run.stderr, run.stderr
+
+
+def test_describe_larger_than_memory(tmp_path):
+    """28 GB of weights: a table of layers needs no memory for them."""
+    path = tmp_path / "large.model"
+    path.write_text("input 8x8x3\nclasses 10\nrepeat n=1..3\nconvolution c{n} channels=20000 size=3\nend\n"
+                    "dense d outputs=10\ncross_entropy\n")
+    run = subprocess.run(["prlimit", f"--data={256 << 20}", BUILD / "bin/trainer", "describe", path], capture_output=True, text=True)
+    assert run.returncode == 0 and "7201340000 parameters" in run.stdout, run.stderr

@@ -127,7 +127,7 @@ static int open_model(struct description *d, const char *name, struct error *e)
         m = &d->file->model;
         d->recipe = &d->file->recipe;
     }
-    return rc == OK ? network_new(&d->network, m, 0, e) : rc;
+    return rc == OK ? network_describe(&d->network, m, e) : rc;
 }
 
 int command_describe(int argc, char **argv)

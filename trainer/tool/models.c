@@ -33,7 +33,7 @@ static int list(struct buffer *out, struct error *e)
         const struct recipe *r = recipe_find(*name);
         struct network *n;
 
-        if ((rc = network_new(&n, m, 0, e)) < 0)
+        if ((rc = network_describe(&n, m, e)) < 0)
             break;
         table_cell(&t, "%s", *name);
         table_cell(&t, "%dx%dx%d", m->height, m->width, m->channels);

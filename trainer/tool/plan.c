@@ -203,7 +203,7 @@ static int find_elements(struct plan *p, struct error *e)
     w->rounded = rounds ? (size_t)p->parameters : 0;
     if (!p->model)
         return OK;
-    if ((rc = network_new(&p->network, model_find(p->model), 0, e)) < 0)
+    if ((rc = network_describe(&p->network, model_find(p->model), e)) < 0)
         return rc;
     v = network_variables(p->network, &count);
     if (!(p->variables = calloc(count + 1, sizeof *p->variables)))
