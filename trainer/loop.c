@@ -246,6 +246,7 @@ int loop_open(struct loop *l, const struct train_options *options, struct strate
     l->progress.log_every = options->log_every;
     l->progress.explains_time = options->time;
     l->progress.samples_step = options->strategy.synchronous ? position->global_batch : position->batch_size;
+    l->progress.streams = batch_source_dataset(source)->stream != NULL;
     l->progress.unit = dataset_speed_unit(batch_source_dataset(source), &l->progress.unit_each);
     rc = write_state(l, "running", e);
     l->began = rc == OK || is_stated(l);
@@ -306,11 +307,18 @@ static int train_step(struct loop *l, struct tally *tally, struct error *e)
     const struct batch *batch = NULL;
     int whole = 0, rc;
 
-    phase_clock_step(s->options.clock, s->global_step, PHASE_INPUT);
-    while (!batch_source_wait(l->source, BATCH_LOOK_SECONDS) && !leave(l))
-        ;
+    /* A batch that is there costs no waiting, even if other programs get the core just now. */
+    phase_clock_step(s->options.clock, s->global_step, PHASE_OTHER);
+    if (!batch_source_wait(l->source, 0)) {
+        phase_clock_enter(s->options.clock, PHASE_INPUT);
+        while (!batch_source_wait(l->source, BATCH_LOOK_SECONDS) && !leave(l))
+            ;
+        phase_clock_enter(s->options.clock, PHASE_OTHER);
+    }
     if (!asked_to_leave(l) && (rc = batch_source_next(l->source, &batch, e)) < 0)
         return rc;
+    if (batch)
+        progress_first_batch(&l->progress, s->options.clock);
     name_bad_samples(l);
     phase_clock_enter(s->options.clock, PHASE_REDUCING);
     if ((rc = s->operations->step_begin(s, batch ? batch->step : s->global_step, e)) < 0)

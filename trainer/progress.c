@@ -42,6 +42,7 @@ int progress_open(struct progress *p, struct log *log, const char *log_directory
     }
     memset(p, 0, sizeof *p);
     p->log = log;
+    p->first_batch_seconds = -1;
     if (!log_directory)
         return OK;
     if (eventlog_writer_open(&p->events, log_directory, &options, &error) < 0) {
@@ -235,10 +236,29 @@ int progress_close(struct progress *p)
     return rc != EVENTLOG_OK || s.dropped ? ERR_IO : OK;
 }
 
+void progress_first_batch(struct progress *p, struct phase_clock *clock)
+{
+    if (p->first_batch_seconds < 0)
+        p->first_batch_seconds = (double)phase_clock_times(clock).nanoseconds[PHASE_INPUT] * 1e-9;
+}
+
 /* Rank 0's time in a phase, as a part of all its time. */
 static double lead_share(const struct summary *s, enum phase phase)
 {
     return s->times->ranks > 0 ? phase_times_share(&s->times->all[0], phase) : 0;
+}
+
+/* Rank 0's waiting for input after the first batch, as a part of its time since then. */
+static double later_input_share(const struct progress *p, const struct summary *s)
+{
+    const double first = p->first_batch_seconds > 0 ? p->first_batch_seconds : 0;
+    double input, all;
+
+    if (s->times->ranks == 0)
+        return 0;
+    input = (double)s->times->all[0].nanoseconds[PHASE_INPUT] * 1e-9 - first;
+    all = (double)phase_times_total(&s->times->all[0]) * 1e-9 - first;
+    return all > 0 ? input / all : 0;
 }
 
 static void number(struct buffer *b, const char *name, double value)
@@ -349,6 +369,8 @@ static void print_json(const struct progress *p, const struct summary *s, double
     number(&b, "bytes_per_step", s->report.bytes_step);
     number(&b, "waiting_share", lead_share(s, PHASE_WAITING));
     number(&b, "input_waiting_share", lead_share(s, PHASE_INPUT));
+    number(&b, "first_batch_seconds", p->first_batch_seconds > 0 ? p->first_batch_seconds : 0);
+    number(&b, "input_waiting_share_later", later_input_share(p, s));
     number(&b, "staleness_mean", s->report.staleness_mean);
     number(&b, "staleness_max", (double)s->report.staleness_max);
     number(&b, "variables_copied", (double)s->report.copies);
@@ -475,6 +497,9 @@ static void say_the_end(const struct progress *p, const struct summary *s, doubl
         say_of_ranks(p, s);
     else if (s->workers > 1)
         log_line(p->log, "thread 0 waited %.1f %% of the time for the others", 100 * lead_share(s, PHASE_WAITING));
+    if (p->streams && p->first_batch_seconds >= 0)
+        log_line(p->log, "waited %s for the first batch, then %.1f %% of the time for input",
+                 human_duration(p->first_batch_seconds, took), 100 * later_input_share(p, s));
     say_parts(p, &s->report.parts);
     say_of_staleness(p, &s->report);
     say_of_gradients(p, &s->report.gradients);

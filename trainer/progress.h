@@ -30,6 +30,8 @@ struct progress {
     int64_t samples_step;              /* samples per global step */
     const char *unit;                  /* what speed is counted in: dataset_speed_unit(); static */
     int64_t unit_each;                 /* how many of these a sample is */
+    int streams;                       /* 1: samples are read from disk while the training runs */
+    double first_batch_seconds;        /* of waiting for input; < 0: there was no batch yet */
     int explains_time;                 /* 1: the summary has a table of all ranks' time */
     struct eventlog_writer *events;    /* NULL: no scalars */
     int64_t first_step, logged, rated; /* steps at the start, the last point, and the last line with a rate */
@@ -47,6 +49,8 @@ struct progress {
 int progress_open(struct progress *p, struct log *log, const char *log_directory, int64_t step, struct error *e);
 /* The training loop starts now, at `step`. */
 void progress_start(struct progress *p, int64_t step);
+/* Call when there is a batch: notes how long the first one was waited for. */
+void progress_first_batch(struct progress *p, struct phase_clock *clock);
 /* 1: the point of `step` must be logged: the first, every log_every-th, and the last. */
 int progress_due(const struct progress *p, int64_t step, int64_t max_steps);
 /* Logs a point. decay: weight decay's part of the loss, rate: the learning rate, both of the update that made

@@ -35,13 +35,18 @@ def folder(tree):
 
 
 def test_bits(data, tmp_path):
-    wanted, _ = ranks.train(0, *OPTIONS, "--data", "cifar10", "--data-dir", data / "cifar", "--max-steps", 6)
-    alone, _ = ranks.train(0, *OPTIONS, *folder(data / "tree"), "--max-steps", 6)
+    wanted, from_memory = ranks.train(0, *OPTIONS, "--data", "cifar10", "--data-dir", data / "cifar", "--max-steps", 6)
+    alone, said = ranks.train(0, *OPTIONS, *folder(data / "tree"), "--max-steps", 6)
     several, _ = ranks.train(3, *OPTIONS, *folder(data / "tree"), "--max-steps", 6, "--run-option", "ps")
     first = [*OPTIONS, *folder(data / "tree"), "--checkpoint-dir", tmp_path / "ckpt"]
     ranks.train(2, *first, "--max-steps", 3, "--run-option", "mpi")
     resumed, _ = ranks.train(0, *first, "--max-steps", 6)
     assert wanted["weights"] == alone["weights"] == several["weights"] == resumed["weights"]
+    line = r"waited .* for the first batch, then [\d.]+ % of the time for input"
+    assert len(re.findall(line, said)) == 1 and not re.search(line, from_memory)
+    time, start = alone["time"][0], alone["first_batch_seconds"]
+    assert start >= 0 and time["input"] == pytest.approx(
+        start + alone["input_waiting_share_later"] * (time["seconds"] - start), rel=1e-6, abs=1e-9)
 
 
 def test_a_built_in_model_as_a_file(data, tmp_path):
