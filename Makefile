@@ -410,7 +410,7 @@ $(filter-out deps,$(INSTALLS)): deps
 	$(Q)$(MAKE) --no-print-directory $@ INSTALLED=yes
 else
 # With a sanitizer only the C tests run; with that for threads, those of folders with threads or state that threads share.
-THREADED = $(patsubst %,$(B)/tests/%,base/% checkpoint/% dataset/% eventlog/% evaluator/% trainer/test_mirrored trainer/test_team)
+THREADED = $(patsubst %,$(B)/tests/%,base/% checkpoint/% dataset/% eventlog/% evaluator/% trainer/test_micro_shards trainer/test_mirrored trainer/test_team)
 ONE_THREAD = $(B)/tests/eventlog/test_damage_everywhere# and a minute long
 TESTS_TO_RUN = $(if $(filter thread,$(SAN)),$(filter-out $(ONE_THREAD),$(filter $(THREADED),$(TESTS))),$(TESTS))
 programs-for-tests: $(TESTS_TO_RUN) $(if $(SAN),,all $(HELPERS) $(INJECTORS))

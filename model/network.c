@@ -143,6 +143,11 @@ const struct network_call *network_calls(const struct network *n, size_t *count)
     return n->built.calls;
 }
 
+int network_max_batch(const struct network *n)
+{
+    return n->max_batch;
+}
+
 size_t network_rows_most(const struct network *n, size_t variable)
 {
     const struct variable *v = &n->built.variables[variable];

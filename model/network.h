@@ -80,6 +80,8 @@ size_t network_exchange_count(const struct network *n); /* elements of the excha
 /* The index in it at which v begins. */
 size_t network_exchange_place(const struct network *n, const struct variable *v);
 
+int network_max_batch(const struct network *n); /* as network_new() was told */
+
 /* Makes n read and hand out the weights and moving statistics of `of`, a network of the same model, instead of its own,
  * which are freed. `of` is borrowed until n is freed. Several threads may then train, each its own network, as long as
  * nobody writes the weights. */

@@ -12,6 +12,16 @@ static int plan_equal(struct batch_plan *p, const struct batch_sizes *s, int wor
                          s->global_batch, workers);
     p->unit = p->most = s->global_batch ? s->global_batch / workers : s->batch_size;
     p->together = (int64_t)p->most * workers;
+    if (p->most % p->threads)
+        return error_set(e, ERR_ARG,
+                         "--threads %d: a worker's batch of %d cannot be cut into %d equal parts; use a multiple of %d "
+                         "as --batch-size, or --micro-shards, which threads need not have equally many of",
+                         p->threads, p->most, p->threads, p->threads);
+    p->unit = p->most / p->threads;
+    if (p->threads > 1) {
+        p->node_count = 1;
+        p->nodes[0] = (struct tree_node){ 0, p->threads };
+    }
     return OK;
 }
 
@@ -52,6 +62,9 @@ static int plan_shards(struct batch_plan *p, const struct batch_sizes *s, int wo
     p->unit = unit;
     p->together = (int64_t)unit * shards;
     p->most = (shards + workers - 1) / workers * unit;
+    if (p->most / unit < p->threads)
+        return error_set(e, ERR_ARG, "--threads %d: each needs a micro-shard, but a worker has at most %d of %d",
+                         p->threads, p->most / unit, shards);
     if (worker < 0)
         return OK;
     from = reduction_tree_first(shards, workers, worker);
@@ -89,7 +102,7 @@ int batch_sizes_aggregate(struct batch_sizes *s, int aggregate, int workers, str
 
 int batch_plan_make(struct batch_plan *out, const struct batch_sizes *sizes, int workers, int worker, struct error *e)
 {
-    struct batch_plan p = { 0 };
+    struct batch_plan p = { .threads = sizes->threads > 1 ? sizes->threads : 1 };
     int rc = sizes->micro_shards ? plan_shards(&p, sizes, workers, worker, e) : plan_equal(&p, sizes, workers, e);
 
     if (rc < 0)
@@ -103,7 +116,7 @@ int batch_plan_make(struct batch_plan *out, const struct batch_sizes *sizes, int
 void batch_plan_text(const struct batch_plan *p, int micro_shards, int workers, int together, char *text, size_t size)
 {
     const int least = micro_shards / workers * p->unit;
-    char each[40], cut[40] = "";
+    char each[40], cut[40] = "", shared[40] = "";
 
     text[0] = '\0';
     snprintf(each, sizeof each, "%d", p->most);
@@ -111,6 +124,8 @@ void batch_plan_text(const struct batch_plan *p, int micro_shards, int workers, 
         snprintf(each, sizeof each, "%d to %d", least, p->most);
     if (micro_shards > workers)
         snprintf(cut, sizeof cut, ", %d micro-shards", micro_shards);
-    if (together > 1 || cut[0])
-        snprintf(text, size, " (%d x %s%s)", together, each, cut);
+    if (p->threads > 1)
+        snprintf(shared, sizeof shared, ", %d threads%s", p->threads, together > 1 ? " each" : "");
+    if (together > 1 || cut[0] || shared[0])
+        snprintf(text, size, " (%d x %s%s%s)", together, each, cut, shared);
 }

@@ -6,6 +6,9 @@
  * floor((r + 1) S / n) of them. So which images are in a micro-shard does not depend on n, and n need not divide S; but
  * then workers have unequal parts, and only the global batch can be given. Source: strategies, "Bitwise reproducible
  * reduction", rule 1.
+ *
+ * The threads of a worker share its micro-shards. Without micro-shards each computes an equal part of the worker's
+ * batch, which are then leaves of a tree of its own: of one worker the same as if there were as many micro-shards.
  */
 #ifndef TRAINER_BATCH_PLAN_H
 #define TRAINER_BATCH_PLAN_H
@@ -22,6 +25,7 @@ struct batch_sizes {
     int global_batch; /* images of all workers and a step; 0: follows from batch_size */
     int micro_shards; /* of all workers and a step; 0: none, a worker's batch is computed at once */
     int synchronous;  /* 0: each worker's micro-shards are a tree of their own */
+    int threads;      /* of a worker, which share its images: without micro-shards in equal parts; 0: one */
 };
 
 struct batch_plan {
@@ -30,7 +34,8 @@ struct batch_plan {
     int unit;         /* images computed at once: of a micro-shard, or of a worker's batch */
     int count;        /* images of this worker; 0: a server */
     int64_t first;    /* with micro-shards: its images are [first, first + count) of the global batch */
-    int node_count;   /* with micro-shards: the nodes that this worker hands on (reduction_tree.h); 0: none */
+    int threads;      /* of this worker, and of each other */
+    int node_count;   /* with micro-shards or threads: nodes that it hands on (reduction_tree.h); 0: none */
     struct tree_node nodes[REDUCTION_TREE_NODES_MAX];
 };
 
@@ -41,8 +46,8 @@ int batch_sizes_aggregate(struct batch_sizes *s, int aggregate, int workers, str
 /* worker: -1: a server. ERR_ARG, with a sentence for the user. */
 int batch_plan_make(struct batch_plan *out, const struct batch_sizes *sizes, int workers, int worker, struct error *e);
 
-/* " (3 x 40 to 56, 8 micro-shards)": how the images of a step are shared by `together` workers, 1 if each makes steps
- * of its own; "" if they are not. */
+/* " (3 x 40 to 56, 8 micro-shards, 2 threads each)": how the images of a step are shared by `together` workers, 1 if
+ * each makes steps of its own; "" if they are not. */
 void batch_plan_text(const struct batch_plan *p, int micro_shards, int workers, int together, char *text, size_t size);
 
 #endif

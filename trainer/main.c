@@ -7,6 +7,7 @@
 #include "trainer/batch_plan.h"
 #include "trainer/collective/exchange.h"
 #include "trainer/collective/places.h"
+#include "trainer/collective/team.h"
 #include "trainer/job.h"
 #include "trainer/loop.h"
 #include "trainer/resuming.h"
@@ -32,6 +33,7 @@ struct run {
     struct dataset *dataset; /* workers */
     struct network *network;
     struct micro_shards *shards; /* workers */
+    struct team *team;           /* the threads that share their parts; NULL: one */
     struct optimizer *optimizer;
     struct loss_averages losses; /* rank 0 */
     struct strategy *strategy;
@@ -197,6 +199,13 @@ static void say_precision(struct run *r)
                  who);
 }
 
+static int use_threads(struct run *r, struct error *e)
+{
+    int rc = team_new(&r->team, r->batches.threads, e);
+
+    return rc == OK ? micro_shards_use_threads(r->shards, r->team, r->batches.threads, e) : rc;
+}
+
 static int build(struct run *r, struct error *e)
 {
     const struct batch_plan *p = &r->batches;
@@ -210,10 +219,14 @@ static int build(struct run *r, struct error *e)
         network_kernels(r->network, r->position.kernels, sizeof r->position.kernels);
     if (rc == OK && r->worker >= 0)
         rc = micro_shards_new(&r->shards, r->network, p->nodes, p->node_count, e);
-    if (r->shards)
+    if (rc == OK && r->worker >= 0 && p->threads > 1)
+        rc = use_threads(r, e);
+    if (rc == OK && r->shards)
         micro_shards_set_clock(r->shards, &r->clock);
     if (rc == OK)
         rc = optimizer_new(&r->optimizer, r->network, &r->options.optimizer, e);
+    if (rc == OK && r->team)
+        optimizer_use_threads(r->optimizer, r->team, p->threads);
     if (rc == OK && world_rank(r->world) == 0)
         rc = loss_averages_init(&r->losses, r->network, r->options.recipe->loss_average, e);
     return rc;
@@ -628,6 +641,7 @@ static void release(struct run *r)
     optimizer_free(r->optimizer);
     trace_exchange_close(&r->trace);
     micro_shards_free(r->shards);
+    team_free(r->team);
     network_free(r->network);
     dataset_free(r->dataset);
     train_options_release(&r->options);

@@ -1,5 +1,7 @@
 #include "trainer/optimizer.h"
 
+#include "trainer/collective/exchange.h"
+#include "trainer/collective/team.h"
 #include "trainer/update/gradient_norm.h"
 
 #include <assert.h>
@@ -30,10 +32,14 @@ struct optimizer {
     real *memory; /* slot 1, slot 2, averages, biased; those that exist */
     real *slot1, *slot2, *averages, *biased;
     double statistics_decay;
-    double norm;      /* of the last gradient that was measured */
-    real clip;        /* by what it is multiplied */
-    int64_t measured; /* its step; -1: none */
+    double norm;       /* of the last gradient that was measured */
+    real clip;         /* by what it is multiplied */
+    int64_t measured;  /* its step; -1: none */
+    struct team *team; /* that makes large updates; NULL: the caller alone */
+    int threads;
 };
+
+enum { SHARED_ELEMENTS = 1 << 15 }; /* an update of fewer takes no longer than it takes to wake a thread */
 
 static int compare_segments(const void *a, const void *b)
 {
@@ -447,10 +453,42 @@ static void update_range(const struct optimizer *o, int64_t step, const struct p
     }
 }
 
+void optimizer_use_threads(struct optimizer *o, struct team *team, int threads)
+{
+    o->team = team;
+    o->threads = threads;
+}
+
+/* An update that is made by several threads. */
+struct shared_update {
+    const struct optimizer *optimizer;
+    int64_t step;
+    const real *sum;
+    struct extent range;
+};
+
+static void update_slice(void *context, int member)
+{
+    const struct shared_update *u = context;
+    const struct optimizer *o = u->optimizer;
+    const size_t end = o->parameters + o->statistics;
+    struct extent x = { 0, 0 };
+
+    if (member < o->threads)
+        x = slice_extent(u->range, o->threads, member);
+    update_range(o, u->step, &(struct part){ u->sum, 0, end }, u->sum[end], x.from, x.to, NULL);
+}
+
 void optimizer_apply(struct optimizer *o, int64_t step, const real *sum, size_t from, size_t to)
 {
     const size_t end = o->parameters + o->statistics;
 
+    if (o->team && to - from >= SHARED_ELEMENTS && optimizer_cuts_rows(o)) {
+        const size_t most = to < end ? to : end;
+
+        team_run(o->team, update_slice, NULL, &(struct shared_update){ o, step, sum, { from, most } });
+        return;
+    }
     update_range(o, step, &(struct part){ sum, 0, end }, sum[end], from, to, NULL);
 }
 

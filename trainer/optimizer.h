@@ -43,6 +43,7 @@ struct optimizer_options {
 };
 
 struct optimizer;
+struct team;
 
 /* Works on n's weights and statistics in place; n is borrowed until free. Initially slots are 0, averages the current
  * weights, biased statistics 0, as defined. On OK *out is yours, optimizer_free() it. */
@@ -89,6 +90,10 @@ void optimizer_apply(struct optimizer *o, int64_t step, const real *sum, size_t 
 /* Makes update number `step` of a table of which the batches used some rows (struct row_gradient, network.h), in
  * ascending order. sum: the rows of all workers added up; weight: the sum's. Other variables are unchanged. */
 void optimizer_apply_rows(struct optimizer *o, int64_t step, const struct row_gradient *sum, real weight);
+
+/* From now on optimizer_apply() of many elements is divided among the team's `threads` members, with the same bits. The
+ * team is borrowed until free; its owner is the one who calls. */
+void optimizer_use_threads(struct optimizer *o, struct team *team, int threads);
 
 /* The state of consecutive elements of the exchange vector: values are weights or moving statistics; first is slot 1 of
  * weights and the biased mean of statistics; then slot 2 and moving averages of weights. NULL: the optimizer keeps

@@ -24,7 +24,7 @@ static const char examples[] =
     "  mpirun -n 4 trainer --run-option mpi --model resnet32 --data cifar10 --data-dir data --batch-size 32 "
     "--checkpoint-dir ckpt --save-checkpoint-steps 100 --log-dir logs/mpi/train --max-steps 3500\n";
 
-enum { COMMON_ROWS = 45 + DATASET_READING_ROWS + LAUNCH_ROWS, ALL_ROWS = COMMON_ROWS + STRATEGY_CHOICE_ROWS };
+enum { COMMON_ROWS = 46 + DATASET_READING_ROWS + LAUNCH_ROWS, ALL_ROWS = COMMON_ROWS + STRATEGY_CHOICE_ROWS };
 
 enum { REPRODUCIBLE_SHARDS = 8 }; /* of 16 images at a batch of 128: more of them would be smaller, and slower */
 
@@ -32,7 +32,7 @@ enum { REPRODUCIBLE_SHARDS = 8 }; /* of 16 images at a batch of 128: more of the
 struct command {
     struct train_options o; /* what needs no translation */
     const char *model, *precision, *optimizer, *shard, *resume, *scale, *decay_at;
-    int64_t batch_size, global_batch, micro_shards, keep, seed, bucket_bytes, hold_out;
+    int64_t batch_size, global_batch, micro_shards, threads, keep, seed, bucket_bytes, hold_out;
     double learning_rate, momentum;
     int moving_average;
     char models[256], data_sets[256]; /* to choose from */
@@ -79,6 +79,11 @@ static size_t add_sharing_rows(struct option *t, size_t at, struct command *c)
               "Compute the gradients of a step in N equal parts of all workers' samples, and add them in a fixed tree: "
               "memory is needed for one part at a time, and any number of workers up to N end with the same weights, "
               "bit for bit, if they have the same samples per step (--global-batch). Default: one part per worker." },
+        { OPTION_INT, .name = "threads", .value = &c->threads, .argument = "N", .minimum = 1, .maximum = 1024,
+          .help =
+              "Compute each worker's gradients in N threads, which share its micro-shards; without --micro-shards "
+              "each has an equal part of the worker's batch. With --run-option mirrored, train N workers, each in a "
+              "thread with a batch of its own: mirrored needs N. Default: 1." },
     };
 
     return add_rows(t, at, rows, sizeof rows / sizeof *rows);
@@ -323,6 +328,7 @@ static struct batch_sizes sizes_of(const struct command *c, const struct train_o
         .batch_size = c->batch_size ? (int)c->batch_size : o->recipe->batch_size,
         .global_batch = (int)c->global_batch,
         .micro_shards = (int)c->micro_shards,
+        .threads = o->strategy.kind->threads ? 0 : (int)c->threads,
         .synchronous = o->strategy.synchronous,
     };
 
@@ -443,6 +449,7 @@ static int translate(struct command *c, const struct options *given, struct trai
         return ERR_ARG;
     if (strategy_choice_resolve(&c->strategies, given, &o->strategy, e) < 0)
         return ERR_ARG;
+    o->strategy.threads = o->strategy.kind->threads ? (int)c->threads : 0;
     if (!o->model->integers && o->strategy.kind->without_tables) /* only tables read integers */
         o->strategy.kind->without_tables(&o->strategy);
     o->shard = (enum shard_kind)index_of(c->shard, shards, sizeof shards / sizeof *shards);
@@ -556,6 +563,12 @@ const char *train_options_shard(const struct train_options *o)
                                                                                : (int)o->shard];
 }
 
+/* The parts into which threads cut a worker's batch; 0: they change nothing. */
+static int parts_of_threads(const struct train_options *o)
+{
+    return o->sizes.micro_shards || o->sizes.threads < 2 ? 0 : o->sizes.threads;
+}
+
 uint64_t train_options_training(const struct train_options *o)
 {
     const struct schedule *s = &o->optimizer.schedule;
@@ -576,8 +589,10 @@ uint64_t train_options_training(const struct train_options *o)
     const uint64_t h = exchange_hash(s->decay_at, (size_t)s->decays * sizeof *s->decay_at,
                                      exchange_hash(numbers, sizeof numbers, EXCHANGE_HASH_SEED));
     const char *precision = precisions[o->model->precision];
+    const int parts = parts_of_threads(o); /* as it was before there were threads: with one it is the same */
+    const uint64_t shared = parts ? exchange_hash(&parts, sizeof parts, h) : h;
 
-    return o->model->precision == PRECISION_FLOAT32 ? h : exchange_hash(precision, strlen(precision), h);
+    return o->model->precision == PRECISION_FLOAT32 ? shared : exchange_hash(precision, strlen(precision), shared);
 }
 
 uint64_t train_options_fingerprint(const struct train_options *o)
@@ -596,6 +611,7 @@ uint64_t train_options_fingerprint(const struct train_options *o)
                          (double)o->shard_rule,
                          (double)o->augment,
                          (double)o->sizes.micro_shards,
+                         (double)parts_of_threads(o),
                          (double)o->model->precision,
                          (double)o->time,
                          (double)(o->trace != NULL) };

@@ -19,7 +19,8 @@ def alone():
 
 
 @pytest.mark.parametrize("count, options", [
-    (0, ["mirrored", "--threads", 2]), (3, ["mpi"]), (3, ["mpi", "--sparse-exchange", "all-gather"]), (2, ["ring"]), (3, ["ps"]), (5, ["hybrid", "--servers", 2])],
+    (0, ["mirrored", "--threads", 2]), (3, ["mpi"]), (3, ["mpi", "--sparse-exchange", "all-gather"]), (2, ["ring"]), (3, ["ps"]), (5, ["hybrid", "--servers", 2]), (3, ["hybrid", "--threads", 2]),
+    (2, ["mpi", "--sparse-exchange", "all-gather", "--threads", 2])],
     ids=lambda x: x[0] if isinstance(x, list) else f"{x}")
 def test_one_hash(count, options, alone):
     assert ranks.train(count, *SAME, "--run-option", *options)[0]["weights"] == alone

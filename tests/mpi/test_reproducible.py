@@ -48,15 +48,31 @@ def test_hashes_in_tensorboard(alone, tmp_path):
     (5, ["--run-option", "ps", "--servers", 2, "--bucket-bytes", 1024]),
     (6, ["--run-option", "ps"]),
     (0, ["--run-option", "mirrored", "--threads", 3]),
-    (0, ["--run-option", "mirrored", "--threads", 5, "--weights", "shared"])],
-    ids=["mpi-3", "messages-5", "ps-3x2", "ps-5x1", "mirrored-3", "mirrored-5"])
+    (0, ["--run-option", "mirrored", "--threads", 5, "--weights", "shared"]),
+    (0, ["--threads", 3]), (2, ["--run-option", "mpi", "--threads", 3]), (3, ["--run-option", "ps", "--threads", 2])],
+    ids=["mpi-3", "messages-5", "ps-3x2", "ps-5x1", "mirrored-3", "mirrored-5", "threads-3", "mpi-2x3", "ps-2x2"])
 def test_one_hash(count, options, alone):
     summary, said = ranks.train(count, *LENET, "--max-steps", 9, *options)
     assert (hashes(said), curve(said)) == alone
     assert {str(row["step"]): row["weights"] for row in summary["hashes"]} == hashes(said)
     assert [len(row["workers"] + row["servers"]) for row in summary["hosts"]] == [max(count, 1)]
-    assert "8 micro-shards" in said and "global batch 64 " in said
-    assert re.search(r" \(\d x (8 to 16|16 to 24), 8 micro-shards\)", said), said
+    assert "8 micro-shards" in said and re.search(r"(; |global )batch 64 ", said)
+    assert re.search(r" \(\d x (8 to 16|16 to 24|32|64), 8 micro-shards(, \d threads( each)?)?\)", said), said
+
+
+def test_threads_are_micro_shards():
+    """Without --micro-shards each thread has a part of its worker's batch; gradients travel as they always do."""
+    lenet = ["--model", "lenet", "--data", "fashion-mnist", "--max-steps", 4, "--json"]
+    alone = [ranks.train(0, *lenet, "--batch-size", 24, *how) for how in (["--threads", 3], ["--micro-shards", 3])]
+    assert alone[0][0]["weights"] == alone[1][0]["weights"] and "(1 x 24, 3 threads)" in alone[0][1]
+    found = {ranks.train(count, *lenet, "--batch-size", 24, "--threads", 2, "--run-option", how)[0]["weights"]
+             for count, how in [(2, "mpi"), (2, "ring"), (3, "ps")]}
+    assert len(found) == 1
+    for options in ["ps", "--async"], ["mpi", "--exchange", "bfloat16", "--transport", "mpi"]:
+        summary, _ = ranks.train(3, *lenet, "--run-option", *options, "--batch-size", 8, "--threads", 2)
+        assert summary["state"] == "finished"
+    _, said = ranks.train(0, *lenet, "--batch-size", 16, "--threads", 3, status=2)
+    assert "--threads 3: a worker's batch of 16 cannot be cut into 3 equal parts" in said
 
 
 def test_stopped_and_resumed_otherwise(alone, tmp_path):

@@ -83,6 +83,33 @@ static void batch_of_a_worker(void **state)
     assert_true(p.nodes[0].first == 0 && p.nodes[0].count == 3);
 }
 
+/* Threads share a worker's micro-shards, or have parts of their own, and do not change who has which images. */
+static void threads_of_a_worker(void **state)
+{
+    struct batch_sizes sizes = { .batch_size = 18, .synchronous = 1, .threads = 3 };
+    struct batch_plan p = planned(sizes, 2, 1), alone;
+    char text[80];
+
+    (void)state;
+    assert_true(p.together == 36 && p.most == 18 && p.count == 18);
+    assert_int_equal(p.unit, 6);
+    assert_int_equal(p.threads, 3);
+    assert_int_equal(p.node_count, 1); /* what the worker hands on is one sum */
+    assert_true(p.nodes[0].first == 0 && p.nodes[0].count == 3);
+    batch_plan_text(&p, 0, 2, 2, text, sizeof text);
+    assert_string_equal(text, " (2 x 18, 3 threads each)");
+    sizes.micro_shards = 6;
+    p = planned(sizes, 2, 1);
+    sizes.threads = 0;
+    alone = planned(sizes, 2, 1);
+    assert_int_equal(alone.threads, 1);
+    alone.threads = 3;
+    assert_memory_equal(&p, &alone, sizeof p);
+    batch_plan_text(&p, 6, 2, 2, text, sizeof text);
+    assert_string_equal(text, " (2 x 18, 6 micro-shards, 3 threads each)");
+    assert_int_equal(planned((struct batch_sizes){ .batch_size = 18, .threads = 1 }, 1, 0).node_count, 0);
+}
+
 static void refused(void **state)
 {
     static const struct {
@@ -90,12 +117,17 @@ static void refused(void **state)
         int workers;
         const char *sentence;
     } cases[] = {
-        { { 0, 64, 0, 1 }, 3, "--global-batch 64: not a multiple of the 3 workers" },
-        { { 0, 60, 8, 1 }, 2, "--global-batch 60: cannot be cut into 8 equal micro-shards; use a multiple of 8" },
-        { { 0, 64, 8, 1 }, 9, "--micro-shards 8: too few for 9 workers" },
-        { { 64, 0, 8, 1 }, 3, "--micro-shards 8: not a multiple of the 3 workers; with --global-batch" },
-        { { 64, 0, 8, 1 }, 16, "--micro-shards 8: not a multiple of the 16 workers" },
-        { { 30, 0, 8, 1 }, 2, "--micro-shards 8: a worker's batch of 30 images cannot be cut into 4 equal parts" },
+        { { 0, 64, 0, 1, 0 }, 3, "--global-batch 64: not a multiple of the 3 workers" },
+        { { 0, 60, 8, 1, 0 }, 2, "--global-batch 60: cannot be cut into 8 equal micro-shards; use a multiple of 8" },
+        { { 0, 64, 8, 1, 0 }, 9, "--micro-shards 8: too few for 9 workers" },
+        { { 64, 0, 8, 1, 0 }, 3, "--micro-shards 8: not a multiple of the 3 workers; with --global-batch" },
+        { { 64, 0, 8, 1, 0 }, 16, "--micro-shards 8: not a multiple of the 16 workers" },
+        { { 30, 0, 8, 1, 0 }, 2, "--micro-shards 8: a worker's batch of 30 images cannot be cut into 4 equal parts" },
+        { { 32, 0, 0, 1, 3 },
+          2,
+          "--threads 3: a worker's batch of 32 cannot be cut into 3 equal parts; use a multiple" },
+        { { 0, 64, 0, 1, 5 }, 4, "--threads 5: a worker's batch of 16 cannot be cut" },
+        { { 0, 64, 8, 1, 3 }, 4, "--threads 3: each needs a micro-shard, but a worker has at most 2 of 8" },
     };
 
     (void)state;
@@ -112,9 +144,8 @@ static void refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(equal_batches),
-        cmocka_unit_test(any_number_of_workers),
-        cmocka_unit_test(batch_of_a_worker),
+        cmocka_unit_test(equal_batches),     cmocka_unit_test(any_number_of_workers),
+        cmocka_unit_test(batch_of_a_worker), cmocka_unit_test(threads_of_a_worker),
         cmocka_unit_test(refused),
     };
 

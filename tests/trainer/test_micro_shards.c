@@ -109,18 +109,41 @@ static void tell(void *context, size_t low)
     t->calls++;
 }
 
-static void check(int parts)
+/* What trains the nodes' parts, in so many threads of a team; 0: without one. */
+static struct micro_shards *new_shards(struct scene *s, const struct tree_node *nodes, int count, struct team *team,
+                                       int threads)
+{
+    struct micro_shards *m = NULL;
+    struct error e = { 0 };
+
+    if (micro_shards_new(&m, s->network, nodes, count, &e) < 0 ||
+        (threads && micro_shards_use_threads(m, team, threads, &e) < 0))
+        fail_msg("%s", e.message);
+    return m;
+}
+
+static struct team *new_team(int threads)
+{
+    struct team *team = NULL;
+
+    if (threads)
+        assert_int_equal(team_new(&team, threads, NULL), OK);
+    return team;
+}
+
+static void check(int parts, int threads)
 {
     struct scene *s = new_scene(parts);
     struct score wanted_score = { 0 }, score;
     real *wanted = by_hand(s, parts, 0, parts, &wanted_score), *vector = calloc(s->total, sizeof *vector);
     struct told t = { vector, calloc(s->total, sizeof *t.seen), s->total, 0 };
     const struct gradient_sink sink = { .dense = tell, .context = &t };
-    struct micro_shards *m = NULL;
+    struct team *team = new_team(threads);
+    struct micro_shards *m;
 
     assert_true(vector && t.seen);
     network_set_exchange(s->network, vector);
-    assert_int_equal(micro_shards_new(&m, s->network, &(struct tree_node){ 0, parts }, 1, NULL), OK);
+    m = new_shards(s, &(struct tree_node){ 0, parts }, 1, team, threads);
     for (int again = 0; again < 2; again++) { /* a step leaves nothing behind for the next one */
         t.low = s->total;
         assert_true(micro_shards_train(m, &s->batch, 9, &sink, &score));
@@ -130,10 +153,11 @@ static void check(int parts)
         assert_int_equal(t.low, 0);
         assert_memory_equal(&score, &wanted_score, sizeof score);
     }
-    assert_true(t.calls > 4);
+    assert_true(threads ? t.calls >= 1 : t.calls > 4);
     assert_true(micro_shards_train(m, &s->batch, 9, NULL, &score));
     assert_memory_equal(vector, wanted, s->total * sizeof *wanted);
     micro_shards_free(m);
+    team_free(team);
     free(wanted);
     free(vector);
     free(t.seen);
@@ -145,11 +169,20 @@ static void parts_are_added(void **state)
     (void)state;
     for (int parts = 1; parts <= BATCH; parts++)
         if (BATCH % parts == 0)
-            check(parts);
+            check(parts, 0);
+}
+
+/* In threads: the same bits, and what the sink is told is final. */
+static void threads_share_parts(void **state)
+{
+    (void)state;
+    for (int threads = 1; threads <= 3; threads++)
+        for (int parts = 2; parts <= 8; parts += parts < 4 ? 1 : 4)
+            check(parts, threads);
 }
 
 /* Parts [from, to) of a step of `leaves` are a worker's batch: a vector for each node, all final when said to be. */
-static void check_nodes(int leaves, int from, int to)
+static void check_nodes(int leaves, int from, int to, int threads)
 {
     struct scene *s = new_scene(to - from);
     struct score wanted_score = { 0 }, score;
@@ -158,7 +191,8 @@ static void check_nodes(int leaves, int from, int to)
     struct told t = { NULL, calloc(s->total, sizeof *t.seen), s->total, 0 };
     const struct gradient_sink sink = { .dense = tell, .context = &t };
     const int count = reduction_tree_nodes(leaves, from, to, nodes);
-    struct micro_shards *m = NULL;
+    struct team *team = new_team(threads);
+    struct micro_shards *m;
 
     for (int k = 0; k < count; k++) {
         vectors[k] = reals_new(s->total);
@@ -166,7 +200,7 @@ static void check_nodes(int leaves, int from, int to)
     }
     t.vector = vectors[count - 1];
     network_set_exchange(s->network, vectors[count - 1]);
-    assert_int_equal(micro_shards_new(&m, s->network, nodes, count, NULL), OK);
+    m = new_shards(s, nodes, count, team, threads);
     micro_shards_set_vectors(m, vectors);
     for (int again = 0; again < 2; again++) {
         t.low = s->total;
@@ -179,6 +213,7 @@ static void check_nodes(int leaves, int from, int to)
         assert_memory_equal(&score, &wanted_score, sizeof score);
     }
     micro_shards_free(m);
+    team_free(team);
     for (int k = 0; k < count; k++) {
         free(vectors[k]);
         free(wanted[k]);
@@ -190,12 +225,14 @@ static void check_nodes(int leaves, int from, int to)
 static void nodes_are_handed_on(void **state)
 {
     (void)state;
-    check_nodes(16, 5, 11);  /* 5, 6 to 7, 8 to 9, 10 */
-    check_nodes(16, 10, 16); /* 10 to 11, 12 to 15 */
-    check_nodes(8, 2, 5);    /* 2 to 3, 4: the last node is one part */
-    check_nodes(11, 6, 9);   /* 6 to 7, 8 */
-    check_nodes(8, 3, 5);    /* 3, 4: no node of two */
-    check_nodes(8, 4, 8);
+    for (int threads = 0; threads <= 3; threads++) {
+        check_nodes(16, 5, 11, threads);  /* 5, 6 to 7, 8 to 9, 10 */
+        check_nodes(16, 10, 16, threads); /* 10 to 11, 12 to 15 */
+        check_nodes(8, 2, 5, threads);    /* 2 to 3, 4: the last node is one part */
+        check_nodes(11, 6, 9, threads);   /* 6 to 7, 8 */
+        check_nodes(8, 3, 5, threads);    /* 3, 4: no node of two */
+        check_nodes(8, 4, 8, threads);
+    }
 }
 
 static int leave_now(void *context)
@@ -204,33 +241,42 @@ static int leave_now(void *context)
 }
 
 /* A step may be left in any part; the next one is whole. */
-static void step_is_left(void **state)
+static void check_left(int threads)
 {
     struct scene *s = new_scene(3);
     struct score score;
-    struct micro_shards *m = NULL;
+    struct team *team = new_team(threads);
+    struct micro_shards *m;
     real *wanted = by_hand(s, 3, 0, 3, &score), *before = network_exchange(s->network);
     int patience, left = 0, done = 0;
 
-    (void)state;
-    assert_int_equal(micro_shards_new(&m, s->network, &(struct tree_node){ 0, 3 }, 1, NULL), OK);
+    m = new_shards(s, &(struct tree_node){ 0, 3 }, 1, team, threads);
     for (int at = 0; !done; at++, left += !done) {
         patience = at;
         network_set_leave(s->network, leave_now, &patience);
         done = micro_shards_train(m, &s->batch, 9, NULL, &score);
         assert_ptr_equal(network_exchange(s->network), before);
     }
-    assert_true(left >= 3);
+    assert_true(left >= (threads > 1 ? 1 : 3)); /* the first of two threads has one part */
     assert_memory_equal(before, wanted, s->total * sizeof *wanted);
     micro_shards_free(m);
+    team_free(team);
     free(wanted);
     free_scene(s);
+}
+
+static void step_is_left(void **state)
+{
+    (void)state;
+    for (int threads = 0; threads <= 3; threads++)
+        check_left(threads);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(parts_are_added),
+        cmocka_unit_test(threads_share_parts),
         cmocka_unit_test(nodes_are_handed_on),
         cmocka_unit_test(step_is_left),
     };

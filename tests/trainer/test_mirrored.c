@@ -95,10 +95,9 @@ static struct strategy_options options_of(const struct scene *s)
                                   .micro_shards = s->shards,
                                   .max_steps = STEPS,
                                   .bucket_bytes = 61440,
-                                  .check_every = 2 };
-    const struct kind_setting settings[] = { { .name = "threads", .number = s->threads },
-                                             { .name = "weights", .text = s->weights },
-                                             { .name = NULL } };
+                                  .check_every = 2,
+                                  .threads = s->threads };
+    const struct kind_setting settings[] = { { .name = "weights", .text = s->weights }, { .name = NULL } };
 
     kind_set(&o, settings);
     return o;

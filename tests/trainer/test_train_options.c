@@ -181,8 +181,6 @@ static void test_refused(void **state)
         { { GIVEN, "--save-checkpoint-steps", "5", "--save-checkpoint-seconds", "5" }, "use one" },
         { { GIVEN, "--save-checkpoint-steps", "5" }, "needs --checkpoint-dir" },
         { { GIVEN, "--async" }, "--async needs --run-option ps, not single" },
-        { { GIVEN, "--threads", "2" }, "--threads needs --run-option mirrored, not single" },
-        { { GIVEN, "--threads", "2", "--run-option", "mpi" }, "--threads needs --run-option mirrored, not mpi" },
         { { GIVEN, "--threads", "0", "--run-option", "mirrored" }, "threads" },
         { { GIVEN, "--staleness", "2", "--run-option", "mpi" }, "--staleness needs --run-option ps, not mpi" },
         { { GIVEN, "--servers", "1", "--run-option", "ring" }, "--servers needs --run-option ps" },

@@ -1,121 +1,244 @@
 #include "trainer/collective/micro_shards.h"
 
+#include "trainer/collective/node_training.h"
 #include "trainer/collective/row_sum.h"
 
-#include <math.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { LEVELS_MAX = 31 };
+enum { BLOCK = 4096 }; /* elements that a thread completes at once */
+
+/* a thread that computes some of the parts; the first one's network is the caller's */
+struct sharer {
+    struct micro_shards *all;
+    int number;
+    struct network *network;
+    struct node_training *training;
+    int first, parts;       /* of the batch */
+    int node, node_count;   /* its nodes among those of all sharers */
+    size_t added_from;      /* its blocks hold the whole sums from here on */
+    atomic_size_t low, sum; /* elements from here on: are final in its own vectors; are added as added_from says */
+    struct score score;
+    int whole; /* 0: it left the step */
+    int rc;
+    struct error error;
+};
 
 /* a table whose gradient comes as rows */
 struct table {
     size_t variable;
-    struct row_sum *parts; /* (most_parts) of the current node, each micro-shard's; not of nodes of a single one */
-    struct row_sum *nodes; /* (node_count, or 1) */
+    struct row_sum *sums; /* (node_count) */
 };
 
 struct micro_shards {
     struct network *network;
     struct tree_node nodes[REDUCTION_TREE_NODES_MAX];
-    int node_count, parts;  /* parts: of all nodes */
-    real *const *vectors;   /* (node_count); NULL: there is only one node */
-    real *work;             /* an exchange vector, of the current part. NULL: there is only one part in each node */
-    real *sums[LEVELS_MAX]; /* [k]: the sum of 2^k parts, where bit k of the number of the node's parts done is set */
-    /* While a node's last part is trained: */
-    const struct gradient_sink *sink; /* NULL, except in the last node */
-    int count;                        /* parts of the node */
-    real *sum;
-    size_t added_from; /* elements from here on hold the sums of all parts */
+    int node_count, parts;
+    real *const *vectors; /* (node_count); NULL: there is only one node */
     struct phase_clock *clock;
-    /* Rows: */
+    struct node_training *alone; /* NULL: with threads */
+    /* With threads: */
+    struct team *team; /* NULL: without */
+    struct sharer *sharers;
+    int sharer_count;
+    int part_count;                          /* nodes of all sharers */
+    int begin[REDUCTION_TREE_NODES_MAX + 1]; /* node k is the sum of parts begin[k] to begin[k + 1] */
+    struct tree_node *part_nodes;            /* (part_count) within the node that they are a part of */
+    real **part_vectors;                     /* (part_count) the first is where the first node's sum goes */
+    size_t total;
     struct table *tables;
-    size_t table_count;
-    int most_parts;            /* of a node */
-    int node, part;            /* that are trained now */
-    struct tree_node *singles; /* (most_parts) the parts of a node: each a leaf */
-    struct row_gradient *list; /* (most_parts) */
+    size_t table_count, hold;  /* hold: elements below are not told to the sink before the end: tables are there */
+    struct row_gradient *rows; /* (part_count, for each sharer) */
+    atomic_int left;           /* 1: a thread has left the current step, so the others may, too */
+    const struct batch *batch;
+    uint64_t seed;
+    const struct gradient_sink *sink;
+    size_t told; /* to the sink */
+    real *own;   /* the caller's exchange vector */
 };
 
 int micro_shards_new(struct micro_shards **out, struct network *n, const struct tree_node *nodes, int count,
                      struct error *e)
 {
     struct micro_shards *m = calloc(1, sizeof *m);
-    int missing = !m, most = 1;
+    int rc;
 
-    if (m) {
-        m->network = n;
-        m->node_count = count;
-        if (count)
-            memcpy(m->nodes, nodes, (size_t)count * sizeof *nodes);
-        for (int k = 0; k < count; k++) {
-            m->parts += nodes[k].count;
-            most = nodes[k].count > most ? nodes[k].count : most;
-        }
-        m->parts = count ? m->parts : 1;
-        m->most_parts = most;
-        missing = most > 1 && !(m->work = reals_new(network_exchange_count(n)));
-        for (int level = 0; (most - 1) >> level; level++)
-            missing |= !(m->sums[level] = reals_new(network_exchange_count(n)));
+    if (!m)
+        return error_memory(e, NULL, "for micro-shards");
+    m->network = n;
+    m->node_count = count;
+    for (int k = 0; k < count; k++) {
+        m->nodes[k] = nodes[k];
+        m->parts += nodes[k].count;
     }
-    if (missing) {
+    if ((rc = node_training_new(&m->alone, n, nodes, count, e)) < 0) {
         micro_shards_free(m);
-        return error_memory(e, NULL, "for the sums of %d micro-shards", most);
+        return rc;
     }
     *out = m;
     return OK;
 }
 
-/* Without micro-shards the batch is a node. */
-static int nodes_of(const struct micro_shards *m)
+/* ---- threads: start and end -------------------------------------------------------------------------------------- */
+
+/* The sharer's nodes of node k, which begins with part `at` of the batch: into out, or NULL to count. */
+static int nodes_within(const struct micro_shards *m, const struct sharer *s, int k, int at, struct tree_node *out)
 {
-    return m->node_count ? m->node_count : 1;
+    const int count = m->nodes[k].count;
+    const int from = s->first > at ? s->first - at : 0, end = s->first + s->parts - at;
+
+    return reduction_tree_nodes(count, from < count ? from : count, end > 0 ? end < count ? end : count : 0, out);
 }
 
-static void release_table(const struct micro_shards *m, struct table *t)
+/* Cuts the batch's nodes among the sharers: counts their nodes, or with memory for them fills it. */
+static void share_parts(struct micro_shards *m)
 {
-    for (int k = 0; t->parts && k < m->most_parts; k++)
-        row_sum_release(&t->parts[k]);
-    for (int k = 0; t->nodes && k < nodes_of(m); k++)
-        row_sum_release(&t->nodes[k]);
-    free(t->parts);
-    free(t->nodes);
+    int used = 0;
+
+    for (int w = 0; w < m->sharer_count; w++) {
+        struct sharer *s = &m->sharers[w];
+
+        s->all = m;
+        s->number = w;
+        s->first = reduction_tree_first(m->parts, m->sharer_count, w);
+        s->parts = reduction_tree_first(m->parts, m->sharer_count, w + 1) - s->first;
+        s->node = used;
+        for (int k = 0, at = 0; k < m->node_count; at += m->nodes[k++].count) {
+            const int more = nodes_within(m, s, k, at, m->part_nodes ? m->part_nodes + used : NULL);
+
+            used += more;
+            m->begin[k + 1] = more ? used : m->begin[k + 1];
+        }
+        s->node_count = used - s->node;
+    }
+    m->part_count = used;
+}
+
+/* In the thread that will use it: oneDNN keeps memory for what a thread has made. */
+static void make_sharer(void *context, int w)
+{
+    struct micro_shards *m = context;
+    struct sharer *s = w < m->sharer_count ? &m->sharers[w] : NULL;
+
+    if (!s)
+        return;
+    if (w == 0) {
+        s->network = m->network;
+    } else {
+        s->rc = network_new(&s->network, network_model(m->network), network_max_batch(m->network), &s->error);
+        if (s->rc < 0)
+            return;
+        network_share(s->network, m->network);
+        m->part_vectors[s->node + s->node_count - 1] = network_exchange(s->network);
+    }
+    for (int k = s->node + (w == 0); k < s->node + s->node_count; k++)
+        if (!m->part_vectors[k] && !(m->part_vectors[k] = reals_new(m->total))) {
+            s->rc = error_memory(&s->error, NULL, "for the sums of %d micro-shards", s->parts);
+            return;
+        }
+    s->rc = node_training_new(&s->training, s->network, m->part_nodes + s->node, s->node_count, &s->error);
+    if (s->rc == OK)
+        node_training_set_vectors(s->training, m->part_vectors + s->node);
+}
+
+static void free_sharer(void *context, int w)
+{
+    struct micro_shards *m = context;
+    struct sharer *s = w < m->sharer_count ? &m->sharers[w] : NULL;
+
+    if (!s)
+        return;
+    node_training_free(s->training);
+    if (w > 0 && m->part_vectors && s->network) /* the network's own */
+        m->part_vectors[s->node + s->node_count - 1] = NULL;
+    for (int k = s->node + (w == 0); m->part_vectors && k < s->node + s->node_count; k++)
+        free(m->part_vectors[k]);
+    if (w > 0)
+        network_free(s->network);
+}
+
+int micro_shards_use_threads(struct micro_shards *m, struct team *team, int threads, struct error *e)
+{
+    node_training_free(m->alone);
+    m->alone = NULL;
+    m->team = team;
+    m->total = network_exchange_count(m->network);
+    m->sharers = calloc((size_t)threads, sizeof *m->sharers);
+    if (!m->sharers)
+        return error_memory(e, NULL, "for %d threads", threads);
+    m->sharer_count = threads < m->parts ? threads : m->parts;
+    share_parts(m);
+    m->part_nodes = calloc((size_t)m->part_count, sizeof *m->part_nodes);
+    m->part_vectors = calloc((size_t)m->part_count, sizeof *m->part_vectors);
+    if (!m->part_nodes || !m->part_vectors)
+        return error_memory(e, NULL, "for the sums of %d threads", threads);
+    share_parts(m);
+    team_run(team, make_sharer, NULL, m);
+    for (int w = 0; w < m->sharer_count; w++)
+        if (m->sharers[w].rc < 0)
+            return error_copy(e, &m->sharers[w].error);
+    return OK;
+}
+
+static void release_tables(struct micro_shards *m)
+{
+    for (size_t t = 0; t < m->table_count; t++) {
+        for (int k = 0; m->tables[t].sums && k < m->node_count; k++)
+            row_sum_release(&m->tables[t].sums[k]);
+        free(m->tables[t].sums);
+    }
+    free(m->tables);
+    free(m->rows);
 }
 
 void micro_shards_free(struct micro_shards *m)
 {
     if (!m)
         return;
-    for (int level = 0; level < LEVELS_MAX; level++)
-        free(m->sums[level]);
-    for (size_t t = 0; t < m->table_count; t++)
-        release_table(m, &m->tables[t]);
-    free(m->tables);
-    free(m->singles);
-    free(m->list);
-    free(m->work);
+    node_training_free(m->alone);
+    if (m->team)
+        team_run(m->team, free_sharer, NULL, m);
+    release_tables(m);
+    free(m->part_nodes);
+    free(m->part_vectors);
+    free(m->sharers);
     free(m);
 }
 
-static int make_table(const struct micro_shards *m, struct table *t, size_t variable, struct error *e)
+void micro_shards_set_vectors(struct micro_shards *m, real *const *vectors)
+{
+    m->vectors = vectors;
+    if (m->alone)
+        node_training_set_vectors(m->alone, vectors);
+}
+
+void micro_shards_set_clock(struct micro_shards *m, struct phase_clock *clock)
+{
+    m->clock = clock;
+    node_training_set_clock(m->alone ? m->alone : m->sharers[0].training, clock);
+}
+
+/* ---- rows -------------------------------------------------------------------------------------------------------- */
+
+static int make_shared_table(struct micro_shards *m, struct table *t, size_t variable, struct error *e)
 {
     size_t count;
     const struct variable *v = &network_variables(m->network, &count)[variable];
     const size_t rows = v->count / v->row_width, most = network_rows_most(m->network, variable);
+    const size_t end = network_exchange_place(m->network, v) + v->count;
     int rc = OK;
 
     t->variable = variable;
-    t->parts = calloc((size_t)m->most_parts, sizeof *t->parts);
-    t->nodes = calloc((size_t)nodes_of(m), sizeof *t->nodes);
-    if (!t->parts || !t->nodes)
+    if (!(t->sums = calloc((size_t)m->node_count, sizeof *t->sums)))
         return error_memory(e, NULL, "for the rows of %s", v->name);
-    for (int k = 0; k < m->most_parts && m->most_parts > 1 && rc == OK; k++)
-        rc = row_sum_init(&t->parts[k], variable, v->row_width, most, 0, e);
-    for (int k = 0; k < nodes_of(m) && rc == OK; k++) {
-        const size_t parts = m->node_count ? (size_t)m->nodes[k].count : 1;
+    for (int k = 0; k < m->node_count && rc == OK; k++) {
+        const size_t parts = (size_t)m->nodes[k].count;
 
-        rc = row_sum_init(&t->nodes[k], variable, v->row_width, most < rows / parts ? most * parts : rows, parts, e);
+        rc = row_sum_init(&t->sums[k], variable, v->row_width, most < rows / parts ? most * parts : rows,
+                          (size_t)m->part_count, e);
     }
+    m->hold = end > m->hold ? end : m->hold;
     return rc;
 }
 
@@ -125,174 +248,202 @@ int micro_shards_use_rows(struct micro_shards *m, struct error *e)
     const struct variable *v = network_variables(m->network, &count);
     int rc = OK;
 
+    if (m->alone)
+        return node_training_use_rows(m->alone, e);
     for (size_t i = 0; i < count; i++)
         tables += v[i].row_width > 0;
     if (m->tables || !tables)
         return OK;
     m->tables = calloc(tables, sizeof *m->tables);
-    m->singles = calloc((size_t)m->most_parts, sizeof *m->singles);
-    m->list = calloc((size_t)m->most_parts, sizeof *m->list);
-    if (!m->tables || !m->singles || !m->list)
+    m->rows = calloc((size_t)m->part_count * (size_t)m->sharer_count, sizeof *m->rows);
+    if (!m->tables || !m->rows)
         return error_memory(e, NULL, "for the rows of %zu tables", tables);
-    for (int k = 0; k < m->most_parts; k++)
-        m->singles[k] = (struct tree_node){ k, 1 };
+    for (int w = 0; w < m->sharer_count && rc == OK; w++)
+        rc = node_training_use_rows(m->sharers[w].training, e);
     for (size_t i = 0; i < count && rc == OK; i++)
         if (v[i].row_width)
-            rc = make_table(m, &m->tables[m->table_count++], i, e);
+            rc = make_shared_table(m, &m->tables[m->table_count++], i, e);
     return rc;
 }
 
 const struct row_gradient *micro_shards_rows(const struct micro_shards *m, int node, size_t variable)
 {
+    if (m->alone)
+        return node_training_rows(m->alone, node, variable);
     for (size_t t = 0; t < m->table_count; t++)
         if (m->tables[t].variable == variable)
-            return &m->tables[t].nodes[node].sum;
+            return &m->tables[t].sums[node].sum;
     return NULL;
 }
 
-void micro_shards_set_vectors(struct micro_shards *m, real *const *vectors)
+/* Adds the rows that the sharers have of a table. list: (part_count). */
+static void add_table(const struct micro_shards *m, struct table *t, struct row_gradient *list)
 {
-    m->vectors = vectors;
+    for (int w = 0; w < m->sharer_count; w++)
+        for (int k = 0; k < m->sharers[w].node_count; k++)
+            list[m->sharers[w].node + k] = *node_training_rows(m->sharers[w].training, k, t->variable);
+    for (int k = 0; k < m->node_count; k++)
+        row_sum_add(&t->sums[k], list + m->begin[k], m->part_nodes + m->begin[k], m->begin[k + 1] - m->begin[k]);
 }
 
-void micro_shards_set_clock(struct micro_shards *m, struct phase_clock *clock)
+/* ---- a step in threads ------------------------------------------------------------------------------------------- */
+
+/* Where the sum of node k goes. */
+static real *target(const struct micro_shards *m, int k)
 {
-    m->clock = clock;
+    return k == m->node_count - 1 ? m->own : m->vectors[k];
 }
 
-static void add_sum(real *sum, const real *node, size_t from, size_t to)
+/* Completes the sharer's blocks of the elements from `low` on. */
+static void add_blocks(struct sharer *s, size_t low)
 {
-    for (size_t i = from; i < to; i++)
-        sum[i] += node[i];
+    const struct micro_shards *m = s->all;
+    const size_t stride = (size_t)BLOCK * (size_t)m->sharer_count;
+
+    for (size_t block = low / stride * stride + (size_t)s->number * BLOCK; block < s->added_from; block += stride) {
+        const size_t from = block > low ? block : low;
+        const size_t to = block + BLOCK < s->added_from ? block + BLOCK : s->added_from;
+
+        for (int k = 0; k < m->node_count && from < to; k++)
+            reduction_tree_sum(target(m, k), (const real *const *)m->part_vectors + m->begin[k],
+                               m->part_nodes + m->begin[k], m->begin[k + 1] - m->begin[k], from, to);
+    }
+    s->added_from = low;
 }
 
-/* Part s of its node is in `work`: adds it, which makes each tree that it completes a sum. */
-static void keep_part(struct micro_shards *m, int s)
+/* What all sharers have at least done. */
+static size_t highest(const struct micro_shards *m, int sums)
 {
-    int level = 0;
-    real *node;
+    size_t high = 0;
 
-    phase_clock_enter(m->clock, PHASE_REDUCING);
-    for (; s >> level & 1; level++)
-        add_sum(m->work, m->sums[level], 0, network_exchange_count(m->network));
-    node = m->sums[level];
-    m->sums[level] = m->work;
-    m->work = node;
+    for (int w = 0; w < m->sharer_count; w++) {
+        const struct sharer *s = &m->sharers[w];
+        const size_t at = atomic_load_explicit(sums ? &s->sum : &s->low, memory_order_acquire);
+
+        high = at > high ? at : high;
+    }
+    return high;
 }
 
-/* Adds all existing sums to the elements that the last part's backward pass has finished. */
-static void add_last(void *context, size_t low)
+static void tell(struct micro_shards *m, size_t low)
 {
-    struct micro_shards *m = context;
-
-    phase_clock_enter(m->clock, PHASE_REDUCING);
-    for (int level = 0; (m->count - 1) >> level; level++)
-        if ((m->count - 1) >> level & 1)
-            add_sum(m->sum, m->sums[level], low, m->added_from);
-    m->added_from = low;
-    phase_clock_enter(m->clock, PHASE_BACKWARD);
+    if (low >= m->told)
+        return;
+    m->told = low;
     if (m->sink)
         m->sink->dense(m->sink->context, low);
 }
 
-/* What a network tells first is that its forward pass is over. */
-static void begin_backward(void *context, size_t low)
+/* In each thread, in the backward pass of its last part: completes what all threads have come past. */
+static void look_back(void *context, size_t low)
 {
-    struct micro_shards *m = context;
+    struct sharer *s = context;
+    struct micro_shards *m = s->all;
+    size_t passed;
 
-    (void)low;
-    phase_clock_enter(m->clock, PHASE_BACKWARD);
-}
-
-static void tell_dense(void *context, size_t low)
-{
-    struct micro_shards *m = context;
-
-    phase_clock_enter(m->clock, PHASE_BACKWARD);
-    if (m->sink)
-        m->sink->dense(m->sink->context, low);
-}
-
-/* Keeps a part's rows. Those of a node's last part make them the node's sum. */
-static void take_rows(void *context, const struct row_gradient *g)
-{
-    struct micro_shards *m = context;
-    const struct table *t = m->tables;
-
-    while (t->variable != g->variable)
-        t++;
-    if (m->count == 1) {
-        row_sum_copy(&t->nodes[m->node], g);
-        return;
+    atomic_store_explicit(&s->low, low, memory_order_release);
+    if ((passed = highest(m, 0)) < s->added_from) {
+        if (s->number == 0)
+            phase_clock_enter(m->clock, PHASE_REDUCING);
+        add_blocks(s, passed);
+        atomic_store_explicit(&s->sum, passed, memory_order_release);
+        if (s->number == 0)
+            phase_clock_enter(m->clock, PHASE_BACKWARD);
     }
-    row_sum_copy(&t->parts[m->part], g);
-    if (m->part < m->count - 1)
-        return;
-    for (int k = 0; k < m->count; k++)
-        m->list[k] = t->parts[k].sum;
-    row_sum_add(&t->nodes[m->node], m->list, m->singles, m->count);
-}
+    if (s->number == 0) {
+        const size_t done = highest(m, 1);
 
-/* Larger ones would not be exact, and say that the training diverges. */
-static double rounded_loss(double loss)
-{
-    return fabs(loss) < 0x1p20 ? ldexp(nearbyint(ldexp(loss, 32)), -32) : loss;
-}
-
-/* Trains the parts of a node, the first of which is part `first` of the batch, into `sum`. */
-static int train_node(struct micro_shards *m, int first, int size, const struct batch *batch, uint64_t seed,
-                      struct score *score)
-{
-    const struct gradient_sink earlier = { begin_backward, m->tables ? take_rows : NULL, m };
-    const struct gradient_sink last = { add_last, m->tables ? take_rows : NULL, m };
-    int done = 1;
-
-    m->added_from = network_exchange_count(m->network);
-    for (int s = 0; done && s < m->count; s++) {
-        const struct batch part = batch_part(batch, (first + s) * size, size);
-        const int is_last = s == m->count - 1;
-        struct score of_part;
-
-        m->part = s;
-        phase_clock_enter(m->clock, PHASE_FORWARD);
-        network_set_exchange(m->network, is_last ? m->sum : m->work);
-        done = network_train(m->network, &part, seed, is_last ? &last : &earlier, &of_part);
-        of_part.loss = rounded_loss(of_part.loss);
-        score_add(score, &of_part);
-        if (!is_last)
-            keep_part(m, s);
+        tell(m, done > m->hold ? done : m->hold);
     }
-    return done;
+}
+
+static void train_share(void *context, int w)
+{
+    struct micro_shards *m = context;
+    struct sharer *s = w < m->sharer_count ? &m->sharers[w] : NULL;
+    const struct gradient_sink sink = { .dense = look_back, .context = s };
+    struct batch share;
+    int size;
+
+    if (!s)
+        return;
+    size = m->batch->count / m->parts;
+    share = batch_part(m->batch, s->first * size, s->parts * size);
+    s->whole = node_training_run(s->training, &share, m->seed, &sink, &s->score);
+    if (!s->whole)
+        atomic_store(&m->left, 1);
+    if (w == 0)
+        phase_clock_enter(m->clock, PHASE_WAITING);
+}
+
+/* What is left to add once all are done. */
+static void complete(void *context, int w)
+{
+    struct micro_shards *m = context;
+
+    if (w >= m->sharer_count)
+        return;
+    if (w == 0)
+        phase_clock_enter(m->clock, PHASE_REDUCING);
+    add_blocks(&m->sharers[w], 0);
+    for (size_t t = (size_t)w; t < m->table_count; t += (size_t)m->sharer_count)
+        add_table(m, &m->tables[t], m->rows + (size_t)w * (size_t)m->part_count);
+}
+
+static int left_by_another(void *context)
+{
+    return atomic_load((atomic_int *)context);
+}
+
+/* Called in the first thread, which alone can be asked to leave, while it waits for the others. */
+static void look(void *context)
+{
+    struct micro_shards *m = context;
+
+    if (network_asked_to_leave(m->network))
+        atomic_store(&m->left, 1);
+}
+
+static int train_in_threads(struct micro_shards *m, struct score *score)
+{
+    struct sharer *first = &m->sharers[0];
+    int whole = 1;
+
+    m->own = network_exchange(m->network);
+    m->part_vectors[0] = target(m, 0);
+    network_set_exchange(m->network, m->part_vectors[first->node_count - 1]);
+    m->told = m->total;
+    atomic_store(&m->left, 0);
+    for (int w = 0; w < m->sharer_count; w++) {
+        struct sharer *s = &m->sharers[w];
+
+        s->added_from = m->total;
+        atomic_store(&s->low, m->total);
+        atomic_store(&s->sum, m->total);
+        if (w > 0)
+            network_set_leave(s->network, left_by_another, &m->left);
+    }
+    team_run(m->team, train_share, look, m);
+    network_set_exchange(m->network, m->own);
+    *score = (struct score){ 0 };
+    for (int w = 0; w < m->sharer_count; w++) {
+        score_add(score, &m->sharers[w].score);
+        whole &= m->sharers[w].whole;
+    }
+    if (!whole)
+        return 0;
+    team_run(m->team, complete, NULL, m);
+    tell(m, 0);
+    return 1;
 }
 
 int micro_shards_train(struct micro_shards *m, const struct batch *batch, uint64_t seed,
                        const struct gradient_sink *sink, struct score *score)
 {
-    const struct gradient_sink alone = { tell_dense, m->tables ? take_rows : NULL, m };
-    real *const own = network_exchange(m->network);
-    int done = 1, first = 0;
-
-    if (m->parts == 1) {
-        m->sink = sink;
-        m->node = m->part = 0;
-        m->count = 1;
-        phase_clock_enter(m->clock, PHASE_FORWARD);
-        done = network_train(m->network, batch, seed, &alone, score);
-        if (m->node_count)
-            score->loss = rounded_loss(score->loss);
-        return done;
-    }
-    *score = (struct score){ 0 };
-    for (int k = 0; done && k < m->node_count; k++) {
-        const int is_last = k == m->node_count - 1;
-
-        m->node = k;
-        m->sink = is_last ? sink : NULL;
-        m->sum = is_last ? own : m->vectors[k];
-        m->count = m->nodes[k].count;
-        done = train_node(m, first, batch->count / m->parts, batch, seed, score);
-        first += m->count;
-    }
-    network_set_exchange(m->network, own);
-    return done;
+    if (m->alone)
+        return node_training_run(m->alone, batch, seed, sink, score);
+    m->batch = batch;
+    m->seed = seed;
+    m->sink = sink;
+    return train_in_threads(m, score);
 }

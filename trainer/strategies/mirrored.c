@@ -20,7 +20,6 @@
 #include <string.h>
 
 struct mirrored_options {
-    int64_t threads;     /* 0: not given */
     const char *weights; /* copied, shared */
 };
 
@@ -408,16 +407,7 @@ static size_t mirrored_rows(struct option *rows, void *own)
     struct mirrored_options *o = own;
 
     o->weights = "copied";
-    rows[0] = (struct option){
-        OPTION_INT,
-        .name = "threads",
-        .value = &o->threads,
-        .argument = "N",
-        .minimum = 1,
-        .maximum = 1024,
-        .help = "Train N workers, each in a thread, with --run-option mirrored, which needs N."
-    };
-    rows[1] = (struct option){ OPTION_CHOICE,
+    rows[0] = (struct option){ OPTION_CHOICE,
                                .name = "weights",
                                .value = &o->weights,
                                .argument = "HOW",
@@ -425,21 +415,19 @@ static size_t mirrored_rows(struct option *rows, void *own)
                                .help = "Give each thread of --run-option mirrored a copy of the weights and an "
                                        "optimizer (copied, the default), or let all threads read one set of weights "
                                        "(shared). The results are the same, bit for bit." };
-    return 2;
+    return 1;
 }
 
 static int mirrored_workers(const struct strategy_options *o, int ranks, struct error *e)
 {
-    const int64_t threads = mirrored_own(o)->threads;
-
     if (ranks > 1)
         return error_set(e, ERR_ARG,
                          "--run-option mirrored trains in threads of one rank, but %d ranks were started; use mpi or "
                          "ps, or start it without mpirun",
                          ranks);
-    if (threads == 0)
+    if (o->threads == 0)
         return error_set(e, ERR_ARG, "--run-option mirrored needs --threads N, the number of workers");
-    return (int)threads;
+    return o->threads;
 }
 
 static void mirrored_describe(const struct strategy_options *o, int ranks, char *text, size_t size)
@@ -447,7 +435,7 @@ static void mirrored_describe(const struct strategy_options *o, int ranks, char 
     const struct mirrored_options *own = mirrored_own(o);
 
     (void)ranks;
-    snprintf(text, size, "%d thread%s, %s weights", (int)own->threads, own->threads == 1 ? "" : "s", own->weights);
+    snprintf(text, size, "%d thread%s, %s weights", o->threads, o->threads == 1 ? "" : "s", own->weights);
 }
 
 const struct strategy_kind strategy_mirrored = {

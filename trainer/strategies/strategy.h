@@ -46,6 +46,7 @@ struct strategy_options {
     int chosen;                      /* 1: updates without some workers' gradients; these learn of later steps only */
     const char *instead;             /* the strategy that was asked for, if another one does the same; static */
     char label[STRATEGY_LABEL_SIZE]; /* "mpi", "ps", "ps --async": in files and log lines */
+    int threads;                     /* of kinds whose workers are threads: how many were asked for; 0: not given */
     int64_t batch_size;              /* samples per worker and step */
     int unit;                        /* samples that are computed at once */
     int64_t first_step;              /* updates done before this run */
