@@ -36,7 +36,6 @@ MPI      := $(call exists,ompi-c)
 OPENBLAS := $(call exists,openblas)
 JPEG     := $(call exists,libjpeg)
 PROTOBUF := $(if $(filter 11,$(call exists,libprotobuf-c)$(call command,protoc-c)),1,0)
-SNAPPY   := $(call includes,snappy-c.h)
 JANSSON  := $(call exists,jansson)
 INOTIFY  := $(call includes,inotifytools/inotifytools.h)
 ONEDNN   := $(call includes,dnnl.h)
@@ -46,13 +45,12 @@ DEFLATE  := $(call exists,libdeflate)
 NCURSES  := $(call exists,ncursesw)
 NGHTTP2  := $(call exists,libnghttp2)
 PYTHON   := $(call command,python3)
-PARTS    := MPI OPENBLAS JPEG PROTOBUF SNAPPY JANSSON INOTIFY ONEDNN SQLITE ZSTD DEFLATE NCURSES NGHTTP2 PYTHON
+PARTS    := MPI OPENBLAS JPEG PROTOBUF JANSSON INOTIFY ONEDNN SQLITE ZSTD DEFLATE NCURSES NGHTTP2 PYTHON
 LEFT_OUT := $(strip $(foreach p,$(PARTS),$(if $(filter 0,$($p)),$p)))
 WITHOUT_MPI      = Open MPI (libopenmpi-dev, openmpi-bin): no trainer, no libeventlog_mpi
 WITHOUT_OPENBLAS = OpenBLAS (libopenblas-dev): no trainer, no evaluator, no dataset
 WITHOUT_JPEG     = libjpeg-turbo (libjpeg62-turbo-dev): no trainer, no evaluator, no dataset
 WITHOUT_PROTOBUF = protobuf-c (libprotobuf-c-dev, protobuf-c-compiler): no trainer, no evaluator, no dataset, no checkpoint
-WITHOUT_SNAPPY   = snappy (libsnappy-dev): no trainer, no evaluator, no dataset, no checkpoint
 WITHOUT_JANSSON  = jansson (libjansson-dev): no trainer, no evaluator, no dataset, no checkpoint
 WITHOUT_INOTIFY  = libinotifytools (libinotifytools0-dev): evaluator looks for checkpoints every second, by --poll-interval
 WITHOUT_ONEDNN   = oneDNN (libdnnl-dev): convolutions by OpenBLAS, which is slower
@@ -64,21 +62,21 @@ WITHOUT_NGHTTP2  = nghttp2 (libnghttp2-dev): no eventlog-server
 WITHOUT_PYTHON   = Python (python3): no man pages, no completions
 # 1 where all of these parts are there.
 with     = $(if $(filter 0,$(foreach p,$1,$($p))),,1)
-CHECKPOINTS := $(call with,PROTOBUF SNAPPY JANSSON)
+CHECKPOINTS := $(call with,PROTOBUF JANSSON)
 TRAINER     := $(and $(CHECKPOINTS),$(call with,OPENBLAS JPEG MPI))
 EVALUATOR   := $(and $(CHECKPOINTS),$(call with,OPENBLAS JPEG))
 
 # Debian's packages, by what they are for. `make test` and its like install those that are missing, then make starts
 # again and sees them.
 PACKAGES_build = build-essential pkg-config zlib1g-dev libpng-dev libjpeg62-turbo-dev libprotobuf-c-dev protobuf-c-compiler protobuf-compiler \
-                 libsnappy-dev libjansson-dev libopenblas-dev libdnnl-dev libinotifytools0-dev libopenmpi-dev openmpi-bin \
+                 libjansson-dev libopenblas-dev libdnnl-dev libinotifytools0-dev libopenmpi-dev openmpi-bin \
                  libsqlite3-dev libncurses-dev libzstd-dev libdeflate-dev libnghttp2-dev python3
 PACKAGES_deps  = $(PACKAGES_build)
 PACKAGES_demo  = $(PACKAGES_build) python3-venv dataset-fashion-mnist
 PACKAGES_bench = $(PACKAGES_demo)
 PACKAGES_soak  = $(PACKAGES_demo)
 PACKAGES_pages = chromium chromium-driver
-PACKAGES_test  = $(PACKAGES_demo) librsvg2-2 libcmocka-dev iproute2 fish groff-base mandoc gfortran git cmake $(PACKAGES_pages)
+PACKAGES_test  = $(PACKAGES_demo) librsvg2-2 libcmocka-dev libsnappy-dev iproute2 fish groff-base mandoc gfortran git cmake $(PACKAGES_pages)
 PACKAGES_check = $(PACKAGES_test)
 INSTALLS := $(filter deps test check demo bench soak,$(MAKECMDGOALS))
 PACKAGES := $(sort $(foreach goal,$(INSTALLS),$(PACKAGES_$(goal))))
@@ -173,8 +171,8 @@ STATIC_eventlog/tool = $(STATIC_eventlog) $(shell $(CONFIG) --static --libs $(if
 SQLITE_LIBS       = $(if $(filter 1,$(SQLITE)),$(shell $(CONFIG) --libs sqlite3))
 NCURSES_LIBS      = $(if $(call with,NCURSES),$(shell $(CONFIG) --libs ncursesw))
 NGHTTP2_LIBS      = $(if $(call with,NGHTTP2),$(shell $(CONFIG) --libs libnghttp2))
-SYSTEM_checkpoint = $(shell $(CONFIG) --libs libprotobuf-c jansson) -lsnappy -lm
-SYSTEM_dataset    = $(shell $(CONFIG) --libs zlib libpng libjpeg jansson libprotobuf-c) -lsnappy -lm
+SYSTEM_checkpoint = $(shell $(CONFIG) --libs libprotobuf-c jansson) -lm
+SYSTEM_dataset    = $(shell $(CONFIG) --libs zlib libpng libjpeg jansson libprotobuf-c) -lm
 SYSTEM_model      = $(MATH_LIBS)
 SYSTEM_trainer    = $(shell $(CONFIG) --libs zlib $(ZSTD_MODULE) $(DEFLATE_MODULE)) $(SYSTEM_checkpoint) $(SYSTEM_dataset) $(MATH_LIBS) $(MPI_LIBS)
 INOTIFY_LIBS      = $(if $(call with,INOTIFY),-linotifytools)
@@ -236,7 +234,7 @@ WHEEL        = $(B)/wheel
 ANYWHERE     = -Wl,--gc-sections -Wl,--build-id=none
 WHEEL_PROGRAMS := $(WHEEL)/bin/eventlog $(if $(CHECKPOINTS),$(WHEEL)/bin/checkpoint)
 WHEEL_PACKAGES = zlib1g $(if $(call with,ZSTD),libzstd1) $(if $(call with,DEFLATE),libdeflate0) $(if $(call with,NCURSES),libncursesw6) \
-                 $(if $(CHECKPOINTS),libprotobuf-c1 libsnappy1v5 libjansson4 libstdc++6)
+                 $(if $(CHECKPOINTS),libprotobuf-c1 libjansson4)
 $(WHEEL)/libeventlog.so.0: $(NEEDS_eventlog) eventlog/libeventlog.map
 	$(call say,LINK)
 	$(Q)$(LINK) -shared -Wl,-soname,$(@F) -Wl,--version-script=eventlog/libeventlog.map -Wl,-z$(comma)defs $(ANYWHERE) \
@@ -251,7 +249,7 @@ $(WHEEL)/bin/eventlog: $(filter-out %/format_sqlite.o,$(call objects,$(TOOL_C)))
 	    $(if $(call with,NCURSES),libncursesw libtinfo)) $(SYSTEM_base)
 $(WHEEL)/bin/checkpoint: $(call objects,$(CHECKPOINT_TOOL_C)) $(NEEDS_checkpoint)
 	$(call say,LINK)
-	$(Q)$(LINK) $(ANYWHERE) -o $@ $^ $(call STATIC_LIBS,libprotobuf-c libsnappy libjansson libstdc++) $(SYSTEM_base)
+	$(Q)$(LINK) $(ANYWHERE) -o $@ $^ $(call STATIC_LIBS,libprotobuf-c libjansson) $(SYSTEM_base)
 wheel: $(WHEEL)/libeventlog.so.0 $(WHEEL_PROGRAMS)
 	$(Q)python3 -B packaging/make_wheel.py --version $(VERSION) --out $(B) --library $< --programs $(WHEEL_PROGRAMS) \
 	    --licenses $(wildcard $(foreach p,$(WHEEL_PACKAGES),/usr/share/doc/$p/copyright))
@@ -355,7 +353,9 @@ $(DOUBLE_HELPER): $(B)/%: $(B)/double/%.o $(call lib,model-double) $(NEEDS_base)
 # Other helper programs of tests and benchmarks link everything.
 $(filter-out $(DOUBLE_HELPER),$(HELPERS)): $(B)/%: $(B)/%.o $(call lib,made) $(call lib,evaluator) $(call lib,eventlog_mpi) $(NEEDS_trainer)
 	$(call say,LINK)
-	$(Q)$(LINK) -o $@ $^ $(SYSTEM_trainer) $(SYSTEM_eventlog) $(INOTIFY_LIBS)
+	$(Q)$(LINK) -o $@ $^ $(SYSTEM_trainer) $(SYSTEM_eventlog) $(INOTIFY_LIBS) $(MORE_LIBS)
+# It packs blocks with snappy itself, for our own code to unpack.
+$(B)/tests/peers/bundle_tool: MORE_LIBS = -lsnappy
 
 # ---- rules ---------------------------------------------------------------------------------------------------------
 say = @$(if $(V),:,echo "  $1   $@"); mkdir -p $(@D)

@@ -19,8 +19,8 @@
 
 #include "base/bytes.h"
 #include "base/crc32c.h"
+#include "checkpoint/snappy_block.h"
 
-#include <snappy-c.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -28,7 +28,6 @@ enum {
     TRAILER = 5,
     RESTART_INTERVAL = 16, /* data blocks; the index block restarts at each entry */
     BLOCK_SIZE = 262144,   /* as TensorFlow's bundle writer sets it */
-    SNAPPY_EXPANSION = 22, /* no snappy element turns 3 bytes into more than 64 */
     HANDLE_MAX = 2 * VARINT_MAX,
 };
 
@@ -94,17 +93,17 @@ static int uncompress(const struct reader *r, struct block *b, struct error *e)
 {
     size_t size;
 
-    if (snappy_uncompressed_length((const char *)b->bytes, b->size, &size) != SNAPPY_OK)
+    if (!snappy_block_length(b->bytes, b->size, &size))
         return error_set(e, ERR_CORRUPT, "%s: bad compressed data in the block at byte %llu (no length)", r->name,
                          (unsigned long long)b->offset);
     /* Allocates only a size that the compressed bytes could produce. */
-    if (size / SNAPPY_EXPANSION > b->size)
+    if (size / SNAPPY_BLOCK_EXPANSION > b->size)
         return error_set(e, ERR_CORRUPT,
                          "%s: bad compressed data in the block at byte %llu (%zu bytes cannot become %zu)", r->name,
                          (unsigned long long)b->offset, b->size, size);
     if (!(b->memory = malloc(size ? size : 1)))
         return error_memory(e, r->name, "for a block of %zu bytes", size);
-    if (snappy_uncompress((const char *)b->bytes, b->size, b->memory, &size) != SNAPPY_OK)
+    if (!snappy_block_unpack(b->bytes, b->size, b->memory, size))
         return error_set(e, ERR_CORRUPT, "%s: bad compressed data in the block at byte %llu", r->name,
                          (unsigned long long)b->offset);
     b->bytes = b->memory;

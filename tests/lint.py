@@ -93,7 +93,6 @@ LIBRARIES = {
     "inotifytools/": ["evaluator/watch/watch_inotify.c"],
     "zlib.h": ["dataset/", "eventlog/"],
     "zstd": ["eventlog/"],
-    "snappy-c.h": ["checkpoint/"],
     "jansson.h": ["checkpoint/", "dataset/captions/", "evaluator/", "trainer/compare/", "trainer/plan/measured.c"],
     "protobuf-c": ["proto/"],
     "png.h": ["dataset/stream/", "dataset/tool/"],

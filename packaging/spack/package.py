@@ -41,7 +41,6 @@ class Evalboard(MakefilePackage):
     depends_on("onednn", when="+onednn")
     depends_on("libjpeg-turbo", when="+checkpoints")
     depends_on("protobuf-c", when="+checkpoints")
-    depends_on("snappy", when="+checkpoints")
     depends_on("jansson", when="+checkpoints")
     depends_on("nghttp2", when="+server")
     depends_on("sqlite", when="+sqlite")
@@ -63,7 +62,6 @@ class Evalboard(MakefilePackage):
             "OPENBLAS": "+checkpoints",
             "JPEG": "+checkpoints",
             "PROTOBUF": "+checkpoints",
-            "SNAPPY": "+checkpoints",
             "JANSSON": "+checkpoints",
             "ONEDNN": "+onednn",
             "SQLITE": "+sqlite",

@@ -19,7 +19,7 @@ for needed in $triple-gcc $emulator; do
     command -v $needed >/dev/null || { echo "cross.sh: $needed is missing; on Debian: crossbuild-essential-$1 qemu-user-static" >&2; exit 1; }
 done
 # Only what is asked for is built: no trainer, no server.
-make CROSS=$triple- MPI=0 OPENBLAS=0 JPEG=0 JANSSON=0 SNAPPY=0 NGHTTP2=0 SQLITE=0 NCURSES=0 cross-programs
+make CROSS=$triple- MPI=0 OPENBLAS=0 JPEG=0 JANSSON=0 NGHTTP2=0 SQLITE=0 NCURSES=0 cross-programs
 build=build-$triple
 failed=0 passed=0
 for program in $(cat $build/cross-programs); do
