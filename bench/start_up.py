@@ -70,12 +70,12 @@ def run(options):
     except programs.Missing as missing:
         print(missing)
     for program in ("trainer", "evaluator", "eventlog"):
-        row(f"{program} --help", 20, [seconds_until([binaries / program, "--help"]) for _ in range(times)])
+        row(f"{program} --help", 3, [seconds_until([binaries / program, "--help"]) for _ in range(times)])
     with tempfile.TemporaryDirectory() as directory:
         where = pathlib.Path(directory)
         (where / "empty").mkdir()
         data = ["--model", "lenet", "--data", "fashion-mnist"]
-        row("evaluator on an empty directory until it watches", 50, [
+        row("evaluator on an empty directory until it watches", 15, [
             seconds_until([binaries / "evaluator", "--checkpoint-dir", where / "empty", "--eval-dir", where / "eval",
                            *data], "watching") for _ in range(times)])
         row("trainer, one rank, until lenet's first step is done", 300, [

@@ -29,7 +29,7 @@ OURS = {
     "eventlog/format": {"base"},
     "eventlog/write": {"base", "eventlog", "eventlog/format"},
     "eventlog/write/kinds": {"base", "eventlog", "eventlog/format", "eventlog/write"},
-    "eventlog/read": {"base", "eventlog", "eventlog/format"},
+    "eventlog/read": BASE | {"eventlog", "eventlog/format"},
     "eventlog/check": {"base", "eventlog/format"},
     "eventlog/rewrite": {"base", "eventlog", "eventlog/format", "eventlog/read", "eventlog/check"},
     "eventlog/tool": LIBEVENTLOG,

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <pthread.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <time.h>
 
@@ -92,6 +93,18 @@ static void *work(void *argument)
     return NULL;
 }
 
+/* Signals are for the threads of the program. */
+static void start_threads(struct ordered_work *w)
+{
+    sigset_t all, before;
+
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    while (w->thread_count < w->wanted && !pthread_create(&w->threads[w->thread_count], NULL, work, w))
+        w->thread_count++;
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+}
+
 /* Runs the items that were given before there was a thread: the first one, or all if none can be started. */
 static void run_here(struct ordered_work *w)
 {
@@ -160,8 +173,7 @@ void ordered_work_give(struct ordered_work *w)
 {
     w->filled++;
     if (!w->thread_count && w->wanted && w->filled > 1)
-        while (w->thread_count < w->wanted && !pthread_create(&w->threads[w->thread_count], NULL, work, w))
-            w->thread_count++;
+        start_threads(w);
     if (w->thread_count) {
         pthread_mutex_lock(&w->lock);
         w->given = w->filled;

@@ -4,7 +4,8 @@
  * oldest and its place is needed, or at the end. So results do not depend on how many threads there are.
  *
  * There are as many threads as the process may use cores, at most ORDERED_WORK_THREADS. None is started for one item
- * alone, or if there is one core: then items are run when they are given, by the caller. For one caller at a time.
+ * alone, or if there is one core: then items are run when they are given, by the caller. They block all signals.
+ * For one caller at a time.
  */
 #ifndef BASE_PROGRAM_ORDERED_WORK_H
 #define BASE_PROGRAM_ORDERED_WORK_H

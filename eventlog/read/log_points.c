@@ -7,6 +7,7 @@
 #include "eventlog/read/log_filter.h"
 #include "eventlog/read/log_follow.h"
 #include "eventlog/read/log_series.h"
+#include "eventlog/read/run_pieces.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -80,7 +81,7 @@ static int points_read_file(struct eventlog_points *p, struct scalar_run *scalar
 {
     struct event_damage damage;
     struct event event;
-    int rc;
+    int rc, tried = 0;
 
     scalar_run_begin_file(scalars);
     while ((rc = event_reader_next(reader, &event, &damage, e)) > 0 && rc != EVENT_READER_RESTARTED) {
@@ -93,6 +94,9 @@ static int points_read_file(struct eventlog_points *p, struct scalar_run *scalar
             break;
         if (!scalars->follow_loader)
             event_reader_take_usual(reader, scalar_run_usual, scalars);
+        if (!tried && (rc = run_pieces_read(reader, scalars, RUN_PIECES_LENGTH, NULL, NULL, e)) != OK)
+            break;
+        tried = 1;
     }
     return rc;
 }

@@ -387,6 +387,108 @@ void scalar_run_finish(struct scalar_run *r)
     r->left_out = r->store ? seen - kept : 0;
 }
 
+/* ---- parts of a run ---------------------------------------------------------------------------------------------- */
+
+int scalar_run_is_plain(const struct scalar_run *r)
+{
+    for (size_t i = 0; i < r->count; i++)
+        if (r->series[i].from_damage)
+            return 0;
+    return r->view == SCALAR_VIEW_ALL && !r->follow_loader && !r->keep_order && r->store;
+}
+
+size_t scalar_run_find(struct scalar_run *r, const char *tag, size_t length)
+{
+    const size_t number = tag_index_search(&r->tags, tag, length);
+
+    return number == TAG_INDEX_NONE ? SCALAR_RUN_NONE : number;
+}
+
+/* Of a tensor the plugin of the first value decides whether it is a point. */
+static int takes_alike(const struct scalar_series *a, const struct scalar_series *b)
+{
+    return !a->from_damage && !b->from_damage && !strcmp(a->plugin, b->plugin);
+}
+
+size_t scalar_run_like(struct scalar_run *r, const struct scalar_series *s)
+{
+    const size_t found = scalar_run_find(r, s->tag, s->tag_length);
+    const struct event_value first = {
+        .kind = s->first_kind,
+        .dtype = s->first_dtype,
+        .tag = s->tag,
+        .tag_length = s->tag_length,
+        .plugin = s->plugin,
+        .plugin_length = strlen(s->plugin),
+        .metadata = (const uint8_t *)s->metadata,
+        .metadata_length = s->metadata_length,
+    };
+    struct scalar_series *own;
+
+    if (found != SCALAR_RUN_NONE)
+        return takes_alike(&r->series[found], s) ? found : SCALAR_RUN_NONE;
+    if (!(own = scalar_series_add_series(r, &first, s->from_damage)))
+        return SCALAR_RUN_NONE;
+    own->usual = s->usual;
+    return own->number;
+}
+
+int scalar_series_fits(const struct scalar_series *s, const struct scalar_series *part)
+{
+    if (part->count && part->marks)
+        return 0;
+    if (!s)
+        return !part->from_damage;
+    return takes_alike(s, part) && (!part->count || (!s->marks && (!s->count || s->alike == part->alike)));
+}
+
+int scalar_run_append(struct scalar_run *r, struct scalar_series *s, const struct scalar_series *part)
+{
+    if (part->seen + part->skipped)
+        s->usual = part->usual;
+    if (part->skipped) {
+        s->skipped_min = !s->skipped || part->skipped_min < s->skipped_min ? part->skipped_min : s->skipped_min;
+        s->skipped_max = !s->skipped || part->skipped_max > s->skipped_max ? part->skipped_max : s->skipped_max;
+        s->skipped_first = s->skipped ? s->skipped_first : part->skipped_first;
+        s->skipped_last = part->skipped_last;
+        s->skipped += part->skipped;
+    }
+    s->seen += part->seen;
+    for (size_t i = 0; i < part->count && r->wanted; i++)
+        if (r->wanted(r->context, s, &part->points[i]) && !keep_point(r, s, &part->points[i], part->alike))
+            return 0;
+    if (!part->count || r->wanted)
+        return 1;
+    while (s->capacity - s->count < part->count)
+        if (!grow_points(s))
+            return 0;
+    memcpy(s->points + s->count, part->points, part->count * sizeof *s->points);
+    s->alike = part->alike;
+    s->count += part->count;
+    return 1;
+}
+
+void scalar_run_count(struct scalar_run *r, const struct scalar_run *part)
+{
+    if (!r->numbered && part->numbered)
+        r->began = part->began;
+    r->numbered += part->numbered;
+    r->rounded += part->rounded;
+}
+
+void scalar_run_empty(struct scalar_run *r)
+{
+    for (size_t i = 0; i < r->count; i++) {
+        struct scalar_series *s = &r->series[i];
+
+        free(s->marks);
+        s->marks = NULL;
+        s->count = 0;
+        s->seen = s->skipped = 0;
+    }
+    r->numbered = r->rounded = 0;
+}
+
 /* ---- order ----------------------------------------------------------------------------------------------------- */
 
 static int by_tag(const void *a, const void *b)

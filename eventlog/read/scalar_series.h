@@ -123,6 +123,25 @@ int scalar_run_value(struct scalar_run *r, const struct event *event, const stru
 /* All files have been read: removes and counts the points that the view does not show. */
 void scalar_run_finish(struct scalar_run *r);
 
+/* ---- parts of a run that were read apart (run_pieces.h) ---- */
+
+/* 1: what a value adds to the run depends on nothing but the first value of its series: parts can be read apart. */
+int scalar_run_is_plain(const struct scalar_run *r);
+#define SCALAR_RUN_NONE ((size_t)-1)
+/* The number of the series with that tag; SCALAR_RUN_NONE: there is none. */
+size_t scalar_run_find(struct scalar_run *r, const char *tag, size_t length);
+/* The number of r's series that takes values as s does; adds it if r has none of that tag. SCALAR_RUN_NONE: r's is of
+ * another kind, or there is no memory. */
+size_t scalar_run_like(struct scalar_run *r, const struct scalar_series *s);
+/* 1: both take values alike, and points of `part` can follow those of s. NULL: of a series without points. */
+int scalar_series_fits(const struct scalar_series *s, const struct scalar_series *part);
+/* Adds what `part` has read to r's series s, which it fits; r->wanted chooses. 0: no memory. */
+int scalar_run_append(struct scalar_run *r, struct scalar_series *s, const struct scalar_series *part);
+/* Adds what `part` has counted, once its series are added. */
+void scalar_run_count(struct scalar_run *r, const struct scalar_run *part);
+/* Forgets all points, but not the series and their memory. */
+void scalar_run_empty(struct scalar_run *r);
+
 /* Sorts the series by tag (as bytes); their order of appearance is lost. */
 void scalar_run_sort(struct scalar_run *r);
 /* Sorts points by step, equal steps in reading order; leaves a sorted series alone. OK or ERR_NOMEM. */

@@ -1,5 +1,6 @@
 #include "eventlog/tool/gather.h"
 
+#include "eventlog/read/run_pieces.h"
 #include "eventlog/tool/scan_runs.h"
 
 #include <math.h>
@@ -43,6 +44,13 @@ static int usual(void *context, const struct usual_event *ev)
     return scalar_run_usual(w->scalars, ev);
 }
 
+static int pieces(void *context, struct event_reader *reader, void (*passed)(void *place), void *place, struct error *e)
+{
+    struct work *w = context;
+
+    return run_pieces_read(reader, w->scalars, RUN_PIECES_LENGTH, passed, place, e);
+}
+
 static void restart(void *context)
 {
     struct work *w = context;
@@ -56,7 +64,7 @@ int gather_run(struct scan *s, const struct log_run *run, struct scalar_run *sca
                void *context, struct error *e)
 {
     struct work w = { scalars, again, context };
-    const struct scan_sink sink = { &w, begin_file, event, damage, NULL, restart, usual };
+    const struct scan_sink sink = { &w, begin_file, event, damage, NULL, restart, pieces, usual };
     int rc = scan_run(s, run, &sink, e);
 
     scalar_run_finish(scalars);

@@ -230,6 +230,26 @@ static void show_offset(struct run_scan *w, uint64_t offset)
     scan_progress(w->scan, w->run, offset);
 }
 
+/* Where a file that is read in pieces is. */
+struct pieces_place {
+    struct run_scan *scan;
+    struct event_reader *reader;
+};
+
+static void piece_passed(void *context)
+{
+    const struct pieces_place *p = context;
+
+    show_offset(p->scan, event_reader_offset(p->reader));
+}
+
+static int read_pieces(struct run_scan *w, struct event_reader *reader, struct error *e)
+{
+    struct pieces_place place = { w, reader };
+
+    return w->scan->read ? OK : w->sink->pieces(w->sink->context, reader, piece_passed, &place, e);
+}
+
 /* Gives the events of a file to the sinks; returns the last result of event_reader_next(). */
 static int scan_file(struct run_scan *w, struct event_reader *reader, struct error *e)
 {
@@ -238,7 +258,7 @@ static int scan_file(struct run_scan *w, struct event_reader *reader, struct err
     struct event_reader_state state;
     struct event_damage damage;
     struct event event;
-    int rc = event_reader_check(reader, e);
+    int rc = event_reader_check(reader, e), tried = !sink->pieces;
 
     if (rc != OK)
         return rc;
@@ -256,6 +276,9 @@ static int scan_file(struct run_scan *w, struct event_reader *reader, struct err
             return rc;
         if (sink->usual)
             event_reader_take_usual(reader, sink->usual, sink->context);
+        if (!tried && (w->rc = read_pieces(w, reader, e)) != OK)
+            return rc;
+        tried = 1;
         show_offset(w, event_reader_offset(reader));
     }
     state = event_reader_state(reader);

@@ -46,6 +46,10 @@ struct scan_sink {
     void (*end_file)(void *context, const struct event_reader_state *state);
     void (*restart)(void *context); /* a file was cut or replaced meanwhile: forget the run, it is read again; NULL:
                                      * that is reported, and the rest of the file is left out */
+    /* Reads on by itself, as run_pieces_read() does; called once a file, after its first event, unless other runs are
+     * read meanwhile. A result other than OK ends the reading. */
+    int (*pieces)(void *context, struct event_reader *reader, void (*passed)(void *place), void *place,
+                  struct error *e);
     int (*usual)(void *context, const struct usual_event *event); /* as event_reader_take_usual(): it may take events
                                                                    * that follow one passed to event() */
 };

@@ -255,7 +255,7 @@ static int read_run(void *context, struct scan *s, const struct log_run *run, vo
 {
     const struct printing *p = context;
     struct inspect_work *w = one;
-    const struct scan_sink sink = { w, begin_file, event, damage, end_file, restart, NULL };
+    const struct scan_sink sink = { w, begin_file, event, damage, end_file, restart, NULL, NULL };
 
     w->by_kind = !strcmp(p->format, "tb");
     begin_run(&w->run, run->name, run->directory);
