@@ -67,9 +67,27 @@ static void test_items(void **state)
     }
 }
 
+/* Thousands of runs have an index each, and few tags. */
+static void test_few_take_little(void **state)
+{
+    struct tag_index t = TAG_INDEX_EMPTY;
+    char tag[32];
+
+    (void)state;
+    for (size_t i = 0; i < 100; i++) {
+        size_t n = (size_t)snprintf(tag, sizeof tag, "tag %zu", i);
+
+        assert_int_equal(tag_index_add(&t, tag, n), i);
+        assert_true(t.capacity <= 2 * (i + 1));
+        assert_true(t.slot_count <= 4 * (i + 1));
+    }
+    tag_index_release(&t);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(test_tag_index), cmocka_unit_test(test_items) };
+    const struct CMUnitTest tests[] = { cmocka_unit_test(test_tag_index), cmocka_unit_test(test_items),
+                                        cmocka_unit_test(test_few_take_little) };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
