@@ -69,14 +69,15 @@ static int path_of(const struct cache_files *c, char *out, const char *place, co
 
 /* ---- reading --------------------------------------------------------------------------------------------------- */
 
-static long read_some(void *context, void *out, size_t n)
+int cache_file_read(int fd, uint8_t *bytes, size_t size)
 {
-    ssize_t got;
+    ssize_t got = 1;
 
-    do
-        got = read(*(int *)context, out, n);
-    while (got < 0 && errno == EINTR);
-    return got;
+    for (size_t have = 0; have < size && got > 0; have += (size_t)got)
+        do
+            got = read(fd, bytes + have, size - have);
+        while (got < 0 && errno == EINTR);
+    return got > 0;
 }
 
 int cache_file_open(const struct cache_files *c, const char *place, const char *name, int merge, const char *ending,
@@ -107,6 +108,7 @@ int cache_files_read(const struct cache_files *c, struct run_cache *out, const c
                      struct error *e)
 {
     struct error own = { 0 };
+    struct shared_bytes *all = NULL;
     uint64_t size;
     int fd = cache_file_open(c, place, name, merge, ENDING_RUN, &size, &own), rc = own.code;
 
@@ -116,9 +118,15 @@ int cache_files_read(const struct cache_files *c, struct run_cache *out, const c
             *e = own;
         return rc;
     }
-    rc = run_cache_read(out, name, merge, read_some, &fd, size, e);
-    if (rc == OK)
+    if (!size || size > CACHE_FILES_BYTES)
+        rc = error_set(e, ERR_CORRUPT, "%s: no saved run", name);
+    else if (!(all = shared_bytes_new((size_t)size)))
+        rc = error_memory(e, name, "for it");
+    else if (!cache_file_read(fd, all->bytes, all->size))
+        rc = error_system(e, "%s: cannot be read", name);
+    else if ((rc = run_cache_read(out, name, merge, all->bytes, all->size, all, e)) == OK)
         futimens(fd, NULL); /* used now; without the right to, it is removed earlier */
+    shared_bytes_drop(all);
     close(fd);
     return rc;
 }

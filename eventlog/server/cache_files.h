@@ -37,6 +37,8 @@ int cache_files_write(struct cache_files *c, const char *place, struct run_data 
 /* The same for a file of any kind, by its ending: ".run" or ".pack". The descriptor, or -1. */
 int cache_file_open(const struct cache_files *c, const char *place, const char *name, int merge, const char *ending,
                     uint64_t *size, struct error *e);
+/* Reads so many bytes. 1; 0: there are fewer, or reading fails. */
+int cache_file_read(int fd, uint8_t *bytes, size_t size);
 
 struct cache_file {
     struct cache_files *to;

@@ -45,17 +45,6 @@ int cache_pack_index(struct cache_pack *p, uint8_t *bytes, size_t size, int merg
     return OK;
 }
 
-static int read_all(int fd, uint8_t *bytes, size_t size)
-{
-    ssize_t got = 1;
-
-    for (size_t have = 0; have < size && got > 0; have += (size_t)got)
-        do
-            got = read(fd, bytes + have, size - have);
-        while (got < 0 && errno == EINTR);
-    return got > 0;
-}
-
 int cache_pack_read(const struct cache_files *c, struct cache_pack *p, const char *log, int merge, struct error *e)
 {
     uint8_t *bytes = NULL;
@@ -69,7 +58,7 @@ int cache_pack_read(const struct cache_files *c, struct cache_pack *p, const cha
         rc = error_set(e, ERR_CORRUPT, "no saved runs");
     else if (!(bytes = malloc((size_t)size)))
         rc = error_memory(e, NULL, "for saved runs");
-    else if (!read_all(fd, bytes, (size_t)size))
+    else if (!cache_file_read(fd, bytes, (size_t)size))
         rc = error_system(e, "saved runs cannot be read");
     else if ((rc = cache_pack_index(p, bytes, (size_t)size, merge, e)) == OK)
         futimens(fd, NULL); /* used now */
@@ -88,20 +77,11 @@ void cache_pack_release(struct cache_pack *p)
     *p = (struct cache_pack){ .bytes = NULL };
 }
 
-static long pack_give(void *context, void *out, size_t n)
-{
-    const uint8_t **bytes = context;
-
-    memcpy(out, *bytes, n);
-    *bytes += n;
-    return (long)n;
-}
-
 int cache_pack_run(const struct cache_pack *p, size_t i, int merge, struct run_cache *out, struct error *e)
 {
     const uint8_t *bytes = p->bytes + p->runs[i];
 
-    return run_cache_read(out, NULL, merge, pack_give, &bytes, get_le64(bytes - RECORD_HEADER), e);
+    return run_cache_read(out, NULL, merge, bytes, (size_t)get_le64(bytes - RECORD_HEADER), NULL, e);
 }
 
 /* ---- writing --------------------------------------------------------------------------------------------------- */

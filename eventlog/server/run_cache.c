@@ -185,14 +185,10 @@ int run_cache_write(struct run_data *run, const struct run_cache_file *files, si
 /* ---- reading --------------------------------------------------------------------------------------------------- */
 
 struct source {
-    run_cache_read_function *read;
-    void *context;
-    uint64_t size, taken; /* bytes of the file without its end; of them, those taken */
-    uint64_t left;        /* bytes of the file that have not been read */
-    uint8_t *window;
-    size_t capacity, have, used;
-    uint32_t crc;
-    int rc; /* OK, or what failed first: then everything is 0 */
+    const uint8_t *bytes;
+    size_t left;             /* of them, without the end */
+    struct shared_bytes *of; /* what they are in, or NULL */
+    int rc;                  /* OK, or what failed first: then everything is 0 */
 };
 
 static void take_nothing(struct source *s, int rc)
@@ -200,46 +196,17 @@ static void take_nothing(struct source *s, int rc)
     s->rc = s->rc == OK ? rc : s->rc;
 }
 
-/* Reads until n bytes are in the window beyond those used. Memory grows no faster than bytes come. */
-static void fill(struct source *s, size_t n)
-{
-    if (s->used)
-        memmove(s->window, s->window + s->used, s->have - s->used);
-    s->have -= s->used;
-    s->used = 0;
-    while (s->rc == OK && s->have < n) {
-        size_t room = s->left < WINDOW ? (size_t)s->left : WINDOW;
-        long got;
-
-        if (!ARRAY_ROOM(s->window, s->capacity, s->have + room + 1)) {
-            take_nothing(s, ERR_NOMEM);
-            return;
-        }
-        got = room ? s->read(s->context, s->window + s->have, room) : 0;
-        if (got <= 0) {
-            take_nothing(s, got < 0 ? ERR_IO : ERR_CORRUPT);
-            return;
-        }
-        s->have += (size_t)got;
-        s->left -= (uint64_t)got;
-    }
-}
-
-/* The next n bytes, borrowed until the next call; NULL after a failure. */
+/* The next n bytes; NULL after a failure. */
 static const uint8_t *take(struct source *s, uint64_t n)
 {
-    const uint8_t *bytes;
+    const uint8_t *bytes = s->bytes;
 
-    if (n > s->size - s->taken)
+    if (n > s->left)
         take_nothing(s, ERR_CORRUPT);
-    if (s->rc == OK && n > s->have - s->used)
-        fill(s, (size_t)n);
     if (s->rc != OK)
         return NULL;
-    bytes = s->window + s->used;
-    s->crc = crc32c_extend(s->crc, bytes, (size_t)n);
-    s->used += (size_t)n;
-    s->taken += n;
+    s->bytes += n;
+    s->left -= (size_t)n;
     return bytes;
 }
 
@@ -381,7 +348,7 @@ static void take_part(struct source *s, struct point_series *p, size_t columns)
     for (uint64_t i = 0; i < blocks && s->rc == OK; i++) {
         const uint8_t *bytes = take(s, 2);
         size_t n = bytes ? get_le16(bytes) : 0;
-        struct column_block *b = (bytes = take(s, n)) ? column_block_load(bytes, n, columns) : NULL;
+        struct column_block *b = (bytes = take(s, n)) ? column_block_load(bytes, n, columns, s->of) : NULL;
 
         if (!b || !point_series_add_block(p, b))
             take_nothing(s, ERR_CORRUPT);
@@ -456,37 +423,26 @@ static void take_run(struct source *s, struct run_cache *c, const char *name, in
     c->run->changed = 1;
 }
 
-/* The length and the CRC are right, and nothing is left over. */
-static void take_end(struct source *s)
+/* Whether the length and the CRC at the end are right. */
+static int is_whole(const uint8_t *bytes, size_t size)
 {
-    const uint64_t length = s->taken;
-    const uint8_t *bytes;
-    uint32_t crc;
-
-    if (s->taken != s->size)
-        take_nothing(s, ERR_CORRUPT);
-    s->size += END;
-    if (cached_number(s) != length)
-        take_nothing(s, ERR_CORRUPT);
-    crc = s->crc;
-    if ((bytes = take(s, 4)) && get_le32(bytes) != crc)
-        take_nothing(s, ERR_CORRUPT);
+    return size >= END && get_le64(bytes + size - END) == size - END &&
+           get_le32(bytes + size - 4) == crc32c(bytes, size - 4);
 }
 
-int run_cache_read(struct run_cache *out, const char *name, int merge, run_cache_read_function *read, void *context,
-                   uint64_t size, struct error *e)
+int run_cache_read(struct run_cache *out, const char *name, int merge, const uint8_t *bytes, size_t size,
+                   struct shared_bytes *of, struct error *e)
 {
-    struct source s = { .read = read, .context = context, .size = size - END, .left = size };
+    struct source s = { .bytes = bytes, .left = size - END, .of = of };
 
     *out = (struct run_cache){ .run = NULL };
-    if (size < END)
+    if (!is_whole(bytes, size))
         return error_set(e, ERR_CORRUPT, "%s: no saved run", name ? name : "cache");
     if (!(out->run = run_data_new(name ? name : "", merge)))
         return error_memory(e, name, "for it");
     take_run(&s, out, name, merge);
-    if (s.rc == OK)
-        take_end(&s);
-    free(s.window);
+    if (s.left)
+        take_nothing(&s, ERR_CORRUPT);
     if (s.rc == OK)
         return OK;
     run_cache_release(out);

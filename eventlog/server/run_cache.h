@@ -8,8 +8,8 @@
  *     number of tags; of each: tag, struct series_info, parts: blocks as column_block_save() gives them
  *     length of all this (8), CRC-32C of all this and the length (4)
  *
- * Nothing is taken from a file that is damaged, cut, longer, of another version or of another run. Pure; memory: 64 KiB
- * beside the run itself.
+ * Nothing is taken from a file that is damaged, cut, longer, of another version or of another run. Pure; writing takes
+ * 64 KiB.
  */
 #ifndef EVENTLOG_SERVER_RUN_CACHE_H
 #define EVENTLOG_SERVER_RUN_CACHE_H
@@ -36,19 +36,17 @@ typedef int run_cache_write_function(void *context, const void *bytes, size_t n)
 int run_cache_write(struct run_data *run, const struct run_cache_file *files, size_t count,
                     run_cache_write_function *write, void *context, struct error *e);
 
-/* Gives at most n of the next bytes: how many, 0 at the end, or -1. */
-typedef long run_cache_read_function(void *context, void *out, size_t n);
-
 struct run_cache {
     struct run_data *run;
     struct run_cache_file *files;
     size_t count;
 };
 
-/* Reads `size` bytes; name: of the run, or NULL: as it was saved. On OK *out is yours: run_cache_release() it, or take
- * its run. ERR_CORRUPT: throw the file away. ERR_IO, ERR_NOMEM. */
-int run_cache_read(struct run_cache *out, const char *name, int merge, run_cache_read_function *read, void *context,
-                   uint64_t size, struct error *e);
+/* Reads a run from all its bytes; name: of the run, or NULL: as it was saved. of: what the bytes are in; the run's
+ * points stay there, and keep it. NULL: they are copied. On OK *out is yours: run_cache_release() it, or take its run.
+ * ERR_CORRUPT: throw the file away. ERR_NOMEM. */
+int run_cache_read(struct run_cache *out, const char *name, int merge, const uint8_t *bytes, size_t size,
+                   struct shared_bytes *of, struct error *e);
 void run_cache_release(struct run_cache *c);
 
 #endif

@@ -11,30 +11,9 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-struct bytes {
-    const uint8_t *bytes;
-    size_t left;
-    struct buffer out;
-};
-
-static long give(void *context, void *out, size_t n)
-{
-    struct bytes *b = context;
-    size_t some = n < b->left ? n : b->left;
-
-    some = some > 1000 ? 1000 : some;
-    if (some)
-        memcpy(out, b->bytes, some);
-    b->bytes += some;
-    b->left -= some;
-    return (long)some;
-}
-
 static int keep(void *context, const void *bytes, size_t n)
 {
-    struct bytes *b = context;
-
-    buffer_append(&b->out, bytes, n);
+    buffer_append(context, bytes, n);
     return 0;
 }
 
@@ -57,28 +36,40 @@ static void go_on(struct run_data *run, size_t count)
 
 static struct buffer written(const struct run_cache *c)
 {
-    struct bytes b = { .out = BUFFER_EMPTY };
+    struct buffer b = BUFFER_EMPTY;
 
     if (run_cache_write(c->run, c->files, c->count, keep, &b, NULL) != OK)
         abort();
-    return b.out;
+    return b;
+}
+
+/* in_place: the points stay where the bytes are. */
+static int read_bytes(struct run_cache *c, const void *data, size_t size, int in_place)
+{
+    struct shared_bytes *all = shared_bytes_new(size + !size);
+    int rc;
+
+    if (!all)
+        abort();
+    bytes_copy(all->bytes, data, size);
+    rc = run_cache_read(c, "r", 1, all->bytes, size, in_place ? all : NULL, NULL);
+    shared_bytes_drop(all);
+    return rc;
 }
 
 static void try_bytes(const uint8_t *data, size_t size)
 {
-    struct bytes in = { data, size, BUFFER_EMPTY };
     struct buffer first, second;
     struct run_view *view;
     struct run_cache c;
 
-    if (run_cache_read(&c, "r", 1, give, &in, size, NULL) != OK)
+    if (read_bytes(&c, data, size, 1) != OK)
         return;
     if (run_data_view(c.run, &view, NULL) == OK)
         run_view_drop(view);
     first = written(&c);
     run_cache_release(&c);
-    in = (struct bytes){ (const uint8_t *)first.data, first.length, BUFFER_EMPTY };
-    if (run_cache_read(&c, "r", 1, give, &in, first.length, NULL) != OK)
+    if (read_bytes(&c, first.data, first.length, 0) != OK)
         abort();
     second = written(&c);
     if (first.length != second.length || memcmp(first.data, second.data, first.length) != 0)

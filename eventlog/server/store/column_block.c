@@ -16,12 +16,25 @@ struct column_line {
 struct column_block {
     atomic_uint references;
     uint16_t rows, columns;
-    struct column_line lines[COLUMNS_MOST]; /* only `columns` of them are allocated, then come the distances */
+    const uint8_t *distances;
+    struct shared_bytes *of;                /* where they are; NULL: behind the lines */
+    struct column_line lines[COLUMNS_MOST]; /* only `columns` of them are allocated */
 };
 
-static uint8_t *distances(const struct column_block *b)
+/* With room for `size` bytes of distances behind the lines. */
+static struct column_block *block_of(const struct column_line *lines, size_t rows, size_t columns, size_t size)
 {
-    return (uint8_t *)(uintptr_t)(b->lines + b->columns);
+    struct column_block *b = malloc(offsetof(struct column_block, lines) + columns * sizeof *lines + size);
+
+    if (!b)
+        return NULL;
+    atomic_init(&b->references, 1);
+    b->rows = (uint16_t)rows;
+    b->columns = (uint16_t)columns;
+    b->distances = (const uint8_t *)(b->lines + columns);
+    b->of = NULL;
+    memcpy(b->lines, lines, columns * sizeof *lines);
+    return b;
 }
 
 static uint32_t width_of(uint64_t most)
@@ -76,8 +89,7 @@ static void write_column(uint8_t *out, const struct column_line *line, const str
 
 struct column_block *column_block_new(const struct column_row *rows, size_t n, size_t columns)
 {
-    const size_t head = offsetof(struct column_block, lines) + columns * sizeof(struct column_line);
-    struct column_line lines[COLUMNS_MOST];
+    struct column_line lines[COLUMNS_MOST] = { { 0 } };
     struct column_block *b;
     size_t size = 0;
 
@@ -86,14 +98,10 @@ struct column_block *column_block_new(const struct column_row *rows, size_t n, s
         lines[c].start = (uint32_t)size;
         size += n * lines[c].width;
     }
-    if (!(b = malloc(head + size)))
+    if (!(b = block_of(lines, n, columns, size)))
         return NULL;
-    atomic_init(&b->references, 1);
-    b->rows = (uint16_t)n;
-    b->columns = (uint16_t)columns;
-    memcpy(b->lines, lines, columns * sizeof *lines);
     for (size_t c = 0; c < columns; c++)
-        write_column(distances(b) + lines[c].start, &lines[c], rows, n, (enum column)c);
+        write_column((uint8_t *)(b->lines + columns) + lines[c].start, &lines[c], rows, n, (enum column)c);
     return b;
 }
 
@@ -105,8 +113,10 @@ struct column_block *column_block_keep(struct column_block *b)
 
 void column_block_drop(struct column_block *b)
 {
-    if (b && atomic_fetch_sub_explicit(&b->references, 1, memory_order_acq_rel) == 1)
+    if (b && atomic_fetch_sub_explicit(&b->references, 1, memory_order_acq_rel) == 1) {
+        shared_bytes_drop(b->of);
         free(b);
+    }
 }
 
 size_t column_block_rows(const struct column_block *b)
@@ -134,13 +144,13 @@ uint64_t column_block_at(const struct column_block *b, size_t row, enum column c
 {
     const struct column_line *line = &b->lines[column];
 
-    return line->base + line->slope * row + distance_at(distances(b) + line->start, line->width, row);
+    return line->base + line->slope * row + distance_at(b->distances + line->start, line->width, row);
 }
 
 void column_block_read(const struct column_block *b, enum column column, size_t from, size_t n, uint64_t *out)
 {
     const struct column_line *line = &b->lines[column];
-    const uint8_t *bytes = distances(b) + line->start;
+    const uint8_t *bytes = b->distances + line->start;
     const uint64_t base = line->base, slope = line->slope;
 
     switch (line->width) {
@@ -188,11 +198,11 @@ size_t column_block_save(const struct column_block *b, uint8_t out[COLUMN_BLOCK_
         put_le64(at + 8, b->lines[c].slope);
         at[16] = (uint8_t)b->lines[c].width;
     }
-    memcpy(at, distances(b), distances_size(b));
+    memcpy(at, b->distances, distances_size(b));
     return (size_t)(at - out) + distances_size(b);
 }
 
-struct column_block *column_block_load(const uint8_t *bytes, size_t n, size_t columns)
+struct column_block *column_block_load(const uint8_t *bytes, size_t n, size_t columns, struct shared_bytes *of)
 {
     const size_t head = SAVED_HEAD + columns * SAVED_LINE;
     const size_t rows = n >= head ? get_le16(bytes) : 0;
@@ -211,13 +221,14 @@ struct column_block *column_block_load(const uint8_t *bytes, size_t n, size_t co
         lines[c] = (struct column_line){ get_le64(at), get_le64(at + 8), (uint32_t)size, width };
         size += rows * width;
     }
-    if (n != head + size || !(b = malloc(offsetof(struct column_block, lines) + columns * sizeof *lines + size)))
+    if (n != head + size || !(b = block_of(lines, rows, columns, of ? 0 : size)))
         return NULL;
-    atomic_init(&b->references, 1);
-    b->rows = (uint16_t)rows;
-    b->columns = (uint16_t)columns;
-    memcpy(b->lines, lines, columns * sizeof *lines);
-    memcpy(distances(b), bytes + head, size);
+    if (!of) {
+        memcpy(b->lines + columns, bytes + head, size);
+    } else {
+        b->of = shared_bytes_keep(of);
+        b->distances = bytes + head;
+    }
     return b;
 }
 

@@ -16,29 +16,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-struct bytes {
-    const uint8_t *bytes;
-    size_t left, most; /* at a time */
-    struct buffer out;
-};
-
-static long give(void *context, void *out, size_t n)
-{
-    struct bytes *b = context;
-    size_t some = n < b->left ? n : b->left;
-
-    some = some < b->most ? some : b->most;
-    bytes_copy(out, b->bytes, some);
-    b->bytes += some;
-    b->left -= some;
-    return (long)some;
-}
-
 static int keep(void *context, const void *bytes, size_t n)
 {
-    struct bytes *b = context;
-
-    buffer_append(&b->out, bytes, n);
+    buffer_append(context, bytes, n);
     return 0;
 }
 
@@ -84,7 +64,7 @@ static struct run_data *made(int points)
 
     assert_non_null(run);
     for (int i = 0; i < points; i++)
-        add(run, 0, files[0].path, 2 * i, 10 + i + (double)(i * 7919 % 1000) / 3000);
+        add(run, 0, files[0].path, 2 * i, 10 + i + (double)((long)i * 7919 % 1000) / 3000);
     add_image(run, 0, files[0].path, 3);
     for (int i = 0; i < points / 2; i++)
         add(run, 1, files[1].path, 2 * i + 1, 10.5 + i);
@@ -93,21 +73,23 @@ static struct run_data *made(int points)
 
 static struct buffer saved(struct run_data *run)
 {
-    struct bytes out = { .out = BUFFER_EMPTY };
+    struct buffer out = BUFFER_EMPTY;
 
     assert_int_equal(run_cache_write(run, files, 2, keep, &out, NULL), OK);
-    return out.out;
+    return out;
 }
 
-static int read_back(struct run_cache *c, const void *bytes, size_t n, size_t most, const char *name, int merge)
+enum { COPIED, IN_PLACE };
+
+static int read_back(struct run_cache *c, const void *bytes, size_t n, int how, const char *name, int merge)
 {
-    uint8_t *exact = malloc(n + !n); /* so that a byte too far is seen by the sanitizer */
-    struct bytes in = { exact, n, most, BUFFER_EMPTY };
+    struct shared_bytes *exact = shared_bytes_new(n + !n); /* so that a byte too far is seen by the sanitizer */
     int rc;
 
-    bytes_copy(exact, bytes, n);
-    rc = run_cache_read(c, name, merge, give, &in, n, NULL);
-    free(exact);
+    assert_non_null(exact);
+    bytes_copy(exact->bytes, bytes, n);
+    rc = run_cache_read(c, name, merge, exact->bytes, n, how == IN_PLACE ? exact : NULL, NULL);
+    shared_bytes_drop(exact);
     return rc;
 }
 
@@ -137,12 +119,12 @@ static void test_run_comes_back_and_goes_on(void **state)
 {
     (void)state;
     for (int points = 0; points < 3000; points = points * 3 + 1)
-        for (size_t most = 1; most < 100000; most *= 77) {
+        for (int how = COPIED; how <= IN_PLACE; how++) {
             struct run_data *run = made(points);
             struct buffer bytes = saved(run), again;
             struct run_cache c;
 
-            assert_int_equal(read_back(&c, bytes.data, bytes.length, most, "r", 1), OK);
+            assert_int_equal(read_back(&c, bytes.data, bytes.length, how, "r", 1), OK);
             assert_int_equal(c.count, 2);
             assert_string_equal(c.files[0].path, files[0].path);
             assert_memory_equal(&c.files[0].place, &files[0].place, sizeof files[0].place);
@@ -174,24 +156,24 @@ static void test_damage_is_thrown_away(void **state)
     for (size_t i = 0; i < bytes.length; i++)
         for (int bit = 0; bit < 8; bit++) {
             bytes.data[i] = (char)(bytes.data[i] ^ 1 << bit);
-            assert_int_not_equal(read_back(&c, bytes.data, bytes.length, 4096, "r", 1), OK);
+            assert_int_not_equal(read_back(&c, bytes.data, bytes.length, IN_PLACE, "r", 1), OK);
             bytes.data[i] = (char)(bytes.data[i] ^ 1 << bit);
         }
     for (size_t n = 0; n < bytes.length; n++)
-        assert_int_not_equal(read_back(&c, bytes.data, n, 4096, "r", 1), OK);
+        assert_int_not_equal(read_back(&c, bytes.data, n, IN_PLACE, "r", 1), OK);
     for (int byte = 0; byte < 256; byte++) { /* one too many */
         struct buffer longer = BUFFER_EMPTY;
 
         buffer_append(&longer, bytes.data, bytes.length);
         buffer_append_byte(&longer, byte);
-        assert_int_not_equal(read_back(&c, longer.data, longer.length, 4096, "r", 1), OK);
+        assert_int_not_equal(read_back(&c, longer.data, longer.length, IN_PLACE, "r", 1), OK);
         buffer_release(&longer);
     }
-    assert_int_equal(read_back(&c, bytes.data, bytes.length, 4096, "s", 1), ERR_CORRUPT);
-    assert_int_equal(read_back(&c, bytes.data, bytes.length, 4096, "r", 0), ERR_CORRUPT);
+    assert_int_equal(read_back(&c, bytes.data, bytes.length, IN_PLACE, "s", 1), ERR_CORRUPT);
+    assert_int_equal(read_back(&c, bytes.data, bytes.length, IN_PLACE, "r", 0), ERR_CORRUPT);
     bytes.data[8]++; /* another version, with its checksum */
     put_le32(bytes.data + bytes.length - 4, crc32c(bytes.data, bytes.length - 4));
-    assert_int_equal(read_back(&c, bytes.data, bytes.length, 4096, "r", 1), ERR_CORRUPT);
+    assert_int_equal(read_back(&c, bytes.data, bytes.length, IN_PLACE, "r", 1), ERR_CORRUPT);
     buffer_release(&bytes);
     run_data_free(run);
 }
@@ -236,6 +218,43 @@ static long points_saved(const struct cache_files *c, const char *place)
         run_cache_release(&back);
     }
     return points;
+}
+
+/* What was read stays what it was, whatever becomes of the file. */
+static void test_cut_after_reading(void **state)
+{
+    enum { POINTS = 1200000 }; /* more than 8 MiB */
+    struct run_data *run = made(POINTS);
+    struct cache_files c;
+    struct run_cache back;
+    struct dirent *entry;
+    int cut = 0;
+    DIR *d;
+
+    (void)state;
+    empty_folder();
+    assert_int_equal(cache_files_open(&c, folder, NULL), OK);
+    assert_int_equal(cache_files_write(&c, "/r", run, 1, files, 2, NULL), OK);
+    assert_int_equal(cache_files_read(&c, &back, "/r", "r", 1, NULL), OK);
+    assert_non_null(d = opendir(folder));
+    while ((entry = readdir(d)))
+        if (*entry->d_name != '.') {
+            int fd = openat(dirfd(d), entry->d_name, O_WRONLY);
+            struct stat st;
+
+            assert_true(fd >= 0 && fstat(fd, &st) == 0 && st.st_size > 8 << 20);
+            assert_int_equal(ftruncate(fd, 0), 0);
+            close(fd);
+            cut++;
+        }
+    closedir(d);
+    assert_int_equal(cut, 1);
+    expect_same(run, back.run);
+    assert_int_equal(points_saved(&c, "/r"), -1);
+    run_cache_release(&back);
+    run_data_free(run);
+    empty_folder();
+    cache_files_close(&c);
 }
 
 static void test_killed_or_failing_anywhere(void **state)
@@ -329,11 +348,9 @@ static void test_bounded(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_run_comes_back_and_goes_on),
-        cmocka_unit_test(test_damage_is_thrown_away),
-        cmocka_unit_test(test_killed_or_failing_anywhere),
-        cmocka_unit_test(test_one_failure_ends_saving),
-        cmocka_unit_test(test_bounded),
+        cmocka_unit_test(test_run_comes_back_and_goes_on), cmocka_unit_test(test_damage_is_thrown_away),
+        cmocka_unit_test(test_cut_after_reading),          cmocka_unit_test(test_killed_or_failing_anywhere),
+        cmocka_unit_test(test_one_failure_ends_saving),    cmocka_unit_test(test_bounded),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
