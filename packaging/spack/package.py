@@ -1,11 +1,14 @@
-# The recipe of evalboard for Spack, https://spack.readthedocs.io: a copy of it belongs in packages/evalboard/ of a
-# repository of recipes, and the archive that `make dist` writes in the directory from which spack is called:
+# The recipe of evalboard for Spack 1, https://spack.readthedocs.io: a copy of it belongs in packages/evalboard/ of a
+# repository of recipes (`spack repo create NAME` makes one, `spack repo add` names it to Spack), and the archive that
+# `make dist` writes in the directory from which spack is called:
 #
 #   spack install --no-checksum evalboard
 #   spack install --no-checksum evalboard~mpi~checkpoints    # the library and the programs for event files alone
 #
 # In a checkout, without an archive: spack dev-build evalboard@0.1.0
 import os
+
+from spack_repo.builtin.build_systems.makefile import MakefilePackage
 
 from spack.package import *
 

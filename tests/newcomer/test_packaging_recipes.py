@@ -19,17 +19,23 @@ def recipe():
     """The class of the recipe, its variants and what it depends on: {name: condition}."""
     variants, depends = {}, {}
     module = types.ModuleType("spack.package")
-    module.MakefilePackage = object
+    systems = types.ModuleType("spack_repo.builtin.build_systems.makefile")  # where Spack 1 has it
+    systems.MakefilePackage = object
     module.license = module.version = module.conflicts = lambda *a, **k: None
     module.variant = lambda name, default, description, when=None: variants.update({name: when})
     module.depends_on = lambda spec, type=None, when=None: depends.update({re.split("[@~+]", spec)[0]: when})
-    module.__all__ = ["MakefilePackage", "license", "version", "conflicts", "variant", "depends_on"]
-    sys.modules.update({"spack": types.ModuleType("spack"), "spack.package": module})
+    module.__all__ = ["license", "version", "conflicts", "variant", "depends_on"]
+    stand_ins = {"spack": types.ModuleType("spack"), "spack.package": module, systems.__name__: systems}
+    for depth in range(1, systems.__name__.count(".") + 1):
+        package = systems.__name__.rsplit(".", depth)[0]
+        stand_ins[package] = types.ModuleType(package)
+    sys.modules.update(stand_ins)
     names = {}
     try:
         exec(compile((ROOT / "packaging/spack/package.py").read_text(), "package.py", "exec"), names)
     finally:
-        del sys.modules["spack"], sys.modules["spack.package"]
+        for name in stand_ins:
+            del sys.modules[name]
     return names["Evalboard"], variants, depends
 
 
