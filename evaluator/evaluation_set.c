@@ -5,6 +5,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/text.h"
+#include "checkpoint/directory/checkpoint_directory.h"
 #include "checkpoint/directory/training_state.h"
 #include "evaluator/watch/watch_inotify.h"
 #include "evaluator/watch_log.h"
@@ -201,7 +202,7 @@ static int is_sign(const struct checkpoint_source *source, const char *name)
     if (source->has_pattern)
         return checkpoint_source_name(source, name, checkpoint, sizeof checkpoint, &step);
     return !strcmp(name, "checkpoint") || !strcmp(name, TRAINING_STATE_FILE) ||
-           text_stem(name, strlen(name), ".index") || text_stem(name, strlen(name), ".safetensors");
+           text_stem(name, strlen(name), ".index") || checkpoint_name_safetensors(name) >= 0;
 }
 
 static int is_directory(int fd, const struct dirent *entry)
@@ -236,6 +237,7 @@ static int scan_below(struct evaluation_set *s, const char *directory, const cha
 
 static int scan(struct evaluation_set *s, const char *directory, const char *name, int depth, struct error *e)
 {
+    const struct checkpoint_source *source = &s->options.settings.watcher.source;
     struct member *m = *name ? find(s, name) : NULL;
     DIR *d = opendir(directory);
     struct dirent *entry;
@@ -246,7 +248,8 @@ static int scan(struct evaluation_set *s, const char *directory, const char *nam
     while (!found && !ours && (entry = readdir(d))) {
         /* An eval directory: its best/ would look like a training, and the eval root may be in the tree. */
         ours = !strcmp(entry->d_name, "evaluator.lock") || !strcmp(entry->d_name, "evaluations.jsonl");
-        found = is_sign(&s->options.settings.watcher.source, entry->d_name);
+        found = is_sign(source, entry->d_name) ||
+                (!source->has_pattern && checkpoint_name_weights(dirfd(d), entry->d_name) >= 0);
         subdirectories |= entry->d_name[0] != '.' && is_directory(dirfd(d), entry);
     }
     if (ours) {

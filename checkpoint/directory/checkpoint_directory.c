@@ -88,6 +88,17 @@ int64_t checkpoint_name_safetensors(const char *file)
     return step;
 }
 
+int64_t checkpoint_name_weights(int directory_fd, const char *name)
+{
+    const int64_t step = checkpoint_name_temporary(name) ? -1 : checkpoint_name_step(name);
+    char path[NAME_MAX + sizeof CHECKPOINT_WEIGHTS_FILE + 1];
+    struct stat st;
+
+    if (step < 0 || snprintf(path, sizeof path, "%s/%s", name, CHECKPOINT_WEIGHTS_FILE) >= (int)sizeof path)
+        return -1;
+    return fstatat(directory_fd, path, &st, 0) == 0 && S_ISREG(st.st_mode) ? step : -1;
+}
+
 int64_t checkpoint_file_v1(int directory_fd, const char *file)
 {
     size_t n = strlen(file), stem = n;

@@ -87,6 +87,10 @@ int64_t checkpoint_name_step(const char *name);
 /* The step of a safetensors file, the number at the end of its name ("model-700.safetensors", "model700.safetensors"),
  * -1 for other names and for parts of a larger one ("model-00001-of-00002.safetensors"). */
 int64_t checkpoint_name_safetensors(const char *file);
+/* The step of a directory of that name in directory_fd, "checkpoint-700", that has a file CHECKPOINT_WEIGHTS_FILE, as
+ * Hugging Face's Trainer writes them; -1 for all else. */
+#define CHECKPOINT_WEIGHTS_FILE "model.safetensors"
+int64_t checkpoint_name_weights(int directory_fd, const char *name);
 
 /* The step of a V1 checkpoint: a file "model.ckpt-700", or its first shard "model.ckpt-700-00000-of-00002", in the
  * directory open as directory_fd; -1: the file is not one. */

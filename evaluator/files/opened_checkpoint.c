@@ -3,6 +3,7 @@
 #include "base/buffer.h"
 #include "base/crc32c.h"
 #include "base/file.h"
+#include "checkpoint/directory/checkpoint_directory.h"
 #include "checkpoint/safetensors.h"
 #include "checkpoint/tensor_batch.h"
 #include "checkpoint/tensor_value.h"
@@ -12,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 enum {
     INDEX_LIMIT = 256 << 20,
@@ -23,8 +25,8 @@ struct opened_checkpoint {
     enum checkpoint_kind kind;
     uint64_t digest;
     struct tensor_bundle *bundle;    /* BUNDLE, V1; holds index and data open */
-    struct safetensors *safetensors; /* SAFETENSORS; holds the file open */
-    struct tensor_entry *entries;    /* SAFETENSORS: its tensors as entries; type 0: an unsupported type */
+    struct safetensors *safetensors; /* SAFETENSORS, or OTHER once entered; holds the file open */
+    struct tensor_entry *entries;    /* its tensors as entries; type 0: an unsupported type */
     struct content content;          /* OTHER */
 };
 
@@ -56,16 +58,13 @@ void opened_checkpoint_close(struct opened_checkpoint *c)
 
 /* ---- opening ----------------------------------------------------------------------------------------------------- */
 
-static int open_safetensors(struct opened_checkpoint *c, const char *path, struct error *e)
+static int open_variables(struct opened_checkpoint *c, const char *path, struct error *e)
 {
     const struct safetensors_header *h;
-    struct content content;
     int rc;
 
-    if ((rc = safetensors_open(&c->safetensors, path, e)) != OK || (rc = content_read(path, &content, e)) != OK)
+    if ((rc = safetensors_open(&c->safetensors, path, e)) != OK)
         return rc;
-    c->digest = content_digest(&content);
-    content_release(&content);
     h = safetensors_contents(c->safetensors);
     if (!(c->entries = calloc(h->count + 1, sizeof *c->entries)))
         return error_memory(e, path, "for %zu tensors", h->count);
@@ -78,6 +77,36 @@ static int open_safetensors(struct opened_checkpoint *c, const char *path, struc
                                                .elements = h->tensors[i].elements,
                                                .size = (int64_t)(h->tensors[i].end - h->tensors[i].begin) };
     return OK;
+}
+
+static int open_safetensors(struct opened_checkpoint *c, const char *path, struct error *e)
+{
+    struct content content;
+    int rc;
+
+    if ((rc = open_variables(c, path, e)) != OK || (rc = content_read(path, &content, e)) != OK)
+        return rc;
+    c->digest = content_digest(&content);
+    content_release(&content);
+    return OK;
+}
+
+/* The path of the variables in a directory. 0: there are none. */
+static int weights_within(const char *path, char *out, size_t size)
+{
+    struct stat st;
+
+    return snprintf(out, size, "%s/%s", path, CHECKPOINT_WEIGHTS_FILE) < (int)size && stat(out, &st) == 0 &&
+           S_ISREG(st.st_mode);
+}
+
+int opened_checkpoint_enter(struct opened_checkpoint *c, const char *path, struct error *e)
+{
+    char weights[PATH_MAX];
+
+    if (c->kind != CHECKPOINT_OTHER || c->safetensors || !weights_within(path, weights, sizeof weights))
+        return OK;
+    return open_variables(c, weights, e);
 }
 
 /* A directory that is just being written or deleted has no content yet, or none any more. */

@@ -16,7 +16,7 @@ enum checkpoint_kind {
     CHECKPOINT_BUNDLE,      /* TensorFlow V2: PREFIX.index and its data files */
     CHECKPOINT_SAFETENSORS, /* one file */
     CHECKPOINT_V1,          /* TensorFlow's format before 0.12: one file, or the first of its shards */
-    CHECKPOINT_OTHER,       /* any file or directory; for commands */
+    CHECKPOINT_OTHER,       /* any file or directory; for commands, but see opened_checkpoint_enter() */
 };
 
 struct opened_checkpoint;
@@ -26,6 +26,9 @@ struct opened_checkpoint;
 int opened_checkpoint_open(struct opened_checkpoint **out, enum checkpoint_kind kind, const char *path,
                            struct error *e);
 void opened_checkpoint_close(struct opened_checkpoint *c); /* NULL is fine */
+/* Opens the variables of a directory at path (now, perhaps a pinned copy) that has CHECKPOINT_WEIGHTS_FILE; of other
+ * checkpoints nothing changes. Until then a directory holds no file open, so that any number may wait. */
+int opened_checkpoint_enter(struct opened_checkpoint *c, const char *path, struct error *e);
 
 /* Same name and digest: the same checkpoint. */
 uint64_t opened_checkpoint_digest(const struct opened_checkpoint *c);

@@ -380,6 +380,8 @@ static int runner_load(void *context, const struct runner_job *c, enum evaluatio
     size_t count;
     int rc;
 
+    if ((rc = opened_checkpoint_enter(c->opened, c->path, e)) != OK)
+        return rc;
     if (!opened_checkpoint_readable(c->opened))
         return error_set(e, ERR_ARG,
                          "%s is not in a format that the built-in models read (TensorFlow V2, safetensors)"

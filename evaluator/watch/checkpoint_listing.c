@@ -109,6 +109,8 @@ static int add_plain(struct listing *l, const char *name)
 
     if (number >= 0)
         return step >= 0 ? add_file(l, name, strlen(name), step, CHECKPOINT_SAFETENSORS) : OK;
+    if ((number = checkpoint_name_weights(l->fd, name)) >= 0)
+        return (step = checkpoint_source_step(l->source, number)) >= 0 ? add_other(l, name, step) : OK;
     step = checkpoint_source_step(l->source, checkpoint_file_v1(l->fd, name));
     return step >= 0 ? add_file(l, name, strlen(name), step, CHECKPOINT_V1) : OK;
 }

@@ -47,7 +47,9 @@ void checkpoint_source_describe(const struct checkpoint_source *s, char *out, si
     if (s->has_pattern)
         snprintf(out, size, "names like %s%s", s->pattern.text, s->pattern.directory ? "/" : "");
     else
-        snprintf(out, size, "files named NAME-STEP.index or NAME-STEP.safetensors");
+        snprintf(out, size,
+                 "files named NAME-STEP.index or NAME-STEP.safetensors, directories NAME-STEP "
+                 "with " CHECKPOINT_WEIGHTS_FILE);
 }
 
 int64_t checkpoint_source_step(const struct checkpoint_source *s, int64_t number)
