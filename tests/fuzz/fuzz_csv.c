@@ -86,7 +86,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
     how.skip_bad = bytes[0] >> 3 & 1;
     how.classes = bytes[1] & 3;
     how.first_label = bytes[1] >> 2 & 1;
-    fuzz_dataset_read("csv", path, bytes[1] & 8 ? DATASET_TEST : DATASET_TRAIN, &how, check_numbers);
+    fuzz_dataset_read("csv", path, bytes[1] & 8 ? DATASET_TEST : DATASET_TRAIN, NULL, &how, check_numbers);
     check_records((const char *)bytes + 2, size - 2, bytes[0] & 4 ? ';' : ',');
     return 0;
 }

@@ -9,9 +9,10 @@
 /* Aborts if the sample, which is number `used`, is not as the format has it. */
 typedef void fuzz_dataset_check(const struct dataset *d, const void *sample, size_t used);
 
-/* name, directory, split, how: as for dataset_open_as(). check: NULL for none. */
+/* name, directory, split, shard, how: as for dataset_open_as(). check: NULL for none. */
 static inline void fuzz_dataset_read(const char *name, const char *directory, enum dataset_split split,
-                                     const struct dataset_reading *how, fuzz_dataset_check *check)
+                                     const struct shard *shard, const struct dataset_reading *how,
+                                     fuzz_dataset_check *check)
 {
     struct error e = { 0 };
     const void *sample;
@@ -19,7 +20,7 @@ static inline void fuzz_dataset_read(const char *name, const char *directory, en
     size_t used;
     void *room;
 
-    if (dataset_open_as(&d, name, directory, split, NULL, how, &e) < 0) {
+    if (dataset_open_as(&d, name, directory, split, shard, how, &e) < 0) {
         if (!e.message[0])
             abort(); /* an error without a sentence */
         return;

@@ -2,6 +2,7 @@
 #ifndef TESTS_FUZZ_FUZZ_DIRECTORY_H
 #define TESTS_FUZZ_FUZZ_DIRECTORY_H
 
+#include <ftw.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -28,6 +29,21 @@ static inline const char *fuzz_directory(void)
         abort();
     atexit(fuzz_directory_remove);
     return fuzz_directory_path;
+}
+
+static int fuzz_directory_take_away(const char *path, const struct stat *st, int kind, struct FTW *where)
+{
+    (void)st;
+    (void)kind;
+    (void)where;
+    return remove(path);
+}
+
+/* Removes a folder in it with all that is there. */
+static inline void fuzz_directory_empty(const char *path)
+{
+    if (nftw(path, fuzz_directory_take_away, 8, FTW_DEPTH | FTW_PHYS) < 0)
+        abort();
 }
 
 #endif

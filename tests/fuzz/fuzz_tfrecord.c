@@ -36,6 +36,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
     how.skip_bad = bytes[0] & 1;
     how.classes = bytes[0] >> 1 & 3;
     how.height = how.width = bytes[0] >> 3 & 3;
-    fuzz_dataset_read("tfrecord", path, bytes[0] & 32 ? DATASET_TEST : DATASET_TRAIN, &how, NULL);
+    fuzz_dataset_read("tfrecord", path, bytes[0] & 32 ? DATASET_TEST : DATASET_TRAIN, NULL, &how, NULL);
     return 0;
 }
