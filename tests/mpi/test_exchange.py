@@ -65,19 +65,51 @@ def test_shared_memory_is_not_rounded():
     assert rounded["weights"] == whole["weights"] and rounded["bytes_per_step"] == whole["bytes_per_step"]
 
 
-@pytest.mark.parametrize("how", MESSAGES)
+@pytest.mark.parametrize("how", [*MESSAGES, "ps"])
 def test_not_for_any_number_of_ranks(how):
     """Each rank's part is rounded, whatever part that is."""
     words = [word for word in LENET if word not in ("--batch-size", 16)]
     for more in (["--reproducible"], ["--global-batch", 24, "--micro-shards", 6]):
-        _, said = ranks.train(3, *words, *MESSAGES[how], *BFLOAT16, *more, status=2)
+        _, said = ranks.train(3, *words, *MESSAGES.get(how, ["--run-option", how]), *BFLOAT16, *more, status=2)
         assert "--exchange bfloat16: each rank's part of the sum is rounded, so that the weights depend on the number of " \
                "ranks; train without --reproducible and --micro-shards" in said
 
 
-def test_not_with_servers():
-    _, said = ranks.train(3, *LENET, "--run-option", "ps", *BFLOAT16, status=2)
-    assert "--exchange" in said and "mpi" in said and "ring" in said
+@pytest.mark.parametrize("servers", [1, 2])
+def test_servers(servers):
+    """What is pushed takes half the bytes; the weights that come back are float32, so all workers have the same."""
+    n = 2
+    run = ["--run-option", "ps", "--servers", servers]
+    whole, rounded, again = (ranks.train(n + servers, *LENET, *run, *more)[0] for more in ([], BFLOAT16, BFLOAT16))
+    assert rounded["weights"] == again["weights"] != whole["weights"]
+    assert whole["bytes_per_step"] - rounded["bytes_per_step"] == 2 * WEIGHTS
+    assert abs(rounded["loss"] - whole["loss"]) < 0.1
+
+
+@pytest.mark.parametrize("more", [["--async", "--clip-norm", 1], ["--clip-norm", 1, "--servers", 2],
+                                  ["--replicas-to-aggregate", 1], ["--local-aggregation", "on"]], ids=lambda more: more[0])
+def test_servers_of_all_kinds(more):
+    words = LENET[:-2] if "--async" in more else LENET
+    summary = ranks.train(4, *words, "--run-option", "ps", *BFLOAT16, *more)[0]
+    assert summary["state"] == "finished" and 0 < summary["loss"] < 2.6
+
+
+def test_hybrid(tmp_path):
+    """The dense part is rounded in messages, the rows of tables are not; without tables it is mpi."""
+    (tmp_path / "a.train").write_text(" ".join(f"w{n % 50}" for n in range(400)))
+    words = ["--model", "language_model", "--data", "text", "--data-dir", tmp_path, "--batch-size", 2, "--max-steps", 3, "--quiet",
+             "--json", "--run-option", "hybrid", "--transport", "mpi"]
+    whole, rounded = (ranks.train(3, *words, *more)[0] for more in ([], BFLOAT16))
+    assert rounded["weights"] != whole["weights"]
+    sent = [sum(link["sent_per_step"] for link in summary["links"]) for summary in (whole, rounded)]
+    assert 0.5 * sent[0] < sent[1] < 0.52 * sent[0]
+    plain = ranks.train(3, *LENET, "--run-option", "hybrid", "--transport", "mpi", *BFLOAT16)[0]
+    assert plain["weights"] == ranks.train(3, *LENET, *MESSAGES["mpi"], *BFLOAT16)[0]["weights"]
+
+
+def test_not_alone():
+    _, said = ranks.train(0, *LENET, *BFLOAT16, status=2)
+    assert "--exchange needs --run-option mpi or ring or ps or hybrid, not single" in said
 
 
 def test_not_with_all_gather(tmp_path):

@@ -2,6 +2,7 @@
 #include "trainer/server/placement.h"
 
 #include "base/random.h"
+#include "model/kernels/bfloat16.h"
 #include "tests/check.h"
 
 #include <stdlib.h>
@@ -113,6 +114,29 @@ static void test_in_turn(void **state)
     placement_release(&p);
 }
 
+/* A packet on its way, with elements below `rounded` as bfloat16: as each would be by itself. */
+static void check_narrow(const struct packing *p, size_t k, const real *vector, size_t rounded)
+{
+    const struct packet *packet = &p->packets[k];
+    real *packed = calloc(packet->length + 1, sizeof *packed), *at = packed;
+    size_t bytes = 0;
+
+    assert_non_null(packed);
+    packing_gather(p, k, vector, packed);
+    packing_narrow(p, k, rounded, packed);
+    packing_widen(p, k, rounded, packed);
+    for (size_t i = 0; i < packet->pieces; i++) {
+        const struct extent x = p->pieces[packet->first_piece + i];
+
+        for (size_t j = x.from; j < x.to; j++, at++) {
+            assert_true(*at == (j < rounded ? bfloat16_wide(bfloat16_of(vector[j])) : vector[j]));
+            bytes += j < rounded ? 2 : 4;
+        }
+    }
+    assert_int_equal(packing_bytes(p, k, rounded), bytes);
+    free(packed);
+}
+
 /* total: elements, what is shared included. */
 static void check_packing(const struct placement *p, size_t total, size_t limit, int *holders)
 {
@@ -143,6 +167,8 @@ static void check_packing(const struct placement *p, size_t total, size_t limit,
             }
             assert_true(low == k.packets[q].low); /* backward may send it as soon as it has come down to here */
             assert_true(q == 0 || low < k.packets[q - 1].low);
+            for (size_t rounded = 0; rounded <= total; rounded += total / 3 + 1)
+                check_narrow(&k, q, vector, rounded);
             packing_gather(&k, q, vector, packed);
             if (q == 0 && shared > 0)
                 assert_true(packed[packing_shared_at(&k)] == (real)total);

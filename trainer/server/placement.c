@@ -1,5 +1,7 @@
 #include "trainer/server/placement.h"
 
+#include "trainer/collective/narrowing.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -229,5 +231,52 @@ void packing_gather(const struct packing *p, size_t k, const real *vector, real 
 
         memcpy(packed, vector + x.from, length_of(x) * sizeof *packed);
         packed += length_of(x);
+    }
+}
+
+size_t packing_bytes(const struct packing *p, size_t k, size_t rounded)
+{
+    const struct packet *packet = &p->packets[k];
+    size_t bytes = 0;
+
+    for (size_t i = 0; i < packet->pieces; i++)
+        bytes += narrowing_bytes(p->pieces[packet->first_piece + i], rounded);
+    return bytes;
+}
+
+/* How many elements of a piece are below `rounded`. */
+static size_t rounded_of(struct extent x, size_t rounded)
+{
+    return rounded <= x.from ? 0 : rounded < x.to ? rounded - x.from : length_of(x);
+}
+
+void packing_narrow(const struct packing *p, size_t k, size_t rounded, real *packed)
+{
+    const struct packet *packet = &p->packets[k];
+    char *to = (char *)packed;
+
+    for (size_t i = 0; i < packet->pieces && rounded; i++) {
+        const struct extent x = p->pieces[packet->first_piece + i];
+
+        narrowing_pack(packed, (struct extent){ 0, length_of(x) }, rounded_of(x, rounded), to);
+        packed += length_of(x);
+        to += narrowing_bytes(x, rounded);
+    }
+}
+
+/* From the last piece, since each moves up. */
+void packing_widen(const struct packing *p, size_t k, size_t rounded, real *packed)
+{
+    const struct packet *packet = &p->packets[k];
+    const char *from = (const char *)packed + packing_bytes(p, k, rounded);
+    real *to = packed + packet->length;
+
+    for (size_t i = packet->pieces; i-- > 0 && rounded;) {
+        const struct extent x = p->pieces[packet->first_piece + i];
+
+        from -= narrowing_bytes(x, rounded);
+        to -= length_of(x);
+        memmove(to, from, narrowing_bytes(x, rounded));
+        narrowing_unpack(to, (struct extent){ 0, length_of(x) }, rounded_of(x, rounded), to);
     }
 }

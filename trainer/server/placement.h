@@ -63,4 +63,10 @@ size_t packing_shared_at(const struct packing *p);
 /* Packs packet k out of a vector. `packed` is the packet's own first element. */
 void packing_gather(const struct packing *p, size_t k, const real *vector, real *packed);
 
+/* Of a vector whose elements below `rounded` travel as bfloat16 (narrowing.h): the bytes of packet k; makes these of
+ * its elements, in their place; and the reverse. rounded 0: nothing changes. */
+size_t packing_bytes(const struct packing *p, size_t k, size_t rounded);
+void packing_narrow(const struct packing *p, size_t k, size_t rounded, real *packed);
+void packing_widen(const struct packing *p, size_t k, size_t rounded, real *packed);
+
 #endif

@@ -99,15 +99,20 @@ static int tallies_here(const struct server_loop *l)
 
 /* ---- messages ---------------------------------------------------------------------------------------------------- */
 
+/* Elements of a push before packet k: the factor. */
+static size_t push_lead_of(const struct server_loop *l, size_t k)
+{
+    return k == 0 && clips(l) && !l->setup.synchronous;
+}
+
 static int post_push(struct server_loop *l, int row, size_t k, struct error *e)
 {
     const int group = row % loop_groups(l);
-    const size_t lead = k == 0 && clips(l) && !l->setup.synchronous; /* the factor */
 
     return world_receive(
         l->setup.world, speaker_of(l, group), TAG_PUSH + (int)k, aggregation_incoming(l->aggregation, row, k),
-        (lead + l->setup.packing->packets[k].length * (size_t)reduction_vectors(&l->setup.groups->reduction, group)) *
-            sizeof(real),
+        push_lead_of(l, k) * sizeof(real) + packing_bytes(l->setup.packing, k, l->setup.rounded) *
+                                                (size_t)reduction_vectors(&l->setup.groups->reduction, group),
         &l->in[message_at(l, row, k)], e);
 }
 
@@ -372,6 +377,8 @@ static int look_for_push(struct server_loop *l, int group, size_t k, struct erro
         return 0;
     if (rc < 0)
         return rc;
+    packing_widen(l->setup.packing, k, l->setup.rounded,
+                  aggregation_incoming(l->aggregation, row - speaker + group, k) + push_lead_of(l, k));
     for (int w = speaker; w >= 0; w = worker_groups_next(l->setup.groups, w)) /* it is a push of all of them */
         server_core_push(l->core, w, k, world_ran(l->setup.world), &action);
     return (rc = act(l, &action, e)) < 0 ? rc : 1;

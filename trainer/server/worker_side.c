@@ -134,13 +134,15 @@ static const real *pack(struct worker_side *w, int j, size_t k)
     }
     if (w->setup.shared) {
         packing_gather(p, k, w->sum, at);
+        packing_narrow(p, k, w->setup.rounded, at);
         return at;
     }
-    if (packet->pieces == 1 && vectors == 1 &&
+    if (packet->pieces == 1 && vectors == 1 && !w->setup.rounded &&
         !(k == 0 && push_lead(w))) /* sent from its place, and final until then */
         return w->vectors[0] + packet->low;
     for (size_t v = 0; v < vectors; v++)
         packing_gather(p, k, w->vectors[v], at + v * packet->length);
+    packing_narrow(p, k, w->setup.rounded, at);
     if (k > 0 || !push_lead(w))
         return at;
     c->push[0] = w->factor;
@@ -162,7 +164,7 @@ static int push_next(struct worker_side *w, int j, size_t low)
 
     if (k == p->packet_count || w->error.code < 0 || !is_final(w, p->packets[k].low, low))
         return 0;
-    n = (p->packets[k].length * pushed_vectors(w) + (k == 0 ? push_lead(w) : 0)) * sizeof(real);
+    n = packing_bytes(p, k, w->setup.rounded) * pushed_vectors(w) + (k == 0 ? push_lead(w) : 0) * sizeof(real);
     world_send(w->setup.world, worker_side_rank_of(w, j), TAG_PUSH + (int)k, pack(w, j, k), n, &c->out[k], &w->error);
     w->bytes += (int64_t)n;
     c->sent++;

@@ -33,6 +33,7 @@ struct worker_setup {
     const struct reduction *reduction; /* workers' vectors */
     struct shared_push *shared;        /* synchronous: pushes together with its host's workers; NULL: alone; borrowed */
     int decided;                       /* server 0 decides about pushes */
+    size_t rounded;                    /* elements below it are pushed as bfloat16, one vector; 0: none */
     int clips; /* 1: with --clip-norm: synchronous servers send the norm, asynchronous ones get worker_side_clip()'s */
     int64_t first_step;
     struct phase_clock *clock; /* may be NULL */

@@ -173,12 +173,9 @@ int allreduce_start_with(struct strategy **out, const struct strategy *common, t
     }
     if (!a || !a->parts)
         rc = error_memory(e, NULL, "to start the all-reduce");
-    if (rc == OK && common->workers > 1 && exchange && !strcmp(exchange, "bfloat16")) {
-        a->rounded = network_parameter_count(common->network);
-        if (common->reduction.micro_shards)
-            rc = error_set(e, ERR_ARG,
-                           "--exchange bfloat16: each rank's part of the sum is rounded, so that the weights depend on "
-                           "the number of ranks; train without --reproducible and --micro-shards");
+    if (rc == OK && common->workers > 1) {
+        a->rounded = shared_rows_rounded(exchange, common->network);
+        rc = shared_rows_check_exchange(exchange, common, e);
     }
     if ((rc = world_agree(common->world, "make room for the all-reduce", rc, e)) == OK)
         rc = open_transport(a, e);

@@ -101,7 +101,7 @@ int dense_exchange_init(struct dense_exchange *d, const struct strategy *s, stru
     return s->worker < 0 || vectors_new(d) ? OK : error_memory(e, NULL, "to start");
 }
 
-int dense_exchange_open(struct dense_exchange *d, const char *transport, struct error *e)
+int dense_exchange_open(struct dense_exchange *d, const char *transport, size_t rounded, struct error *e)
 {
     const struct strategy *s = d->strategy;
     const struct transport_plan plan = {
@@ -115,6 +115,7 @@ int dense_exchange_open(struct dense_exchange *d, const char *transport, struct 
         .reduction = &s->reduction,
         .clock = s->options.clock,
         .part = &d->part,
+        .rounded = dense_part_below(&d->part, rounded),
     };
 
     if (s->workers > 1)

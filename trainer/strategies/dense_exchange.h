@@ -26,8 +26,9 @@ struct dense_exchange {
 /* Zeroed before; s, which has its reduction, workers and worker, is borrowed. ERR_NOMEM. dense_exchange_release() it,
  * also after an error, while s has them. */
 int dense_exchange_init(struct dense_exchange *d, const struct strategy *s, struct error *e);
-/* Collective. Opens a transport of TRANSPORT_CHOICES among the workers. */
-int dense_exchange_open(struct dense_exchange *d, const char *transport, struct error *e);
+/* Collective. Opens a transport of TRANSPORT_CHOICES among the workers. rounded: elements of the exchange vector below
+ * it travel in messages as bfloat16. */
+int dense_exchange_open(struct dense_exchange *d, const char *transport, size_t rounded, struct error *e);
 void dense_exchange_release(struct dense_exchange *d);
 
 /* As the strategy's step_begin and ready. */

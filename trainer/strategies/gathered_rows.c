@@ -154,7 +154,7 @@ int gathered_rows_start(struct strategy **out, const struct strategy *common, co
         rc = gathered_room(g, e);
     }
     if ((rc = world_agree(common->world, "make room for the rows of tables", rc, e)) == OK)
-        rc = dense_exchange_open(&g->dense, transport, e);
+        rc = dense_exchange_open(&g->dense, transport, 0, e);
     if (rc < 0) {
         if (g)
             gathered_release(&g->base);

@@ -23,6 +23,7 @@
 struct hybrid_options {
     struct strategy_servers servers;
     const char *transport;         /* TRANSPORT_CHOICES */
+    const char *exchange;          /* float32, bfloat16 */
     const char *reduce;            /* SPARSE_REDUCES */
     const char *local_aggregation; /* auto, on, off */
     const char *partitions;        /* NULL or "search", or a number */
@@ -332,9 +333,13 @@ static int hybrid_start(struct strategy **out, const struct strategy *common, st
         h->base.operations = &operations;
         h->servers = (int)hybrid_options_of(&common->options)->servers.total;
         rc = make_room(h, e);
+        if (rc == OK && common->workers > 1)
+            rc = shared_rows_check_exchange(hybrid_options_of(&common->options)->exchange, common, e);
     }
     if ((rc = world_agree(common->world, "place the tables", rc, e)) == OK)
-        rc = dense_exchange_open(&h->dense, hybrid_options_of(&common->options)->transport, e);
+        rc = dense_exchange_open(&h->dense, hybrid_options_of(&common->options)->transport,
+                                 shared_rows_rounded(hybrid_options_of(&common->options)->exchange, common->network),
+                                 e);
     if (rc < 0) {
         if (h)
             hybrid_release(&h->base);
@@ -364,10 +369,11 @@ static size_t hybrid_rows(struct option *rows, void *own)
 
     size_t count;
 
-    _Static_assert(sizeof table / sizeof *table + 4 <= STRATEGY_ROWS, "the rows have room");
+    _Static_assert(sizeof table / sizeof *table + 5 <= STRATEGY_ROWS, "the rows have room");
     *o = (struct hybrid_options){ .reduce = "mean" };
     count = shared_rows_servers(rows, &o->servers);
     count += shared_rows_transport(rows + count, &o->transport);
+    count += shared_rows_exchange(rows + count, &o->exchange);
     count += shared_rows_aggregation(rows + count, &o->local_aggregation);
     memcpy(rows + count, table, sizeof table);
     return count + sizeof table / sizeof *table;
@@ -375,11 +381,10 @@ static size_t hybrid_rows(struct option *rows, void *own)
 
 static void hybrid_without_tables(struct strategy_options *o)
 {
-    const char *const transport = hybrid_options_of(o)->transport;
+    const struct hybrid_options *was = hybrid_options_of(o);
     struct strategy_own own;
-    const char **its = shared_rows_transport_of(&strategy_allreduce, &own);
 
-    *its = transport;
+    shared_rows_messages(&strategy_allreduce, &own, was->transport, was->exchange);
     o->instead = o->kind->name;
     o->kind = &strategy_allreduce;
     o->own = own;

@@ -30,6 +30,7 @@ struct parameter_server_options {
     const char *local_aggregation; /* auto, on, off */
     int64_t staleness, aggregate;  /* aggregate 0: the number of workers */
     int sync, async, tokens;
+    const char *exchange; /* float32, bfloat16 */
     const char *placement;
     const char *record, *replay; /* files; NULL: none */
 };
@@ -376,6 +377,7 @@ static int start_server(struct parameter_server *ps, struct error *e)
                      .replay = own_options(&s->options)->replay ? &ps->replayed : NULL },
         .recording = ps->recording,
         .parts = ps->parts.parts ? &ps->parts : NULL,
+        .rounded = shared_rows_rounded(own_options(&s->options)->exchange, s->network),
         .tables = ps->table_server,
         .clock = s->options.clock,
     };
@@ -398,6 +400,7 @@ static int start_worker(struct parameter_server *ps, struct error *e)
         .reduction = &s->reduction,
         .shared = ps->shared,
         .decided = is_decided(&s->options),
+        .rounded = shared_rows_rounded(own_options(&s->options)->exchange, s->network),
         .clips = clips(s),
         .first_step = s->options.first_step,
         .clock = s->options.clock,
@@ -558,7 +561,8 @@ static int parameter_server_start(struct strategy **out, const struct strategy *
         ps->base = *common;
         ps->base.operations = &operations;
         ps->servers = (int)own_options(&common->options)->servers.total;
-        if ((rc = check_rows(common, e)) == OK && (rc = check_parts(&ps->base, e)) == OK)
+        if ((rc = check_rows(common, e)) == OK && (rc = check_parts(&ps->base, e)) == OK &&
+            (rc = shared_rows_check_exchange(own_options(&common->options)->exchange, common, e)) == OK)
             rc = place(ps, e);
         if (rc == OK && sends_rows(common))
             rc = start_tables(ps, e);
@@ -622,10 +626,11 @@ static size_t parameter_server_rows(struct option *rows, void *own)
 
     size_t count;
 
-    _Static_assert(sizeof table / sizeof *table + 3 <= STRATEGY_ROWS, "the rows have room");
+    _Static_assert(sizeof table / sizeof *table + 4 <= STRATEGY_ROWS, "the rows have room");
     *o = (struct parameter_server_options){ .sync = 1, .staleness = ARBITER_UNBOUNDED, .placement = "greedy" };
     count = shared_rows_servers(rows, &o->servers);
     count += shared_rows_aggregation(rows + count, &o->local_aggregation);
+    count += shared_rows_exchange(rows + count, &o->exchange);
     memcpy(rows + count, table, sizeof table);
     return count + sizeof table / sizeof *table;
 }

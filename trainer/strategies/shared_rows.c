@@ -46,11 +46,26 @@ size_t shared_rows_exchange(struct option *rows, const char **exchange)
         .value = exchange,
         .argument = "NAME",
         .choices = "float32|bfloat16",
-        .help = "Send gradients in messages, with --run-option mpi and ring, as float32 (the default), or rounded to "
-                "bfloat16, half the bytes: each rank's part, or each host's, and the sum, which is made in float32. "
-                "Gradients in shared memory, and statistics, stay float32."
+        .help = "Send gradients in messages as float32 (the default), or rounded to bfloat16, half the bytes: each "
+                "rank's part, or each host's, and the sum, which is made in float32; with --run-option ps what is "
+                "pushed, and not the weights that come back. Gradients in shared memory, those of rows of tables, "
+                "and statistics stay float32."
     };
     return 1;
+}
+
+size_t shared_rows_rounded(const char *exchange, const struct network *n)
+{
+    return exchange && !strcmp(exchange, "bfloat16") ? network_parameter_count(n) : 0;
+}
+
+int shared_rows_check_exchange(const char *exchange, const struct strategy *s, struct error *e)
+{
+    if (!shared_rows_rounded(exchange, s->network) || !s->reduction.micro_shards)
+        return OK;
+    return error_set(e, ERR_ARG,
+                     "--exchange bfloat16: each rank's part of the sum is rounded, so that the weights depend on the "
+                     "number of ranks; train without --reproducible and --micro-shards");
 }
 
 size_t shared_rows_aggregation(struct option *rows, const char **how)
@@ -69,16 +84,22 @@ size_t shared_rows_aggregation(struct option *rows, const char **how)
     return 1;
 }
 
-const char **shared_rows_transport_of(const struct strategy_kind *kind, struct strategy_own *own)
+static const char **value_of(const struct option *rows, const char *name)
+{
+    while (strcmp(rows->name, name) != 0)
+        rows++;
+    return rows->value;
+}
+
+void shared_rows_messages(const struct strategy_kind *kind, struct strategy_own *own, const char *transport,
+                          const char *exchange)
 {
     struct option rows[STRATEGY_ROWS];
-    size_t row = 0;
 
     memset(own, 0, sizeof *own);
     kind->options(rows, own->bytes);
-    while (strcmp(rows[row].name, "transport") != 0)
-        row++;
-    return rows[row].value;
+    *value_of(rows, "transport") = transport;
+    *value_of(rows, "exchange") = exchange;
 }
 
 int shared_rows_workers(const struct strategy_servers *servers, int ranks, struct error *e)
