@@ -28,6 +28,11 @@ def ours_bfloat16(options, data, directory, ranks):
     return ours(options, data, directory, ranks, "--precision", "bfloat16")
 
 
+def ours_threads(options, data, directory, ranks):
+    """One rank, whose two threads each compute as much as a rank alone."""
+    return ours(options, data, directory, 1, "--threads", 2, "--batch-size", 2 * options.batch_size)
+
+
 # name, command, processes; ours with 2 is one run of two ranks, a peer's are two runs beside each other.
 CONTENDERS = [
     ("evalboard, 1 rank", ours, 1),
@@ -36,6 +41,7 @@ CONTENDERS = [
     ("evalboard in bfloat16, 1 rank", ours_bfloat16, 1),
     ("PyTorch in bfloat16, 1 process", peer("resnet32_torch.py", "torch", "--bfloat16"), 1),
     ("evalboard, 2 ranks", ours, 2),
+    ("evalboard, 1 rank of 2 threads", ours_threads, 2),
     ("evalboard, 2 x 1 rank apart", ours, -2),
     ("PyTorch, 2 processes apart", peer("resnet32_torch.py", "torch"), -2),
 ]

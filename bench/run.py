@@ -49,7 +49,7 @@ def train_step(options):
 BENCHMARKS = {
     "train_step": (train_step, "images/s of one rank of each model without input and exchange, and where the time goes"),
     "resnet32_speed": (resnet32_speed.run,
-                       "images/s of ResNet-32 training: our trainer with 1 and 2 ranks, PyTorch, TensorFlow"),
+                       "images/s of ResNet-32 training: our trainer with 1 and 2 ranks and threads, PyTorch, TensorFlow"),
     "resnet50_speed": (resnet50_speed.run, "images/s of processor time of ResNet-50 training at 224x224: our trainer, PyTorch"),
     "resnet50_curve": (resnet50_curve.run, "losses and test accuracy of ResNet-50 at 64x64 on CIFAR-10, 2 workers: ours and PyTorch, "
                        "from the same weights on the same batches"),

@@ -31,6 +31,13 @@ def test_measured_between_ranks():
     assert all(a < b for a, b in zip(seconds, seconds[1:3])) and seconds[0] == seconds[3] > 0
 
 
+def test_measured_in_threads():
+    out, said = plan(0, *LENET, "--threads", 2, "--ranks", 1, "--strategies", "mpi")
+    assert said == "" and "a step alone in 2 threads: " in out
+    _, said = plan(0, *LENET, "--threads", 3, "--ranks", 1, status=2)
+    assert "--threads 3: a batch of 8 cannot be cut into 3 equal parts" in said
+
+
 @pytest.mark.parametrize("count, how, strategy, servers, name", [
     (2, ["mpi"], "mpi", [], "lenet"), (4, ["mpi"], "mpi", [], "lenet"), (2, ["ring"], "ring", [], "lenet"),
     (3, ["ring", "--exchange", "bfloat16"], "ring", ["--exchange", "bfloat16"], "lenet"),

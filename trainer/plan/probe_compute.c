@@ -2,6 +2,8 @@
 
 #include "base/clock.h"
 #include "base/random.h"
+#include "trainer/collective/micro_shards.h"
+#include "trainer/collective/team.h"
 #include "trainer/optimizer.h"
 #include "trainer/plan/median.h"
 #include "trainer/recipes/recipe.h"
@@ -13,9 +15,12 @@ enum { STEPS_LEAST = 5, STEPS_MOST = 1000 };
 
 struct probe {
     struct network *network;
+    struct team *team;           /* NULL: one thread */
+    struct micro_shards *shards; /* likewise */
     struct optimizer *optimizer;
     void *inputs; /* samples: real, or int32_t for models of integers */
     int32_t *labels;
+    int64_t *samples;                            /* their numbers */
     double *forward, *backward, *update, *whole; /* (STEPS_MOST) seconds */
     double begun, forwarded;
     struct probe_compute *out;
@@ -46,6 +51,8 @@ static void make_noise(struct probe *p, const struct model *m, size_t values, in
             tokens[i] = (int32_t)random_below(&r, 128);
         else
             images[i] = (real)random_uniform(&r);
+    for (int i = 0; i < batch; i++)
+        p->samples[i] = i;
     for (int i = 0; i < batch * model_labels(m); i++)
         p->labels[i] = (int32_t)random_below(&r, (uint64_t)m->classes);
 }
@@ -59,7 +66,10 @@ static void train_once(struct probe *p, const struct batch *batch, int step)
     p->out->final_count = 0;
     p->begun = clock_monotonic();
     p->forwarded = 0;
-    network_train(p->network, batch, 1, &sink, &score);
+    if (p->shards)
+        micro_shards_train(p->shards, batch, 1, &sink, &score);
+    else
+        network_train(p->network, batch, 1, &sink, &score);
     trained = clock_monotonic();
     optimizer_apply(p->optimizer, step, network_exchange(p->network), 0, network_exchange_count(p->network));
     updated = clock_monotonic();
@@ -69,7 +79,16 @@ static void train_once(struct probe *p, const struct batch *batch, int step)
     p->whole[step] = updated - p->begun;
 }
 
-static int make(struct probe *p, const struct model *m, size_t values, int batch, struct error *e)
+static int make_threads(struct probe *p, int threads, struct error *e)
+{
+    int rc = team_new(&p->team, threads, e);
+
+    if (rc == OK)
+        rc = micro_shards_new(&p->shards, p->network, &(struct tree_node){ 0, threads }, 1, e);
+    return rc == OK ? micro_shards_use_threads(p->shards, p->team, threads, e) : rc;
+}
+
+static int make(struct probe *p, const struct model *m, size_t values, int batch, int threads, struct error *e)
 {
     const struct recipe *r = recipe_find(m->name);
     struct optimizer_options o = { .learning_rate = 1e-6,
@@ -82,19 +101,25 @@ static int make(struct probe *p, const struct model *m, size_t values, int batch
     o.kind = (enum optimizer_kind)kind;
     p->inputs = calloc(values + 1, sizeof(real));
     p->labels = calloc((size_t)batch, (size_t)model_labels(m) * sizeof *p->labels);
+    p->samples = calloc((size_t)batch, sizeof *p->samples);
     p->forward = calloc(4 * STEPS_MOST, sizeof *p->forward);
-    if (!p->inputs || !p->labels || !p->forward)
+    if (!p->inputs || !p->labels || !p->samples || !p->forward)
         return error_memory(e, NULL, "for a batch of %d", batch);
     p->backward = p->forward + STEPS_MOST;
     p->update = p->backward + STEPS_MOST;
     p->whole = p->update + STEPS_MOST;
-    if ((rc = network_new(&p->network, m, batch, e)) < 0)
+    if ((rc = network_new(&p->network, m, batch / threads, e)) < 0 ||
+        (threads > 1 && (rc = make_threads(p, threads, e)) < 0))
         return rc;
     network_initialize(p->network, 1);
-    return optimizer_new(&p->optimizer, p->network, &o, e);
+    rc = optimizer_new(&p->optimizer, p->network, &o, e);
+    if (rc == OK && p->team)
+        optimizer_use_threads(p->optimizer, p->team, threads);
+    return rc;
 }
 
-int probe_compute(struct probe_compute *out, const struct model *m, int batch, double seconds, struct error *e)
+int probe_compute(struct probe_compute *out, const struct model *m, int batch, int threads, double seconds,
+                  struct error *e)
 {
     const size_t values = (size_t)batch * (size_t)m->height * (size_t)m->width * (size_t)m->channels;
     struct probe p = { .out = out };
@@ -103,8 +128,9 @@ int probe_compute(struct probe_compute *out, const struct model *m, int batch, d
     double begun;
 
     memset(out, 0, sizeof *out);
-    if ((rc = make(&p, m, values, batch, e)) == OK) {
+    if ((rc = make(&p, m, values, batch, threads, e)) == OK) {
         make_noise(&p, m, values, batch);
+        b.samples = p.samples;
         b.fields[FIELD_INPUT] = model_input(m, p.inputs, batch);
         if (m->integers)
             b.fields[FIELD_INPUT].element = ELEMENT_INT32;
@@ -124,9 +150,12 @@ int probe_compute(struct probe_compute *out, const struct model *m, int batch, d
         out->most = p.whole[steps - 1];
     }
     optimizer_free(p.optimizer);
+    micro_shards_free(p.shards);
+    team_free(p.team);
     network_free(p.network);
     free(p.inputs);
     free(p.labels);
+    free(p.samples);
     free(p.forward);
     return rc;
 }

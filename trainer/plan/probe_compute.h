@@ -21,7 +21,9 @@ struct probe_compute {
     size_t final_count;
 };
 
-/* Trains with batches of so many samples for about `seconds`, at least 5 steps. ERR_ARG, ERR_IO, ERR_NOMEM. */
-int probe_compute(struct probe_compute *out, const struct model *model, int batch, double seconds, struct error *e);
+/* Trains with batches of so many samples for about `seconds`, at least 5 steps, in so many threads, which share each
+ * batch equally. ERR_ARG, ERR_IO, ERR_NOMEM. */
+int probe_compute(struct probe_compute *out, const struct model *model, int batch, int threads, double seconds,
+                  struct error *e);
 
 #endif

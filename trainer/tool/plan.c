@@ -33,7 +33,8 @@ struct plan {
     struct log log;
     /* as given */
     const char *model, *strategies, *ranks, *format, *measured, *fit, *hosts_path, *aggregation, *exchange;
-    int64_t parameters, batch_size, global_batch, per_host, servers, cores, bucket_bytes, fit_points, rows_used;
+    int64_t parameters, batch_size, global_batch, per_host, servers, cores, threads, bucket_bytes, fit_points,
+        rows_used;
     double compute, latency, bandwidth, memory_bandwidth;
     int overlap, devices;
     char models[256], choices[256];
@@ -226,9 +227,12 @@ static int find_compute(struct plan *p, struct error *e)
 {
     const double given = p->compute > 0 ? p->compute : 1;
     struct plan_work *w = &p->planning.work;
-    char step[HUMAN_TEXT_MAX], least[HUMAN_TEXT_MAX], most[HUMAN_TEXT_MAX];
+    char step[HUMAN_TEXT_MAX], least[HUMAN_TEXT_MAX], most[HUMAN_TEXT_MAX], threads[32] = "";
     int rc;
 
+    if (p->batch_size % p->threads)
+        return error_set(e, ERR_ARG, "--threads %d: a batch of %d cannot be cut into %d equal parts", (int)p->threads,
+                         (int)p->batch_size, (int)p->threads);
     if (p->compute > 0 || p->fit) { /* backward multiplies about twice as much as forward */
         w->forward = given / 3;
         w->backward = given * 2 / 3;
@@ -238,14 +242,16 @@ static int find_compute(struct plan *p, struct error *e)
     }
     if (!(p->probe = calloc(1, sizeof *p->probe)))
         return error_memory(e, NULL, "to measure a step");
-    if ((rc = probe_compute(p->probe, model_find(p->model), (int)p->batch_size, PROBE_SECONDS, e)) < 0)
+    if ((rc = probe_compute(p->probe, model_find(p->model), (int)p->batch_size, (int)p->threads, PROBE_SECONDS, e)) < 0)
         return rc;
     w->forward = p->probe->forward;
     w->backward = p->probe->backward;
     w->update = p->probe->update;
     w->finals = p->probe->finals;
     w->final_count = p->probe->final_count;
-    buffer_format(&p->about, "a step alone: %s ms, the median of %d on this machine (%s to %s)\n",
+    if (p->threads > 1)
+        snprintf(threads, sizeof threads, " in %d threads", (int)p->threads);
+    buffer_format(&p->about, "a step alone%s: %s ms, the median of %d on this machine (%s to %s)\n", threads,
                   human_number(1e3 * (w->forward + w->backward + w->update), step), p->probe->steps,
                   human_number(1e3 * p->probe->least, least), human_number(1e3 * p->probe->most, most));
     return OK;
@@ -481,6 +487,9 @@ static size_t add_what_rows(struct option *t, size_t at, struct plan *p)
           .help = "Plan for a model of N weights instead, with --compute or --fit." },
         { OPTION_INT, .name = "batch-size", .value = &p->batch_size, .argument = "N", .minimum = 1, .maximum = 1 << 20,
           .help = "Give each worker N samples a step. Default: the model's." },
+        { OPTION_INT, .name = "threads", .value = &p->threads, .argument = "N", .minimum = 1, .maximum = 1024,
+          .help =
+              "Measure a step of a worker that computes in N threads, as the trainer's --threads does. Default: 1." },
         { OPTION_INT, .name = "rows-used", .value = &p->rows_used, .argument = "N", .minimum = 1, .maximum = 1e9,
           .help = "Let the batch of a worker use N different rows of a table, with hybrid and other ways that send "
                   "rows. Default: as many as it has tokens, which is the most." },
@@ -578,6 +587,7 @@ int command_plan(int argc, char **argv)
                       .aggregation = "auto",
                       .exchange = "float32",
                       .fit_points = 2,
+                      .threads = 1,
                       .overlap = 1 };
     struct option table[OPTION_ROWS];
     const struct options options = {
