@@ -225,8 +225,20 @@ static double distance(const struct variable *v, const real *whole, const real *
     return sqrt(off / (size > 0 ? size : 1));
 }
 
+/* Without instructions for bfloat16 a network says that it is float32, and has the bits of one that was asked for that. */
+static int missing(void)
+{
+    struct trial t;
+
+    open_trial(&t, "mnist_lstm", PRECISION_BFLOAT16, 1);
+    const int lacks = network_precision(t.n) != PRECISION_BFLOAT16;
+    close_trial(&t);
+    return lacks;
+}
+
 static void compare_gradients(const char *name, int count, double bound)
 {
+    const int lacks = missing();
     struct trial whole, rounded;
     const struct variable *v;
     const char *worst_name = "";
@@ -236,7 +248,7 @@ static void compare_gradients(const char *name, int count, double bound)
 
     open_trial(&whole, name, PRECISION_FLOAT32, count);
     open_trial(&rounded, name, PRECISION_BFLOAT16, count);
-    assert_int_equal(network_precision(rounded.n), PRECISION_BFLOAT16);
+    assert_int_equal(network_precision(rounded.n), lacks ? PRECISION_FLOAT32 : PRECISION_BFLOAT16);
     network_train(whole.n, at_step(&whole.batch, 2), 11, NULL, &score);
     network_train(rounded.n, at_step(&rounded.batch, 2), 11, NULL, &score);
     v = network_variables(whole.n, &variables);
@@ -256,19 +268,9 @@ static void compare_gradients(const char *name, int count, double bound)
                   100 * sum / (double)weights, 100 * worst, worst_name);
     if (!(worst <= bound))
         fail_msg("%s: more than %g %%", name, 100 * bound);
-    assert_true(worst > 1e-5); /* or it was float32 */
+    assert_true(lacks ? worst == 0 : worst > 1e-5); /* or it was float32 */
     close_trial(&whole);
     close_trial(&rounded);
-}
-
-static int missing(void)
-{
-    struct trial t;
-
-    open_trial(&t, "mnist_lstm", PRECISION_BFLOAT16, 1);
-    const int lacks = network_precision(t.n) != PRECISION_BFLOAT16;
-    close_trial(&t);
-    return lacks;
 }
 
 /* Where a rounded value decides otherwise which pixel is a window's maximum, or whether a ReLU stops the gradient, all of
@@ -278,8 +280,6 @@ static int missing(void)
 static void gradients(void **state)
 {
     (void)state;
-    if (missing())
-        skip();
     compare_gradients("lenet", 32, 0.2);
     compare_gradients("mnist_lstm_128", 16, 0.02);
     compare_gradients("next_word", 16, 0.02);
@@ -294,8 +294,6 @@ static void losses(void **state)
     struct trial whole, rounded;
 
     (void)state;
-    if (missing())
-        skip();
     open_trial(&whole, "resnet32", PRECISION_FLOAT32, 8);
     open_trial(&rounded, "resnet32", PRECISION_BFLOAT16, 8);
     train_trial(&whole, 0.1);
