@@ -5,6 +5,8 @@ with the names of tf.train.load_checkpoint().
     reader.get_variable_to_shape_map()
     reader.get_tensor("conv1/weights")
 
+save() writes a safetensors file of arrays or tensors, which `evaluator` may watch for.
+
 The work is done by the program `checkpoint`, which the wheel has: it checks every length and CRC, in a process of its own. A
 tensor is written to a safetensors file by it, which is then mapped, not copied. Programs and this module so have one reader of
 the format, and no second public C interface to keep.
@@ -17,14 +19,15 @@ import os
 import struct
 import subprocess
 import tempfile
-from collections.abc import Mapping
-from typing import Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
 
 import numpy as np
 
-from evalboard._library import EventLogCorruptError, EventLogError, program
+from evalboard._library import EventLogArgumentError, EventLogCorruptError, EventLogError, EventLogOSError, program
 
-__all__ = ["Checkpoint", "CheckpointError", "latest", "list_variables", "load", "load_checkpoint", "load_variable"]
+__all__ = ["Checkpoint", "CheckpointError", "latest", "list_variables", "load", "load_checkpoint", "load_variable",
+           "save"]
 
 # safetensors' names of types; what NumPy lacks is handed out as raw numbers of that size, bfloat16 as float32.
 DTYPES = {"F64": "<f8", "F32": "<f4", "F16": "<f2", "I64": "<i8", "I32": "<i4", "I16": "<i2", "I8": "i1", "U64": "<u8",
@@ -208,3 +211,62 @@ def latest(directory) -> str | None:
         if "no checkpoint in this directory" in str(error) or "no complete checkpoint" in str(error):
             return None
         raise
+
+
+def _stored(name: str, value: Any) -> tuple[str, list[int], bytes]:
+    """(type, shape, bytes) of a tensor as safetensors has it."""
+    from evalboard._values import as_array
+
+    if str(getattr(value, "dtype", "")) == "torch.bfloat16":  # NumPy has none
+        import torch
+
+        raw = value.detach().cpu().contiguous().view(torch.int16).numpy()
+        return "BF16", list(raw.shape), raw.astype("<i2", copy=False).tobytes()
+    try:
+        array = as_array(value).reshape(()) if np.isscalar(value) else as_array(value)
+    except (NotImplementedError, TypeError) as error:
+        raise EventLogArgumentError(f"{name}: cannot be saved: {error}") from None
+    if array.dtype.name == "bfloat16":  # of ml_dtypes, as JAX has it
+        return "BF16", list(array.shape), np.ascontiguousarray(array).view("<u2").tobytes()
+    for dtype, code in DTYPES.items():
+        if not dtype.startswith("F8") and array.dtype.newbyteorder("<") == np.dtype(code):
+            return dtype, list(array.shape), array.astype(code, copy=False).tobytes()
+    raise EventLogArgumentError(f"{name}: has type {array.dtype}, which a safetensors file cannot hold")
+
+
+def save(path: str | os.PathLike[str], tensors: Mapping[str, Any], metadata: Mapping[str, str] | None = None) -> None:
+    """Writes a safetensors file of {name: array or tensor}. It is renamed into place when it is whole and on disk, so whoever
+    watches its directory never sees half of it. The directory is made.
+
+    metadata: {"format": "pt"} says that kernels have PyTorch's order of dimensions, {"global_step": "700"} names the step."""
+    path = os.fspath(path)
+    stored = {name: _stored(name, value) for name, value in tensors.items()}
+    header: dict[str, Any] = {"__metadata__": {str(k): str(v) for k, v in metadata.items()}} if metadata else {}
+    order, at = sorted(stored, key=lambda name: (-_size(stored[name][0]), name)), 0
+    for name in order:
+        dtype, shape, data = stored[name]
+        header[name] = {"dtype": dtype, "shape": shape, "data_offsets": [at, at + len(data)]}
+        at += len(data)
+    head = json.dumps(header).encode()
+    head += b" " * (-len(head) % 8)
+    directory, base = os.path.split(path)
+    temporary = os.path.join(directory, f".{base}.{os.getpid()}.tmp")
+    try:
+        os.makedirs(directory or ".", exist_ok=True)
+        with open(temporary, "wb") as file:
+            file.write(struct.pack("<Q", len(head)) + head)
+            for name in order:
+                file.write(stored[name][2])
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(temporary, path)
+    except OSError as error:
+        try:
+            os.unlink(temporary)
+        except OSError:
+            pass
+        raise EventLogOSError(f"{path}: cannot be written: {error.strerror or error}") from error
+
+
+def _size(dtype: str) -> int:
+    return 2 if dtype == "BF16" else np.dtype(DTYPES[dtype]).itemsize

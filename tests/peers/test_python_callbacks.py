@@ -34,6 +34,28 @@ def test_keras(tmp_path):
         evalboard.callbacks.Nothing
 
 
+def test_keras_checkpoints(tmp_path):
+    """The weights of each second batch, and of each epoch, in Keras's names and order of dimensions."""
+    layers = keras.layers
+    for frequency, wanted in ((2, [2, 4]), ("epoch", [5])):
+        model = keras.Sequential([layers.Input((4, 4, 1)), layers.Conv2D(2, 3, name="conv"), layers.BatchNormalization(name="norm"),
+                                  layers.Flatten(), layers.Dropout(0.5), layers.Dense(3, name="last")])
+        callback = evalboard.callbacks.KerasCallback(tmp_path / "log", checkpoint_dir=tmp_path / "ckpt", checkpoint_freq=frequency)
+        callback.set_model(model)
+        for batch in range(5):
+            callback.on_train_batch_end(batch, {"loss": 1})
+        callback.on_epoch_end(0, {"loss": 1})
+        callback.on_train_end()
+        files = sorted((tmp_path / "ckpt").iterdir())
+        assert [path.name for path in files] == [f"model-{step}.safetensors" for step in wanted]
+        saved = evalboard.checkpoint.load(files[-1])
+        assert sorted(saved) == ["conv/bias", "conv/kernel", "last/bias", "last/kernel", "norm/beta", "norm/gamma",
+                                 "norm/moving_mean", "norm/moving_variance"]
+        assert (saved["conv/kernel"] == model.get_layer("conv").get_weights()[0]).all()
+        for path in files:
+            path.unlink()
+
+
 def test_beside_keras(tmp_path):
     """The same training, with both callbacks."""
     random = np.random.default_rng(1)

@@ -7,7 +7,7 @@ import pytest
 
 import python_package  # noqa: F401
 
-pytest.importorskip("numpy")
+numpy = pytest.importorskip("numpy")
 
 import evalboard  # noqa: E402
 
@@ -28,6 +28,7 @@ def lightning(monkeypatch):
 
     for name in ("lightning", "lightning.pytorch", "lightning.pytorch.loggers"):
         module(monkeypatch, name)
+    module(monkeypatch, "lightning.pytorch.callbacks", Callback=type("Callback", (), {}))
     module(monkeypatch, "lightning.pytorch.loggers.logger", Logger=Logger, rank_zero_experiment=only_on_rank_zero)
     module(monkeypatch, "lightning.pytorch.utilities", rank_zero_only=only_on_rank_zero)
     monkeypatch.delitem(sys.modules, "evalboard.callbacks.lightning", raising=False)
@@ -52,6 +53,22 @@ def test_lightning(tmp_path, lightning):
     assert log["lightning_logs/version_1", "train_loss"].steps.tolist() == [0, 1, 2]
     assert log["lightning_logs/version_0/both_b", "both"].values.tolist() == [2]
     assert "lightning_logs/version_1/hparams" in log.runs
+
+
+def test_lightning_checkpoints(tmp_path, lightning):
+    """After every 2 steps and at the end, by rank 0; with gradients accumulated, batches without a step make none."""
+    trainer = types.SimpleNamespace(global_step=0, is_global_zero=True)
+    network = types.SimpleNamespace(state_dict=lambda: {"conv.weight": numpy.full((3, 2), trainer.global_step, "float32")})
+    callback = evalboard.callbacks.LightningCheckpoint(tmp_path / "ckpt", every_n_train_steps=2)
+    for batch, trainer.global_step in enumerate((0, 1, 1, 2, 2, 3, 4, 5)):
+        callback.on_train_batch_end(trainer, network, None, None, batch)
+    callback.on_train_end(trainer, network)
+    trainer.is_global_zero, trainer.global_step = False, 8
+    callback.on_train_end(trainer, network)
+    assert sorted(path.name for path in (tmp_path / "ckpt").iterdir()) == [f"model-{n}.safetensors" for n in (2, 4, 5)]
+    assert evalboard.checkpoint.load(tmp_path / "ckpt/model-4.safetensors")["conv.weight"].tolist() == [[4, 4]] * 3
+    with pytest.raises(ValueError, match="every_n_train_steps is 0"):
+        evalboard.callbacks.LightningCheckpoint(tmp_path, 0)
 
 
 @pytest.fixture

@@ -2,13 +2,18 @@
 
     model.fit(..., callbacks=[evalboard.callbacks.KerasCallback("runs/mine")])
     lightning.Trainer(logger=evalboard.callbacks.LightningLogger("runs"))
+    lightning.Trainer(callbacks=[evalboard.callbacks.LightningCheckpoint("ckpt", every_n_train_steps=100)])
     transformers.Trainer(..., callbacks=[evalboard.callbacks.HuggingFaceCallback("runs/mine")])
+
+KerasCallback("runs/mine", checkpoint_dir="ckpt") and LightningCheckpoint write safetensors files, model-STEP.safetensors, which
+`evaluator` reads with a model file; the Trainer of Hugging Face writes such files itself.
 """
 from __future__ import annotations
 
 import importlib
 
-_MODULES = {"KerasCallback": "keras", "LightningLogger": "lightning", "HuggingFaceCallback": "huggingface"}
+_MODULES = {"KerasCallback": "keras", "LightningLogger": "lightning",
+            "LightningCheckpoint": "lightning", "HuggingFaceCallback": "huggingface"}
 __all__ = sorted(_MODULES)
 
 

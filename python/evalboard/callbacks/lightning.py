@@ -6,13 +6,40 @@ from argparse import Namespace
 from typing import Any
 
 try:
+    from lightning.pytorch.callbacks import Callback
     from lightning.pytorch.loggers.logger import Logger, rank_zero_experiment
     from lightning.pytorch.utilities import rank_zero_only
 except ImportError:
+    from pytorch_lightning.callbacks import Callback
     from pytorch_lightning.loggers.logger import Logger, rank_zero_experiment
     from pytorch_lightning.utilities import rank_zero_only
 
+from evalboard.checkpoint import save
 from evalboard.writer import SummaryWriter
+
+
+class LightningCheckpoint(Callback):
+    """Writes the module's state to dirpath/model-STEP.safetensors, in PyTorch's names ("conv1.weight"), after every so many
+    steps of the optimizer and at the end. It is for strategies in which rank 0 has all of the state, such as DDP."""
+
+    def __init__(self, dirpath: str | os.PathLike[str], every_n_train_steps: int):
+        if every_n_train_steps < 1:
+            raise ValueError(f"every_n_train_steps is {every_n_train_steps}, but must be at least 1")
+        self.dirpath, self.every, self._saved = os.fspath(dirpath), every_n_train_steps, 0
+
+    def _save(self, trainer, module) -> None:
+        self._saved = step = trainer.global_step
+        if trainer.is_global_zero:
+            save(os.path.join(self.dirpath, f"model-{step}.safetensors"), module.state_dict(),
+                 {"format": "pt", "global_step": str(step)})
+
+    def on_train_batch_end(self, trainer, pl_module, outputs, batch, batch_idx) -> None:
+        if trainer.global_step >= self._saved + self.every:
+            self._save(trainer, pl_module)
+
+    def on_train_end(self, trainer, pl_module) -> None:
+        if trainer.global_step > self._saved:
+            self._save(trainer, pl_module)
 
 
 class LightningLogger(Logger):
