@@ -68,8 +68,8 @@ BENCHMARKS = {
                            "server part from one rank's"),
     "all_reduce": (all_reduce.run, "ms of an all-reduce of two ranks on one host: ours, MPI_Allreduce, gloo"),
     "slow_network": (slow_network.run, "ms a step of lenet between hosts at 10 Mbit/s, beside what the wire takes"),
-    "table_speed": (table_speed.run, "words/s of a language model with a large table between slow hosts: hybrid beside the dense "
-                    "gradient, and whether the weights are equal"),
+    "table_speed": (table_speed.run, "words/s of a language model between 2 to 8 slow hosts: hybrid, all-gather and dense, where "
+                    "which is fastest, and whether the weights are equal"),
     "plan_cells": (plan_cells.run, "ms a step of lenet between hosts at 10 Mbit/s, as trainer plan predicts and as measured"),
     "checkpoint_speed": (checkpoint_speed.run, "MB/s of writing and reading checkpoints on a tmpfs: ours, TensorFlow, "
                          "PyTorch, safetensors"),
@@ -139,11 +139,13 @@ def main():
     network.add_argument("--network-congestion", default="reno", help="of TCP; 'kernel': what the kernel takes by itself (reno)")
     network.add_argument("--network-steps", type=int, default=30, help="(30)")
     network.add_argument("--network-rounds", type=int, default=3, help="the one in the middle counts (3)")
-    tables = parser.add_argument_group("table_speed", "at --network-megabits: where hybrid begins to win is between two of them")
-    for what, some in (("words", "10000,100000"), ("hosts", "2,4")):
-        tables.add_argument(f"--table-{what}", type=lambda text: [int(n) for n in text.split(",")], default=some, metavar="LIST",
-                            help=f"({some})")
-    tables.add_argument("--table-steps", type=int, default=5, help="of which the first is not counted (5)")
+    tables = parser.add_argument_group("table_speed")
+    for what, some, text in (("words", "500,10000,100000", "vocabularies"), ("hosts", "", "instead of those of each vocabulary")):
+        tables.add_argument(f"--table-{what}", type=lambda text: [int(n) for n in text.split(",") if n], default=some, metavar="LIST",
+                            help=f"{text} ({some})" if some else text)
+    tables.add_argument("--table-megabits", type=int, help="a second of each host, instead of that of each vocabulary")
+    tables.add_argument("--table-steps", type=int, default=3, help="of which the first is not counted (3)")
+    tables.add_argument("--table-rounds", type=int, default=2, help="the median of which counts (2)")
     logs = parser.add_argument_group("export_speed, verify_speed, inspect_speed, data_server, data_server_latency")
     logs.add_argument("--points", type=int, default=10_000_000, help="of the large file (10000000)")
     logs.add_argument("--log-bytes", type=int, default=10**9, help="of each log that is verified, and of the one that loads in data_server_latency (1000000000)")

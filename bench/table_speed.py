@@ -1,23 +1,28 @@
-"""Words a second of a language model with a large table, over hosts whose network is slow: the hybrid, which sends the rows of
-the table that a batch uses, beside ways that send the whole gradient. 640 words a step of all workers, vocabularies of
-10,000 and 100,000; the hosts are those of slow_network.py, one worker on each, with a server beside it for hybrid and ps.
+"""Words a second of language_model between hosts whose network is slow, 640 words of each worker a step: the hybrid, which sends
+the rows of the table that a batch uses to servers, beside all workers' rows for all (all-gather, as Horovod does with
+IndexedSlices) and the whole gradient (dense). Over hosts, with one worker on each, and a server beside it for the hybrid: those
+of slow_network.py. Needs root, iproute2 and util-linux.
 
-Weights must be equal, bit for bit, among mpi, its all-gather of rows (as Horovod does with IndexedSlices) and hybrid. Needs
-root, iproute2 and util-linux.
+What a host sends by all-gather grows with the number of workers, until it is more than the whole table: sooner where the table is
+small. So there are three vocabularies, each at a rate at which the network takes most of a step: all hosts share the cores of
+this machine, and what these take would be noise. The column "of the wire" says how much of a step the bytes of the busiest
+host take at this rate. Rounds take turns, and the median counts. Weights must be equal, bit for bit.
 """
 import os
 import pathlib
+import statistics
 import subprocess
 import tempfile
 
 import programs
 import slow_network
 
-UNITS, STEPS, SEQUENCES = 200, 20, 32  # of language_model; a sequence has STEPS words
-CELLS = [("dense (mpi)", 1, ["--run-option", "mpi"]),
-         ("rows all-gathered (mpi)", 1, ["--run-option", "mpi", "--sparse-exchange", "all-gather"]),
-         ("rows and dense (ps)", 2, ["--run-option", "ps", "--servers-per-host", "1"]),
-         ("hybrid", 2, ["--run-option", "hybrid", "--servers-per-host", "1", "--sparse-reduce", "mean"])]
+STEPS, SEQUENCES = 20, 32  # words of a sequence, sequences of a worker
+CELLS = {"dense": (1, ["--run-option", "mpi"]),
+         "all-gather": (1, ["--run-option", "mpi", "--sparse-exchange", "all-gather"]),
+         "hybrid": (2, ["--run-option", "hybrid", "--servers-per-host", "1", "--partitions", "HOSTS", "--sparse-reduce", "mean"])}
+# words: megabits a second, hosts
+VOCABULARIES = {500: (6, [2, 4, 8]), 10000: (50, [2, 4]), 100000: (100, [2, 4])}
 
 
 def model(options, directory, words):
@@ -29,44 +34,59 @@ def model(options, directory, words):
     return path
 
 
-def measured(options, directory, hosts, words, each, how):
-    """(words a second without the first step, bytes a step that the busiest host sends or gets, hash of the weights)"""
+def measured(options, words, hosts, megabits, cell):
+    """(seconds a step without the first, bytes a step that the busiest host sends or gets, hash of the weights)"""
+    each, how = CELLS[cell]
     network = None
-    try:
-        network = slow_network.Network(directory, hosts, options.network_megabits, options.network_congestion)
-        summary = network.train(
-            programs.program(options.build, "trainer"), [each] * hosts, "--model", str(model(options, directory, words)), "--data",
-            "synthetic", "--global-batch", str(SEQUENCES), "--max-steps", str(options.table_steps), "--log-every", "100000",
-            "--quiet", "--json", *how)
-    finally:
-        if network:
-            network.close()
+    with tempfile.TemporaryDirectory() as directory:
+        try:
+            network = slow_network.Network(directory, hosts, megabits, options.network_congestion)
+            summary = network.train(
+                programs.program(options.build, "trainer"), [each] * hosts, "--model", str(model(options, directory, words)), "--data",
+                "synthetic", "--batch-size", str(SEQUENCES), "--max-steps", str(options.table_steps), "--log-every", "100000",
+                "--quiet", "--json", "--deadline", "300", *(str(hosts) if word == "HOSTS" else word for word in how))
+        finally:
+            if network:
+                network.close()
     seconds = (summary["seconds"] - summary["first_step_seconds"]) / (summary["steps"] - 1)
     ways = {}
     for link in summary["links"]:
         sums = ways.setdefault(link["host"], [0, 0])
         sums[0] += link["sent_to_other_hosts_per_step"]
         sums[1] += link["received_from_other_hosts_per_step"]
-    return SEQUENCES * STEPS / seconds, max(map(max, ways.values())), summary["weights"]
+    return seconds, max(map(max, ways.values())), summary["weights"]
+
+
+def rows_of(words, hosts, megabits, found):
+    """found: of each cell, its rounds."""
+    dense, rows = found["dense"], []
+    middle = {cell: statistics.median(seconds for seconds, _, _ in rounds) for cell, rounds in found.items()}
+    for cell, rounds in found.items():
+        wire = rounds[0][1] * (1 + slow_network.HEADERS / slow_network.SEGMENT) * 8 / (megabits * 1e6)
+        speeds = sorted(hosts * SEQUENCES * STEPS / seconds for seconds, _, _ in rounds)
+        rows.append((f"{words:7} {hosts} {cell}", f"{hosts * SEQUENCES * STEPS / middle[cell]:.0f}",
+                     f"{speeds[0]:.0f}-{speeds[-1]:.0f}", f"{middle['dense'] / middle[cell]:.2f}", f"{rounds[0][1] / 1e6:.2f}",
+                     f"{100 * wire / middle[cell]:.0f} %",
+                     "" if cell == "dense" else "equal" if all(r[2] == dense[0][2] for r in rounds) else "differ"))
+    return rows
 
 
 def run(options):
     if os.geteuid() != 0:
         raise programs.Missing("network namespaces need root")
-    rows = []
+    rows, rates = [], []
     for words in options.table_words:
-        for hosts in options.table_hosts:
-            found = {}
-            for name, each, how in CELLS:
-                if any(word in name for word in options.without):
-                    continue
-                with tempfile.TemporaryDirectory() as directory:
-                    found[name] = measured(options, directory, hosts, words, each, how)
-                speed, sent, weights = found[name]
-                dense = found.get(CELLS[0][0])
-                rows.append((f"{words} words, {hosts} hosts, {name}", f"{speed:.0f}", f"{speed / dense[0]:.2f}" if dense else "",
-                             f"{sent / 1e6:.2f}", "" if not dense or "ps" in name else "equal" if weights == dense[2] else "differ"))
-    print(f"\nlanguage_model, {SEQUENCES * STEPS} words a step of all workers, between hosts at {options.network_megabits} "
-          f"Mbit/s, {options.table_steps} steps")
-    programs.table(("", "words/s", "against dense", "MB/step of a host", "weights"), rows)
+        megabits, several = VOCABULARIES.get(words, VOCABULARIES[10000])
+        megabits, several = options.table_megabits or megabits, options.table_hosts or several
+        rates.append(f"{words} words at {megabits} Mbit/s")
+        found = {(hosts, cell): [] for hosts in several for cell in CELLS}
+        for number in range(options.table_rounds):
+            for hosts, cell in found:
+                found[hosts, cell].append(measured(options, words, hosts, megabits, cell))
+                programs.say(f"  round {number + 1}: {words} words, {hosts} hosts, {cell}: {found[hosts, cell][-1][0]:.2f} s a step")
+        for hosts in several:
+            rows += rows_of(words, hosts, megabits, {cell: found[hosts, cell] for cell in CELLS})
+    print(f"\nlanguage_model, {SEQUENCES * STEPS} words of each worker a step, median of {options.table_rounds}, {options.table_steps} "
+          f"steps without the first;\n{', '.join(rates)}")
+    programs.table(("  words hosts", "words/s", "least-most", "/ dense", "MB/step", "of the wire", "weights"), rows)
     return rows
