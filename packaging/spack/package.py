@@ -1,7 +1,9 @@
-# The recipe of evalboard for Spack 1, https://spack.readthedocs.io: a copy of it belongs in packages/evalboard/ of a
-# repository of recipes (`spack repo create NAME` makes one, `spack repo add` names it to Spack), and the archive that
-# `make dist` writes in the directory from which spack is called:
+# The recipe of evalboard for Spack 1.0 or later (package API v2), https://spack.readthedocs.io: a copy of it belongs in
+# packages/evalboard/ of a repository of recipes, and the archive that `make dist` writes in the directory from which spack
+# is called:
 #
+#   spack repo create recipes mine && spack repo add recipes/spack_repo/mine
+#   install -D packaging/spack/package.py recipes/spack_repo/mine/packages/evalboard/package.py
 #   spack install --no-checksum evalboard
 #   spack install --no-checksum evalboard~mpi~checkpoints    # the library and the programs for event files alone
 #

@@ -1,4 +1,5 @@
-"""The recipe for Spack and Containerfile name what the Makefile has: a stand-in for Spack's module runs the recipe."""
+"""The recipe for Spack and Containerfile name what the Makefile has: stand-ins for Spack's modules, where package API v2 has
+them, run the recipe."""
 import pathlib
 import re
 import subprocess
@@ -19,22 +20,21 @@ def recipe():
     """The class of the recipe, its variants and what it depends on: {name: condition}."""
     variants, depends = {}, {}
     module = types.ModuleType("spack.package")
-    systems = types.ModuleType("spack_repo.builtin.build_systems.makefile")  # where Spack 1 has it
-    systems.MakefilePackage = object
     module.license = module.version = module.conflicts = lambda *a, **k: None
     module.variant = lambda name, default, description, when=None: variants.update({name: when})
     module.depends_on = lambda spec, type=None, when=None: depends.update({re.split("[@~+]", spec)[0]: when})
+    makefile = types.ModuleType("spack_repo.builtin.build_systems.makefile")
+    makefile.MakefilePackage = object
     module.__all__ = ["license", "version", "conflicts", "variant", "depends_on"]
-    stand_ins = {"spack": types.ModuleType("spack"), "spack.package": module, systems.__name__: systems}
-    for depth in range(1, systems.__name__.count(".") + 1):
-        package = systems.__name__.rsplit(".", depth)[0]
-        stand_ins[package] = types.ModuleType(package)
-    sys.modules.update(stand_ins)
+    made = {"spack": types.ModuleType("spack"), "spack.package": module, makefile.__name__: makefile}
+    for parent in ("spack_repo", "spack_repo.builtin", "spack_repo.builtin.build_systems"):
+        made[parent] = types.ModuleType(parent)
+    sys.modules.update(made)
     names = {}
     try:
         exec(compile((ROOT / "packaging/spack/package.py").read_text(), "package.py", "exec"), names)
     finally:
-        for name in stand_ins:
+        for name in made:
             del sys.modules[name]
     return names["Evalboard"], variants, depends
 
