@@ -4,6 +4,7 @@
 #include "model/layers/layers.h"
 #include "model/task.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -91,7 +92,12 @@ void network_builder_cross_entropy(struct network_builder *b, int logits)
     struct layer *l;
 
     if (!b->error.code && (shape_pixels(&x) != (size_t)model_labels(b->model) || x.channels != b->model->classes)) {
-        network_builder_refuse(b, layer_cross_entropy.name, "its input is not one logit a class for each label");
+        const int labels = model_labels(b->model);
+        char why[120];
+
+        snprintf(why, sizeof why, "its input is not one logit a class for each label (%d label%s, %d classes)", labels,
+                 labels == 1 ? "" : "s", b->model->classes);
+        network_builder_refuse(b, layer_cross_entropy.name, why);
         return;
     }
     if (x.block != x.channels && shape_pixels(&x) > 1) {

@@ -344,7 +344,7 @@ static void test_mistakes(void **state)
         { HEAD "convolution a size=7 channels=2\ncross_entropy",
           "line 3: convolution of 6x6x2: its output would have no pixels" },
         { HEAD "dense a outputs=4\ncross_entropy",
-          "line 4: cross_entropy of 1x1x4: its input is not one logit a class" },
+          "line 4: cross_entropy of 1x1x4: its input is not one logit a class for each label (1 label, 3 classes)" },
         { HEAD "dense a outputs=3\ndense a outputs=3\ncross_entropy",
           "line 4: dense of 1x1x3: two variables are named a" },
         { HEAD "x = dense a outputs=3\nbias b\nbias c of=x\ncross_entropy",
