@@ -287,6 +287,17 @@ static int stop_file_there(struct loop *l)
     return l->asked_to_stop = 1;
 }
 
+/* "rank 2 on host b", or the program if there is no other rank. */
+static void speaker(const struct loop *l, char *name, size_t size)
+{
+    const struct world *w = l->strategy->world;
+
+    if (world_size(w) > 1)
+        world_name(w, world_rank(w), name, size);
+    else
+        snprintf(name, size, "trainer");
+}
+
 /* Each rank names what it met; another one may meet the same. */
 static void name_bad_samples(struct loop *l)
 {
@@ -294,7 +305,7 @@ static void name_bad_samples(struct loop *l)
     struct error why;
 
     while (l->source && batch_source_next_bad(l->source, &why)) {
-        world_name(l->strategy->world, world_rank(l->strategy->world), name, sizeof name);
+        speaker(l, name, sizeof name);
         log_line(l->log, "%s: left out %s", name, why.message);
     }
 }
@@ -507,7 +518,7 @@ static void count_bad_samples(struct loop *l)
     if (!bad)
         return;
     name_bad_samples(l);
-    world_name(l->strategy->world, world_rank(l->strategy->world), name, sizeof name);
+    speaker(l, name, sizeof name);
     log_line(l->log, "%s: left out %zu broken sample%s in all", name, bad, bad == 1 ? "" : "s");
 }
 

@@ -447,7 +447,10 @@ int world_narrow(const struct world *w, char *late, int count)
 
 void world_name(const struct world *w, int rank, char *text, size_t size)
 {
-    snprintf(text, size, "rank %d on host %s", rank, w->places[rank].host);
+    if (w->places)
+        snprintf(text, size, "rank %d on host %s", rank, w->places[rank].host);
+    else
+        snprintf(text, size, "rank %d", rank);
 }
 
 int world_sign(const struct world *w, int rank, struct error *e)
