@@ -70,7 +70,7 @@ def test_without_libraries(tmp_path):
     for name in ("MPI", "oneDNN", "libinotifytools", "SQLite", "ncurses (", "zstd", "libdeflate", "jansson", "nghttp2",
                  "Python"):
         assert sum(line.startswith("  ") and name in line for line in said.splitlines()) == 1, said
-    assert "OpenBLAS (" not in said and "protobuf" not in said
+    assert "OpenBLAS (" not in said and "protobuf-c (" not in said
     assert programs(tree / "usr") == {"eventlog"}
     assert {p.name for p in (tree / "usr/include/eventlog").iterdir()} == {"eventlog.h", "eventlog.f90"}
     assert not list(tree.rglob("*eventlog_mpi*")) and not (tree / "usr/share").exists()
