@@ -3,11 +3,13 @@
  * the answers took. It speaks HTTP/2 by itself, with headers that are encoded once, so that its own cost is a few
  * microseconds a call; gRPC's Python client takes some hundred.
  *
- *   data_server_calls PORT METHOD MESSAGE CLIENTS CALLS|=BYTES
+ *   data_server_calls PORT METHOD MESSAGE CLIENTS[:PAUSE] CALLS|=BYTES
  *
- * Each of CLIENTS connections asks CALLS times, each time once the last answer is complete; 0 calls: until standard input
- * ends; =BYTES: until the answer's DATA are so long. MESSAGE is hexadecimal. Prints how long the DATA of the last answer
- * are, the number of calls, and milliseconds: median, 99th of 100, longest.
+ * Each of CLIENTS connections asks CALLS times, each time PAUSE milliseconds after the last answer is complete, half of it
+ * more or less, so that clients do not ask in step; without a pause, which is how many calls the processors can take rather
+ * than how long one takes, at once. 0 calls: until standard input ends; =BYTES: until the answer's DATA are so long. MESSAGE
+ * is hexadecimal. Prints how long the DATA of the last answer are, the number of calls, and milliseconds from sending the
+ * request to the end of the answer: median, 99th of 100, longest.
  */
 #include "base/buffer.h"
 #include "base/bytes.h"
@@ -31,9 +33,9 @@ enum { END_STREAM = 1, ACK = 1, END_HEADERS = 4 };
 struct client {
     int fd;
     uint32_t stream;
-    double began;
-    uint64_t taken; /* bytes of DATA since the connection's window was last opened */
-    uint64_t bytes; /* of this answer */
+    double began, due; /* due: when it asks the next time; 0: it waits for an answer */
+    uint64_t taken;    /* bytes of DATA since the connection's window was last opened */
+    uint64_t bytes;    /* of this answer */
     size_t have;
     uint8_t input[INPUT];
 };
@@ -41,6 +43,8 @@ struct client {
 struct load {
     struct buffer headers, data;        /* of a request, without their frames' heads */
     uint64_t bytes, calls_each, wanted; /* wanted: bytes of an answer, 0: any */
+    double pause;                       /* seconds */
+    uint32_t random;                    /* changes with each pause */
     double *took;                       /* seconds */
     size_t count, capacity;
 };
@@ -218,6 +222,40 @@ static void note(struct load *l, const struct client *c)
     l->bytes = c->bytes;
 }
 
+static double pause_of(struct load *l)
+{
+    l->random = l->random * 1664525 + 1013904223;
+    return l->pause * (0.5 + (double)(l->random >> 8) / (1 << 24));
+}
+
+/* Asks whose time has come. Seconds until the next one's has; < 0: none waits for that. */
+static double ask_due(const struct load *l, struct client *clients, size_t count)
+{
+    const double at = now();
+    double next = -1;
+
+    for (size_t i = 0; i < count; i++) {
+        double left = clients[i].due - at;
+
+        if (clients[i].due > 0 && left <= 0) {
+            clients[i].due = 0;
+            ask(l, &clients[i]);
+        } else if (clients[i].due > 0 && (next < 0 || left < next)) {
+            next = left;
+        }
+    }
+    return next;
+}
+
+/* Waits for answers, and for the next one that is due. */
+static void wait_for(struct pollfd *waits, size_t count, double seconds)
+{
+    const struct timespec limit = { (time_t)seconds, (long)(1e9 * (seconds - (double)(time_t)seconds)) };
+
+    if (ppoll(waits, count, seconds < 0 ? NULL : &limit, NULL) < 0 && errno != EINTR)
+        fail("poll");
+}
+
 /* All clients until each has asked so often, or standard input has ended. */
 static void run(struct load *l, struct client *clients, size_t count)
 {
@@ -229,17 +267,16 @@ static void run(struct load *l, struct client *clients, size_t count)
     for (size_t i = 0; i < count; i++) {
         waits[i] = (struct pollfd){ clients[i].fd, POLLIN, 0 };
         asked[i] = 1;
-        ask(l, &clients[i]);
+        clients[i].due = now() + (l->pause > 0 ? pause_of(l) : 0);
     }
     waits[count] = (struct pollfd){ l->calls_each || l->wanted ? -1 : 0, POLLIN, 0 };
     while (active) {
-        if (poll(waits, count + 1, -1) < 0 && errno != EINTR)
-            fail("poll");
+        wait_for(waits, count + 1, ask_due(l, clients, count));
         stop |= waits[count].revents != 0;
         if (stop)
             waits[count].fd = -1;
         for (size_t i = 0; i < count; i++) {
-            if (!waits[i].revents || !receive(&clients[i]))
+            if (waits[i].fd < 0 || !waits[i].revents || !receive(&clients[i]))
                 continue;
             note(l, &clients[i]);
             if (stop || l->bytes == l->wanted || (l->calls_each && asked[i] >= l->calls_each)) {
@@ -247,7 +284,7 @@ static void run(struct load *l, struct client *clients, size_t count)
                 active--;
             } else {
                 asked[i]++;
-                ask(l, &clients[i]);
+                clients[i].due = now() + (l->pause > 0 ? pause_of(l) : 0);
             }
         }
     }
@@ -264,10 +301,13 @@ int main(int argc, char **argv)
 {
     static struct client clients[CLIENTS_MOST];
     struct load l = { .headers = BUFFER_EMPTY, .data = BUFFER_EMPTY };
-    size_t count = argc == 6 ? strtoull(argv[4], NULL, 10) : 0;
+    char *rest = NULL;
+    size_t count = argc == 6 ? strtoull(argv[4], &rest, 10) : 0;
 
-    if (!count || count > CLIENTS_MOST) {
-        fprintf(stderr, "data_server_calls PORT METHOD MESSAGE CLIENTS CALLS|=BYTES\n");
+    if (count && *rest == ':')
+        l.pause = strtod(rest + 1, &rest) / 1000;
+    if (!count || *rest || count > CLIENTS_MOST) {
+        fprintf(stderr, "data_server_calls PORT METHOD MESSAGE CLIENTS[:PAUSE] CALLS|=BYTES\n");
         return 2;
     }
     if (*argv[5] == '=')

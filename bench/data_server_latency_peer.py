@@ -2,7 +2,7 @@
 
 LOGDIR has runs small/* of 10 curves with 1,000 points, and a large run, whose curves end at step LAST. idle: once all is
 loaded. loading: from the moment when the small runs are shown until the large one is, with a server of its own for each row.
-CALLS: bench/data_server_calls.c. Prints JSON: rows of clients (0: gRPC's Python client), bytes of an answer, calls, and
+CALLS: bench/data_server_calls.c. Prints JSON: rows of who asks, bytes of an answer, calls, and
 milliseconds: median, 99th of 100, longest; 0 calls: all was loaded before the first.
 """
 import json
@@ -14,7 +14,10 @@ import time
 import data_server_peer as peer
 from data_server_logs import LARGE_CURVES, RUNS, SMALL_LAST
 
-CLIENTS, CALLS, CALLS_OF_EACH, CALLS_OF_PYTHON = 50, 2000, 40, 200
+# who asks, as data_server_calls wants it, and how often each at rest; several that do not pause tell how many calls two
+# processors take, not how long one takes
+ASKERS = {"1 client": ("1", 2000), "50 clients, 20 ms apart": ("50:20", 100), "50 clients, no pause": ("50", 40)}
+PYTHON, CALLS_OF_PYTHON = "gRPC's Python client", 200
 
 
 def listed(server):
@@ -62,23 +65,23 @@ def idle(program, logdir, directory, calls, last, sizes):
         while not loaded(server, last):
             time.sleep(0.1)
         for message in messages:
-            for clients, count in ((1, CALLS), (CLIENTS, CALLS_OF_EACH)):
-                yield [clients, *told(begin(calls, server, message, clients, count))]
-            yield [0, *by_python(server, message)]
+            for name, (clients, count) in ASKERS.items():
+                yield [name, *told(begin(calls, server, message, clients, count))]
+            yield [PYTHON, *by_python(server, message)]
 
 
 def loading(program, logdir, directory, calls, last, sizes):
     for which in range(len(sizes)):
-        for clients in (1, CLIENTS):
+        for name, (clients, _) in ASKERS.items():
             with peer.Server(program, logdir, directory) as server:
                 message = requests(server, sizes)[which]
                 if loaded(server, last):
-                    yield [clients, 0, 0, 0, 0, 0]
+                    yield [name, 0, 0, 0, 0, 0]
                     continue
                 asking = begin(calls, server, message, clients, 0)
                 while not loaded(server, last):
                     time.sleep(0.05)
-                yield [clients, *told(asking)]
+                yield [name, *told(asking)]
 
 
 def main(what, program, logdir, directory, calls, last, *sizes):
