@@ -17,7 +17,7 @@ safetensors; evalboard.callbacks has callbacks for Keras, Lightning and Hugging 
 from __future__ import annotations
 
 import importlib
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from evalboard import callbacks, checkpoint, summary
@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from evalboard.reduction import reduce, write_reduced
     from evalboard.rewriting import Merged, Repaired, downsample, merge, repair
     from evalboard.writer import FileWriter, SummaryWriter
+
+    __version__: str
 
 # Where each name is: modules are imported when they are used, so that `import evalboard` takes no NumPy.
 _NAMES = {
@@ -42,10 +44,17 @@ _NAMES = {
 }
 _MODULE_OF = {name: module for module, names in _NAMES.items() for name in names}
 _SUBMODULES = ("callbacks", "checkpoint", "summary")
-__all__ = sorted([*_MODULE_OF, *_SUBMODULES])
+# As a list, so that type checkers know what is exported.
+__all__ = [
+    "Audio", "DamageWarning", "EventLogArgumentError", "EventLogCorruptError", "EventLogError",
+    "EventLogMemoryError", "EventLogOSError", "FileWriter", "Histogram", "Image", "Log", "MemoryOutput", "Merged",
+    "Point", "Repaired", "Series", "SummaryWriter", "TensorValue", "Text", "callbacks", "checkpoint", "downsample",
+    "follow", "merge", "read", "read_audio", "read_histograms", "read_images", "read_tensors", "read_texts",
+    "reduce", "repair", "summary", "write_reduced",
+]
 
 
-def __getattr__(name: str):
+def __getattr__(name: str) -> Any:
     if name == "__version__":
         from evalboard._library import lib
 
@@ -59,5 +68,5 @@ def __getattr__(name: str):
     return value
 
 
-def __dir__():
+def __dir__() -> list[str]:
     return [*__all__, "__version__"]

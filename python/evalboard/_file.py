@@ -21,7 +21,7 @@ import weakref
 from typing import Any
 
 from evalboard import _library, _wire
-from evalboard._library import call, lib
+from evalboard._library import StrPath, call, lib
 
 POINT = struct.Struct("=Qqdd")  # struct eventlog_scalar
 HOLD_POINTS, HOLD_SECONDS, FLUSH_SECONDS = 512, 0.5, 2.0
@@ -37,8 +37,9 @@ class EventFile:
     bytes go to instead of a file, by its path. rotate_bytes, rotate_seconds: begin another file at this size or age; 0: never.
     """
 
-    def __init__(self, directory, suffix="", flush_seconds=FLUSH_SECONDS, purge_step=None, queue_bytes=QUEUE_BYTES,
-                 output=None, rotate_bytes=0, rotate_seconds=0.0):
+    def __init__(self, directory: StrPath, suffix: Any = "", flush_seconds: Any = FLUSH_SECONDS,
+                 purge_step: Any = None, queue_bytes: Any = QUEUE_BYTES,
+                 output: Any = None, rotate_bytes: Any = 0, rotate_seconds: Any = 0.0) -> None:
         self.directory = os.fspath(directory)
         self.suffix, self.flush_seconds, self.queue_bytes = suffix, min(flush_seconds, FLUSH_SECONDS), queue_bytes
         self.purge_step, self.output = purge_step, output
@@ -56,7 +57,7 @@ class EventFile:
         _files.add(self)
 
     # ---- the library's writer -------------------------------------------------------------------------------------------
-    def open(self):
+    def open(self) -> Any:
         """Makes the file, unless there is one. Returns the library's writer."""
         with self._lock:
             if self._handle is None:
@@ -77,7 +78,7 @@ class EventFile:
                 self._handle, self.purge_step = handle, None
             return self._handle
 
-    def _call(self, function, *arguments) -> int:
+    def _call(self, function: Any, *arguments: Any) -> int:
         return call(function, *arguments, cause=self._target.failure if self._target else None)
 
     @property
@@ -159,7 +160,7 @@ class EventFile:
                 self._error = error
 
     # ---- other events ---------------------------------------------------------------------------------------------------
-    def put(self, body: bytes, step=None, wall_time=None) -> None:
+    def put(self, body: bytes, step: int | None = None, wall_time: Any = None) -> None:
         """Writes an event with these fields beside wall time and step."""
         now = time.time() if wall_time is None else float(wall_time)
         self.put_event(_wire.event(now, step, body))
@@ -199,7 +200,7 @@ class EventFile:
             lib.eventlog_writer_close(handle, None)
         self._target = None
 
-    def __del__(self):
+    def __del__(self) -> None:
         try:
             self.close()
         except Exception:  # noqa: BLE001, nobody is there to hear it
@@ -210,7 +211,7 @@ class EventFile:
 class Passer:
     """Wakes up every HOLD_SECONDS while points wait, and sleeps while none do."""
 
-    def __init__(self):
+    def __init__(self) -> None:
         self.wanted = threading.Event()
         self.thread = None
 

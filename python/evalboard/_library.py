@@ -9,6 +9,10 @@ import ctypes
 import os
 from ctypes import (POINTER, byref, c_char_p, c_double, c_float, c_int, c_int64, c_size_t, c_uint32, c_uint64, c_uint8,
                     c_void_p)
+from typing import Union
+
+# What names a file or directory.
+StrPath = Union[str, "os.PathLike[str]"]
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 

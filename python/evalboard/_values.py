@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import io
 import sys
+from typing import Any
 
 import numpy as np
 
@@ -12,7 +13,7 @@ from evalboard import _wire
 from evalboard._library import call, lib
 
 
-def as_array(x) -> np.ndarray:
+def as_array(x: Any) -> np.ndarray:
     """A NumPy array of what has numbers: arrays, tensors of PyTorch on any device, JAX and others by __array__ or DLPack,
     Python's numbers and lists (a single number becomes an array of one)."""
     if isinstance(x, np.ndarray):
@@ -34,7 +35,7 @@ def as_array(x) -> np.ndarray:
     raise NotImplementedError(f"got a {type(x).__name__}; a number, a NumPy array or a tensor is expected")
 
 
-def as_number(x) -> float:
+def as_number(x: Any) -> float:
     """The one number in x."""
     array = as_array(x).squeeze()
     if array.ndim != 0:
@@ -106,7 +107,7 @@ def squares(values: np.ndarray) -> float:
     return sum(part.dot(part) for part in parts)
 
 
-def histogram(values, bins="tensorflow", max_bins=None):
+def histogram(values: Any, bins: Any = "tensorflow", max_bins: int | None = None) -> Any:
     """(min, max, number, sum, sum of squares, right limits, counts) of a HistogramProto, as PyTorch computes them."""
     values = as_array(values).astype(float, copy=False).reshape(-1)
     if values.size == 0:
@@ -190,7 +191,7 @@ def png(pixels: np.ndarray) -> bytes:
         lib.eventlog_free(data)
 
 
-def picture(array, order: str, rescale: float = 1, boxes=None, labels=None):
+def picture(array: Any, order: str, rescale: float = 1, boxes: Any = None, labels: Any = None) -> Any:
     """(height, width, channels, PNG) of a picture; with boxes (x, y, x, y) drawn on it. Boxes and a scale take Pillow."""
     pixels = to_pixels(to_hwc(as_array(array), order))
     height, width, channels = pixels.shape
@@ -205,7 +206,7 @@ def picture(array, order: str, rescale: float = 1, boxes=None, labels=None):
     return height, width, channels, png(np.asarray(shown))
 
 
-def draw_box(image, box, label) -> None:
+def draw_box(image: Any, box: Any, label: Any) -> None:
     """A red box of two pixels on an image of Pillow's, with its label at its lower left corner."""
     from PIL import ImageDraw, ImageFont
 
@@ -220,12 +221,12 @@ def draw_box(image, box, label) -> None:
         draw.text((left + margin, bottom - height - margin), label, fill="black", font=font)
 
 
-def figure_pixels(figures, close: bool = True) -> np.ndarray:
+def figure_pixels(figures: Any, close: bool = True) -> np.ndarray:
     """A matplotlib figure as (3, H, W), a list of them as (N, 3, H, W)."""
     import matplotlib.backends.backend_agg as agg
     import matplotlib.pyplot as pyplot
 
-    def render(figure):
+    def render(figure: Any) -> Any:
         canvas = agg.FigureCanvasAgg(figure)
         canvas.draw()
         pixels = np.asarray(canvas.buffer_rgba())[:, :, :3]
@@ -246,7 +247,7 @@ def gif(frames: np.ndarray, fps: float) -> bytes:
     return out.getvalue()
 
 
-def video_frames(array, order: str = "NTCHW") -> np.ndarray:
+def video_frames(array: Any, order: str = "NTCHW") -> np.ndarray:
     """A batch of films as one: (frames, rows * height, columns * width, channels) of 8 bits."""
     film = as_array(array)
     order = order.upper()
@@ -261,7 +262,7 @@ def video_frames(array, order: str = "NTCHW") -> np.ndarray:
     return film.reshape(frames, rows * height, full // rows * width, channels)
 
 
-def wav(array, sample_rate: int, several: bool = False):
+def wav(array: Any, sample_rate: int, several: bool = False) -> Any:
     """(frames, channels, WAV file of 16 bits) of samples between -1 and 1: (frames,); several: or (frames, 1 or 2 channels).
     """
     import wave
@@ -289,7 +290,7 @@ def wav(array, sample_rate: int, several: bool = False):
 
 
 # ---- precision and recall -----------------------------------------------------------------------------------------------
-def pr_curve(labels, predictions, thresholds: int, weights=None) -> np.ndarray:
+def pr_curve(labels: Any, predictions: Any, thresholds: int, weights: Any = None) -> np.ndarray:
     """(6, thresholds): true and false positives, true and false negatives, precision, recall, as PyTorch computes them."""
     labels, predictions = as_array(labels), as_array(predictions)
     weights = 1.0 if weights is None else weights

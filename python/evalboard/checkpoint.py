@@ -24,7 +24,7 @@ from typing import Any
 
 import numpy as np
 
-from evalboard._library import EventLogArgumentError, EventLogCorruptError, EventLogError, EventLogOSError, program
+from evalboard._library import EventLogArgumentError, EventLogCorruptError, EventLogError, EventLogOSError, StrPath, program
 
 __all__ = ["Checkpoint", "CheckpointError", "latest", "list_variables", "load", "load_checkpoint", "load_variable",
            "save"]
@@ -55,7 +55,7 @@ def _exact(name: str) -> str:
 class _Safetensors:
     """A safetensors file, mapped. Only what lies within the file is handed out."""
 
-    def __init__(self, path):
+    def __init__(self, path: StrPath) -> None:
         self.path = os.fspath(path)
         with open(path, "rb") as file:
             size = os.fstat(file.fileno()).st_size
@@ -122,7 +122,7 @@ class Checkpoint(Mapping):
     path: prefix of a TensorFlow checkpoint, a safetensors file, or a directory, of which the newest complete checkpoint is
     taken. Arrays are read-only. bfloat16 becomes float32; strings become arrays of bytes objects."""
 
-    def __init__(self, path):
+    def __init__(self, path: StrPath) -> None:
         self.path = os.fspath(path)
         self._file = _Safetensors(path) if self.path.endswith(".safetensors") else None
         if self._file:
@@ -143,7 +143,7 @@ class Checkpoint(Mapping):
             raise KeyError(name)
         return self.read([name])[name]
 
-    def read(self, names=None) -> dict[str, np.ndarray]:
+    def read(self, names: Any = None) -> dict[str, np.ndarray]:
         """{name: array} of these tensors, or of all, in one go."""
         names = list(self._listed) if names is None else list(names)
         if self._file:
@@ -185,7 +185,7 @@ class Checkpoint(Mapping):
         return {name: dtype for name, (dtype, _) in self._listed.items()}
 
 
-def load(path) -> Checkpoint:
+def load(path: StrPath) -> Checkpoint:
     """Opens a checkpoint; see Checkpoint."""
     return Checkpoint(path)
 
@@ -193,17 +193,17 @@ def load(path) -> Checkpoint:
 load_checkpoint = load
 
 
-def load_variable(path, name: str) -> np.ndarray:
+def load_variable(path: StrPath, name: str) -> np.ndarray:
     """One tensor of a checkpoint."""
     return Checkpoint(path)[name]
 
 
-def list_variables(path) -> list[tuple[str, list[int]]]:
+def list_variables(path: StrPath) -> list[tuple[str, list[int]]]:
     """[(name, shape)] of the tensors of a checkpoint, by name."""
     return sorted(Checkpoint(path).get_variable_to_shape_map().items())
 
 
-def latest(directory) -> str | None:
+def latest(directory: StrPath) -> str | None:
     """The path of the newest complete checkpoint in a directory, None if it has none."""
     try:
         return json.loads(_run("inspect", "--no-statistics", "--json", os.fspath(directory)))["path"]

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from typing import Any, Callable, Iterator, Protocol
 
 from evalboard import _library
+from evalboard._library import StrPath
 
 __all__ = ["MemoryOutput", "Stream"]
 
@@ -31,7 +32,7 @@ Open = Callable[[str], Stream]
 _newest: dict[str, int] = {}  # the seconds in the name of the newest object of this process, by directory
 
 
-def is_url(directory) -> bool:
+def is_url(directory: StrPath) -> bool:
     """Whether it is a place of fsspec's, such as s3://bucket/run, and no directory."""
     return re.match(r"[A-Za-z][A-Za-z0-9+.-]*://", str(directory)) is not None
 
@@ -78,10 +79,10 @@ class MemoryOutput(Mapping):
     def __len__(self) -> int:
         return len(self._files)
 
-    def __getstate__(self):
+    def __getstate__(self) -> Any:
         return {**self.__dict__, "_lock": None}
 
-    def __setstate__(self, state) -> None:
+    def __setstate__(self, state: Any) -> None:
         self.__dict__.update(state, _lock=threading.Lock())
 
     def take(self) -> dict[str, bytes]:
@@ -99,7 +100,7 @@ class MemoryOutput(Mapping):
 
 
 class _MemoryFile:
-    def __init__(self, output: MemoryOutput, path: str):
+    def __init__(self, output: MemoryOutput, path: str) -> None:
         self.output, self.path = output, path
 
     def write(self, data: bytes) -> int:
@@ -113,7 +114,7 @@ class _MemoryFile:
 class _Object:
     """A stream, and how many of the bytes that come again after an error it has taken."""
 
-    def __init__(self, stream: Stream):
+    def __init__(self, stream: Stream) -> None:
         self.stream, self.taken = stream, 0
 
     def write(self, data: bytes) -> None:
@@ -136,7 +137,7 @@ class Output:
     """`struct eventlog_output` over a function that opens streams by their path below `directory`. One function is called at a
     time, by a thread of the library's. What a stream raises is kept for failure()."""
 
-    def __init__(self, opener: Open, directory: str):
+    def __init__(self, opener: Open, directory: str) -> None:
         self.opener, self.directory = opener, directory
         self.objects: dict[int, _Object] = {}
         self.count = 0
@@ -163,7 +164,7 @@ class Output:
         _newest[self.directory] = max(_newest.get(self.directory, 0), int(seconds) + self._ahead)
         return f"{before}{int(seconds) + self._ahead}{rest}"
 
-    def _begin(self, context, name, made) -> int:
+    def _begin(self, context: Any, name: str, made: Any) -> int:
         try:
             path = os.path.join(self.directory, self._name(os.fsdecode(name)))
             opened = _Object(self.opener(path))
@@ -175,14 +176,14 @@ class Output:
         made[0] = self.count
         return 0
 
-    def _write(self, number, address, count) -> int:
+    def _write(self, number: Any, address: Any, count: Any) -> int:
         try:
             self.objects[number].write(ctypes.string_at(address, count))
         except BaseException as error:  # noqa: BLE001
             return self._failed(error)
         return 0
 
-    def _end(self, number) -> int:
+    def _end(self, number: Any) -> int:
         try:
             self.objects.pop(number).stream.close()
         except BaseException as error:  # noqa: BLE001

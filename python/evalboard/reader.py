@@ -6,17 +6,17 @@ import os
 import time
 import warnings
 from collections.abc import Mapping
-from typing import Any, Iterator, NamedTuple, Sequence
+from typing import Any, Iterator, NamedTuple, Sequence, Union
 
 import numpy as np
 
 from evalboard import _library
-from evalboard._library import call, lib
+from evalboard._library import StrPath, call, lib
 
 __all__ = ["Audio", "Histogram", "Image", "Log", "Point", "Series", "TensorValue", "Text", "follow", "read", "read_audio",
            "read_histograms", "read_images", "read_tensors", "read_texts"]
 
-Patterns = "str | Sequence[str] | None"
+Patterns = Union[str, Sequence[str], None]
 
 POINT = np.dtype([("step", "<i8"), ("wall_time", "<f8"), ("value", "<f8")])
 VIEWS = {"all": _library.VIEW_ALL, "tensorboard": _library.VIEW_TENSORBOARD, "session": _library.VIEW_SESSION}
@@ -29,7 +29,7 @@ class DamageWarning(UserWarning):
     """A log is damaged; what is sound was read."""
 
 
-def _patterns(given) -> tuple[Any, int]:
+def _patterns(given: Any) -> tuple[Any, int]:
     """An array of C strings and its length."""
     if given is None:
         return None, 0
@@ -37,7 +37,7 @@ def _patterns(given) -> tuple[Any, int]:
     return (ctypes.c_char_p * len(names))(*[name.encode() for name in names]), len(names)
 
 
-def _options(runs, tags, steps=None, numbers_only=False) -> _library.ReaderOptions:
+def _options(runs: Patterns, tags: Any, steps: Any = None, numbers_only: Any = False) -> _library.ReaderOptions:
     options = _library.ReaderOptions(numbers_only=numbers_only)
     for name, given in (("runs", runs), ("tags", tags)):
         array, count = _patterns(given)
@@ -65,17 +65,17 @@ def _tag(series: _library.Series) -> str:
 class _Points:
     """The library's memory, freed with the last array that shows it."""
 
-    def __init__(self, handle):
+    def __init__(self, handle: Any) -> None:
         self.handle = handle
 
-    def __del__(self, free=lib.eventlog_points_free):
+    def __del__(self, free: Any = lib.eventlog_points_free) -> None:
         free(self.handle)
 
 
 class _Memory:
     """Makes an array of memory that belongs to `owner`, without copying it."""
 
-    def __init__(self, owner: _Points, address: int, count: int):
+    def __init__(self, owner: _Points, address: int, count: int) -> None:
         self.owner = owner
         self.__array_interface__ = {"version": 3, "shape": (count * POINT.itemsize,), "typestr": "|u1", "data": (address, True)}
 
@@ -87,7 +87,8 @@ class Series:
     1970) and value, in the library's memory. steps, wall_times, values: views of these, (n,) of int64 and float64.
     plugin, display_name, description: what the log says of the tag."""
 
-    def __init__(self, run: str, tag: str, points: np.ndarray, plugin: str = "", display_name: str = "", description: str = ""):
+    def __init__(self, run: str, tag: str, points: np.ndarray, plugin: str = "", display_name: str = "",
+                 description: str = "") -> None:
         self.run, self.tag, self.points = run, tag, points
         self.plugin, self.display_name, self.description = plugin, display_name, description
 
@@ -106,7 +107,7 @@ class Series:
     def __len__(self) -> int:
         return len(self.points)
 
-    def __array__(self, dtype=None, copy=None) -> np.ndarray:
+    def __array__(self, dtype: Any = None, copy: Any = None) -> np.ndarray:
         return np.array(self.values, dtype=dtype) if copy or dtype else self.values
 
     def __repr__(self) -> str:
@@ -119,7 +120,7 @@ class Series:
         return Series(self.run, self.tag, self.points[downsample(self.values, most, self.steps)], self.plugin,
                       self.display_name, self.description)
 
-    def to_pandas(self):
+    def to_pandas(self) -> Any:
         """A pandas.Series of the values, indexed by step."""
         import pandas
 
@@ -133,10 +134,10 @@ class Log(Mapping):
     runs: names of all runs, also of those without points. damaged: how many places of the files were skipped because they
     are damaged."""
 
-    def __init__(self, runs: list[str], series: dict[tuple[str, str], Series], damaged: int = 0):
+    def __init__(self, runs: list[str], series: dict[tuple[str, str], Series], damaged: int = 0) -> None:
         self.runs, self._series, self.damaged = runs, series, damaged
 
-    def __getitem__(self, key) -> Series:
+    def __getitem__(self, key: Any) -> Series:
         if isinstance(key, tuple):
             return self._series[key]
         found = [series for (_, tag), series in self._series.items() if tag == key]
@@ -164,7 +165,7 @@ class Log(Mapping):
         """The log with at most `most` points of each series; see evalboard.downsample()."""
         return Log(self.runs, {key: series.downsample(most) for key, series in self._series.items()}, self.damaged)
 
-    def to_pandas(self, wide: bool = False):
+    def to_pandas(self, wide: bool = False) -> Any:
         """A pandas.DataFrame of all points: run, tag, step, wall_time, value; run and tag are categories. wide: one row for a
         run and step, one column for each tag; of several points at a step the last."""
         import pandas
@@ -173,7 +174,7 @@ class Log(Mapping):
         lengths = [len(self._series[key]) for key in keys]
         points = np.concatenate([self._series[key].points for key in keys]) if keys else np.empty(0, POINT)
 
-        def names(which):
+        def names(which: str) -> Any:
             values = sorted({key[which] for key in keys})
             place = {value: i for i, value in enumerate(values)}
             codes = np.repeat(np.array([place[key[which]] for key in keys], np.int32), lengths)
@@ -186,7 +187,7 @@ class Log(Mapping):
         last = frame.drop_duplicates(["run", "tag", "step"], keep="last")
         return last.set_index(["run", "step", "tag"])["value"].unstack("tag").sort_index()
 
-    def to_polars(self):
+    def to_polars(self) -> Any:
         """A polars.DataFrame of all points: run, tag, step, wall_time, value; run and tag are categories."""
         import polars
 
@@ -194,21 +195,22 @@ class Log(Mapping):
 
         return polars.DataFrame(_arrow.Table(self))
 
-    def __arrow_c_stream__(self, requested_schema=None):
+    def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
         """For pyarrow.table(log), DuckDB and others: run, tag, step, wall_time, value, as of to_pandas(); the columns are
         copied, a batch at a time."""
         from evalboard import _arrow
 
         return _arrow.stream(list(self._series), [series.points for series in self._series.values()])
 
-    def reduce(self, *operations: str, runs=None):
+    def reduce(self, *operations: str, runs: Patterns = None) -> Any:
         """The series of several runs as one; see evalboard.reduce()."""
         from evalboard.reduction import reduce
 
         return reduce(self, *operations, runs=runs)
 
 
-def read(logdir, tags: Patterns = None, runs: Patterns = None, steps: tuple | None = None, view: str = "all") -> Log:
+def read(logdir: StrPath, tags: Patterns = None, runs: Patterns = None, steps: tuple | None = None,
+         view: str = "all") -> Log:
     """Reads the points of all scalar series, of any writer, into NumPy arrays without copying them: 24 bytes a point.
 
     logdir: a log directory, an event file, an archive of `eventlog archive`; also compressed ones. tags, runs: patterns as of
@@ -315,13 +317,13 @@ class Point(NamedTuple):
 class _Reader:
     """eventlog_reader."""
 
-    def __init__(self, logdir, options: _library.ReaderOptions):
+    def __init__(self, logdir: StrPath, options: _library.ReaderOptions) -> None:
         self.handle = ctypes.c_void_p()
         self.path = os.fspath(logdir)
         call(lib.eventlog_reader_open, ctypes.byref(self.handle), os.fsencode(logdir), ctypes.byref(options))
         self.names: dict[int, tuple[str, str]] = {}
 
-    def __del__(self, close=lib.eventlog_reader_close):
+    def __del__(self, close: Any = lib.eventlog_reader_close) -> None:
         close(self.handle)
 
     def next(self) -> int:
@@ -361,7 +363,7 @@ def _array(tensor: _library.Tensor) -> np.ndarray:
     return np.frombuffer(data, DTYPES[tensor.dtype]).reshape(shape)
 
 
-def _content(reader: _Reader, value: _library.Value):
+def _content(reader: _Reader, value: _library.Value) -> Any:
     """The NamedTuple of a value; None for a scalar or one that no plugin shows."""
     step, wall = value.step, value.wall_time
     if value.kind == _library.KIND_HISTOGRAM:
@@ -385,7 +387,7 @@ def _content(reader: _Reader, value: _library.Value):
     return None
 
 
-def _read_kind(kind: int, logdir, tags, runs, steps) -> dict[tuple[str, str], list]:
+def _read_kind(kind: int, logdir: StrPath, tags: Any, runs: Patterns, steps: Any) -> dict[tuple[str, str], list]:
     reader = _Reader(logdir, _options(runs, tags, steps))
     found: dict[tuple[str, str], list] = {}
     while (what := reader.next()) != _library.READ_END:
@@ -400,38 +402,38 @@ def _read_kind(kind: int, logdir, tags, runs, steps) -> dict[tuple[str, str], li
     return found
 
 
-def read_histograms(logdir, tags: Patterns = None, runs: Patterns = None,
+def read_histograms(logdir: StrPath, tags: Patterns = None, runs: Patterns = None,
                     steps: tuple | None = None) -> dict[tuple[str, str], list[Histogram]]:
     """{(run, tag): histograms} of a log; the parameters are those of read()."""
     return _read_kind(_library.KIND_HISTOGRAM, logdir, tags, runs, steps)
 
 
-def read_images(logdir, tags: Patterns = None, runs: Patterns = None,
+def read_images(logdir: StrPath, tags: Patterns = None, runs: Patterns = None,
                 steps: tuple | None = None) -> dict[tuple[str, str], list[Image]]:
     """{(run, tag): pictures} of a log; the parameters are those of read()."""
     return _read_kind(_library.KIND_IMAGE, logdir, tags, runs, steps)
 
 
-def read_audio(logdir, tags: Patterns = None, runs: Patterns = None,
+def read_audio(logdir: StrPath, tags: Patterns = None, runs: Patterns = None,
                steps: tuple | None = None) -> dict[tuple[str, str], list[Audio]]:
     """{(run, tag): sounds} of a log; the parameters are those of read()."""
     return _read_kind(_library.KIND_AUDIO, logdir, tags, runs, steps)
 
 
-def read_texts(logdir, tags: Patterns = None, runs: Patterns = None,
+def read_texts(logdir: StrPath, tags: Patterns = None, runs: Patterns = None,
                steps: tuple | None = None) -> dict[tuple[str, str], list[Text]]:
     """{(run, tag): texts} of a log; the parameters are those of read()."""
     return _read_kind(_library.KIND_TEXT, logdir, tags, runs, steps)
 
 
-def read_tensors(logdir, tags: Patterns = None, runs: Patterns = None,
+def read_tensors(logdir: StrPath, tags: Patterns = None, runs: Patterns = None,
                  steps: tuple | None = None) -> dict[tuple[str, str], list[TensorValue]]:
     """{(run, tag): arrays} of a log that are of no other kind, PR curves and meshes among them; the parameters are those of
     read()."""
     return _read_kind(_library.KIND_TENSOR, logdir, tags, runs, steps)
 
 
-def follow(logdir, tags: Patterns = None, runs: Patterns = None, steps: tuple | None = None,
+def follow(logdir: StrPath, tags: Patterns = None, runs: Patterns = None, steps: tuple | None = None,
            timeout: float | None = None, new_only: bool = False) -> Iterator[Point]:
     """Yields every point of a log, and then those that are added, as they come: of new files and runs, too. Ends when nothing
     has come for `timeout` seconds; None: never. new_only: only points that come after the call. The other parameters are

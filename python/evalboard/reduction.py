@@ -2,14 +2,16 @@
 from __future__ import annotations
 
 import fnmatch
+from typing import Any
 
 import numpy as np
 
-from evalboard.reader import POINT, Log, Series
+from evalboard._library import StrPath
+from evalboard.reader import POINT, Log, Patterns, Series
 
 __all__ = ["OPERATIONS", "reduce", "write_reduced"]
 
-def _deviation(values, axis):
+def _deviation(values: Any, axis: Any) -> Any:
     """Of the sample, as tensorboard-reducer and `eventlog export --format reduce` have it; NaN for a single run."""
     return np.nanstd(values, axis=axis, ddof=1) if values.shape[axis] > 1 else np.full(values.shape[0], np.nan)
 
@@ -18,7 +20,7 @@ OPERATIONS = {"mean": np.nanmean, "std": _deviation, "min": np.nanmin, "max": np
               "sum": np.nansum}
 
 
-def _table(series: list[Series], lax_steps: bool, duplicates: str | None):
+def _table(series: list[Series], lax_steps: bool, duplicates: str | None) -> Any:
     """(steps, (steps, runs) of values) at the steps that all series have."""
     columns = []
     for s in series:
@@ -44,7 +46,8 @@ def _table(series: list[Series], lax_steps: bool, duplicates: str | None):
     return common, np.stack([values[np.searchsorted(steps, common)] for steps, values in columns], axis=1)
 
 
-def reduce(log: Log, *operations, runs=None, lax_steps: bool = False, duplicates: str | None = None) -> dict[str, Log]:
+def reduce(log: Log, *operations: Any, runs: Patterns = None, lax_steps: bool = False,
+           duplicates: str | None = None) -> dict[str, Log]:
     """{operation: Log} of curves reduced over runs, one for each tag, in a run named by the operation.
 
     operations: of OPERATIONS ("mean", "std", "min", "max", "median", "sum"; by default "mean" and "std", the latter as of a
@@ -77,7 +80,7 @@ def reduce(log: Log, *operations, runs=None, lax_steps: bool = False, duplicates
     return {name: Log([name], series) for name, series in reduced.items()}
 
 
-def write_reduced(reduced: dict[str, Log], logdir) -> None:
+def write_reduced(reduced: dict[str, Log], logdir: StrPath) -> None:
     """Writes what reduce() returned as runs below logdir, each named by its operation, for TensorBoard."""
     import os
 

@@ -19,14 +19,14 @@ __all__ = ["Summary", "audio", "custom_scalars", "half_to_int", "histogram", "hi
 class Summary:
     """A serialized Summary message. Its members, such as `value`, are those of TensorBoard's class, which they take."""
 
-    def __init__(self, data: bytes):
+    def __init__(self, data: bytes) -> None:
         self._data = data
 
     def SerializeToString(self) -> bytes:  # noqa: N802, protobuf's name
         """The bytes of the message."""
         return self._data
 
-    def message(self):
+    def message(self) -> Any:
         """The message as an object of tensorboard.compat.proto.summary_pb2; takes TensorBoard."""
         from tensorboard.compat.proto.summary_pb2 import Summary as Message
 
@@ -37,7 +37,7 @@ class Summary:
             raise AttributeError(name)
         return getattr(self.message(), name)
 
-    def __eq__(self, other) -> bool:
+    def __eq__(self, other: Any) -> bool:
         if isinstance(other, Summary):
             return self._data == other._data
         return self.message() == other
@@ -54,27 +54,28 @@ class Summary:
 class _Taker(SummaryWriter):
     """Keeps what a method would write."""
 
-    def __init__(self):
+    def __init__(self) -> None:
         self.taken = b""
 
-    def _put(self, *values: bytes, step=None, walltime=None) -> None:
+    def _put(self, *values: bytes, step: int | None = None, walltime: float | None = None) -> None:
         self.taken += b"".join(_wire.field(1, value) for value in values)
 
 
-def _summary(method: str, *arguments, **named) -> Summary:
+def _summary(method: str, *arguments: Any, **named: Any) -> Summary:
     taker = _Taker()
     getattr(taker, method)(*arguments, **named)
     return Summary(taker.taken)
 
 
-def _calc_scale_factor(tensor) -> int:
+def _calc_scale_factor(tensor: Any) -> int:
     """By what add_image() multiplies such pixels; PyTorch's function, which its tests call."""
     from evalboard._values import as_array
 
     return 1 if as_array(tensor).dtype == "uint8" else 255
 
 
-def scalar(name, tensor, collections=None, new_style=False, double_precision=False) -> Summary:
+def scalar(name: str, tensor: Any, collections: Any = None, new_style: bool = False,
+           double_precision: bool = False) -> Summary:
     """A point of a curve; see SummaryWriter.add_scalar()."""
     from evalboard._values import as_number
 
@@ -82,71 +83,76 @@ def scalar(name, tensor, collections=None, new_style=False, double_precision=Fal
     return Summary(_wire.field(1, value))
 
 
-def tensor_proto(tag, tensor) -> Summary:
+def tensor_proto(tag: str, tensor: Any) -> Summary:
     """An array; see SummaryWriter.add_tensor()."""
     return _summary("add_tensor", tag, tensor)
 
 
-def histogram_raw(name, min, max, num, sum, sum_squares, bucket_limits, bucket_counts) -> Summary:
+def histogram_raw(name: str, min: Any, max: Any, num: Any, sum: Any, sum_squares: Any, bucket_limits: Any,
+                  bucket_counts: Any) -> Summary:
     """A histogram that is counted already; see SummaryWriter.add_histogram_raw()."""
     return _summary("add_histogram_raw", name, min, max, num, sum, sum_squares, bucket_limits, bucket_counts)
 
 
-def histogram(name, values, bins, max_bins=None) -> Summary:
+def histogram(name: str, values: Any, bins: Any, max_bins: int | None = None) -> Summary:
     """A distribution; see SummaryWriter.add_histogram()."""
     return _summary("add_histogram", name, values, bins=bins, max_bins=max_bins)
 
 
-def image(tag, tensor, rescale=1, dataformats="NCHW") -> Summary:
+def image(tag: str, tensor: Any, rescale: float = 1, dataformats: str = "NCHW") -> Summary:
     """A picture, scaled by `rescale`; see SummaryWriter.add_image()."""
     from evalboard._values import picture
 
     return Summary(_wire.field(1, _wire.image(tag, *picture(tensor, dataformats, rescale))))
 
 
-def image_boxes(tag, tensor_image, tensor_boxes, rescale=1, dataformats="CHW", labels=None) -> Summary:
+def image_boxes(tag: str, tensor_image: Any, tensor_boxes: Any, rescale: float = 1, dataformats: str = "CHW",
+                labels: Any = None) -> Summary:
     """A picture with boxes; see SummaryWriter.add_image_with_boxes()."""
     return _summary("add_image_with_boxes", tag, tensor_image, tensor_boxes, rescale=rescale, dataformats=dataformats,
                     labels=labels)
 
 
-def video(tag, tensor, fps=4) -> Summary:
+def video(tag: str, tensor: Any, fps: float = 4) -> Summary:
     """Films; see SummaryWriter.add_video()."""
     return _summary("add_video", tag, tensor, fps=fps)
 
 
-def audio(tag, tensor, sample_rate=44100) -> Summary:
+def audio(tag: str, tensor: Any, sample_rate: int = 44100) -> Summary:
     """A sound; see SummaryWriter.add_audio()."""
     return _summary("add_audio", tag, tensor, sample_rate=sample_rate)
 
 
-def custom_scalars(layout) -> Summary:
+def custom_scalars(layout: Any) -> Summary:
     """A layout of charts; see SummaryWriter.add_custom_scalars()."""
     return _summary("add_custom_scalars", layout)
 
 
-def text(tag, text) -> Summary:
+def text(tag: str, text: Any) -> Summary:
     """A text; see SummaryWriter.add_text()."""
     return _summary("add_text", tag, text)
 
 
-def pr_curve_raw(tag, tp, fp, tn, fn, precision, recall, num_thresholds=127, weights=None) -> Summary:
+def pr_curve_raw(tag: str, tp: Any, fp: Any, tn: Any, fn: Any, precision: Any, recall: Any, num_thresholds: int = 127,
+                 weights: Any = None) -> Summary:
     """Precision and recall from counts; see SummaryWriter.add_pr_curve_raw()."""
     return _summary("add_pr_curve_raw", tag, tp, fp, tn, fn, precision, recall, num_thresholds=num_thresholds)
 
 
-def pr_curve(tag, labels, predictions, num_thresholds=127, weights=None) -> Summary:
+def pr_curve(tag: str, labels: Any, predictions: Any, num_thresholds: int = 127, weights: Any = None) -> Summary:
     """Precision and recall; see SummaryWriter.add_pr_curve()."""
     return _summary("add_pr_curve", tag, labels, predictions, num_thresholds=num_thresholds, weights=weights)
 
 
-def mesh(tag, vertices, colors, faces, config_dict, display_name=None, description=None) -> Summary:
+def mesh(tag: str, vertices: Any, colors: Any, faces: Any, config_dict: Any, display_name: str | None = None,
+         description: str | None = None) -> Summary:
     """Meshes; see SummaryWriter.add_mesh()."""
     values = SummaryWriter._mesh(tag, vertices, colors, faces, config_dict, display_name or "", description or "")
     return Summary(b"".join(_wire.field(1, value) for value in values))
 
 
-def hparams(hparam_dict=None, metric_dict=None, hparam_domain_discrete=None) -> tuple[Summary, Summary, Summary]:
+def hparams(hparam_dict: Any = None, metric_dict: Any = None, hparam_domain_discrete: Any = None) -> tuple[Summary,
+            Summary, Summary]:
     """(the experiment, the start of the session, its end); see SummaryWriter.add_hparams()."""
     for name, given in (("hparam_dict", hparam_dict), ("metric_dict", metric_dict)):
         if not isinstance(given, dict):

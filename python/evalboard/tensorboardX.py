@@ -7,10 +7,11 @@ import json
 import os
 import re
 import time
-from typing import TYPE_CHECKING, Iterator
+from typing import TYPE_CHECKING, Any, Iterator
 
 from evalboard import _wire
 from evalboard._file import EventFile
+from evalboard._library import StrPath
 from evalboard.writer import FileWriter as _FileWriter
 from evalboard.writer import SummaryWriter as _SummaryWriter
 from evalboard.writer import _number
@@ -29,7 +30,7 @@ def _clean(tag: str) -> str:
 
 
 class _NoFile(EventFile):
-    def open(self):
+    def open(self) -> None:
         return None
 
     def _drain(self) -> None:
@@ -42,12 +43,12 @@ class _NoFile(EventFile):
 class FileWriter(_FileWriter):
     """Like evalboard.FileWriter, with tensorboardX's parameters."""
 
-    def __init__(self, logdir, max_queue: int = 10, flush_secs: float = 120, filename_suffix: str = "",
-                 purge_step: int | None = None, **where):
+    def __init__(self, logdir: StrPath, max_queue: int = 10, flush_secs: float = 120, filename_suffix: str = "",
+                 purge_step: int | None = None, **where: Any) -> None:
         super().__init__(logdir, max_queue, flush_secs, filename_suffix, purge_step, **where)
 
     @contextlib.contextmanager
-    def use_metadata(self, *, global_step=None, walltime=None) -> "Iterator[FileWriter]":
+    def use_metadata(self, *, global_step: int | None = None, walltime: float | None = None) -> "Iterator[FileWriter]":
         """Within it, global_step and walltime are what values have that say none."""
         if self._defaults:
             raise AssertionError("Default metadata is already set.")
@@ -63,7 +64,7 @@ class FileWriter(_FileWriter):
 class _Nowhere(FileWriter):
     """Writes nothing, for write_to_disk=False."""
 
-    def __init__(self, logdir):
+    def __init__(self, logdir: StrPath) -> None:
         self._log_dir, self._defaults, self.file = str(logdir), {}, _NoFile(str(logdir))
 
 
@@ -72,10 +73,10 @@ class SummaryWriter(_SummaryWriter):
     written. comet_config has no effect. Tags of scalars, histograms, pictures and films are cleaned: what is not a letter,
     digit, '-', '_', '.' or '/' becomes '_'."""
 
-    def __init__(self, logdir=None, comment: str = "", purge_step: int | None = None, max_queue: int = 10,
-                 flush_secs: float = 120, filename_suffix: str = "", write_to_disk: bool = True, log_dir=None,
+    def __init__(self, logdir: StrPath | None = None, comment: str = "", purge_step: int | None = None, max_queue: int = 10,
+                 flush_secs: float = 120, filename_suffix: str = "", write_to_disk: bool = True, log_dir: StrPath | None = None,
                  comet_config: dict | None = None, *, output: "Open | None" = None, rotate_bytes: int = 0,
-                 rotate_seconds: float = 0, **kwargs):
+                 rotate_seconds: float = 0, **kwargs: Any) -> None:
         self._write_to_disk = write_to_disk
         self.scalar_dict: dict[str, list] = {}
         super().__init__(logdir if logdir is not None else log_dir, comment, purge_step, max_queue, flush_secs,
@@ -87,12 +88,14 @@ class SummaryWriter(_SummaryWriter):
             return _Nowhere(directory)
         return FileWriter(directory, self.max_queue, self.flush_secs, self.filename_suffix, purge_step, **self._where)
 
-    def add_scalar(self, tag, scalar_value, global_step=None, walltime=None, display_name="", summary_description=""):
+    def add_scalar(self, tag: str, scalar_value: Any, global_step: int | None = None, walltime: float | None = None,
+                   display_name: str = "", summary_description: str = "") -> None:
         """One point of the curve `tag`; display_name and summary_description are shown with it."""
         super().add_scalar(_clean(tag), scalar_value, global_step, walltime, display_name=display_name,
                            summary_description=summary_description)
 
-    def add_scalars(self, main_tag, tag_scalar_dict, global_step=None, walltime=None):
+    def add_scalars(self, main_tag: str, tag_scalar_dict: Any, global_step: int | None = None,
+                    walltime: float | None = None) -> None:
         """Several curves in one chart: each key of tag_scalar_dict is a run of its own, logdir/main_tag/KEY."""
         walltime = time.time() if walltime is None else walltime
         base = str(self._get_file_writer().get_logdir())
@@ -102,21 +105,24 @@ class SummaryWriter(_SummaryWriter):
             self._file_of(directory)._put(_wire.summary(_wire.simple_value(_clean(main_tag), number)), global_step, walltime)
             self.scalar_dict.setdefault(directory, []).append([walltime, global_step, number])
 
-    def export_scalars_to_json(self, path):
+    def export_scalars_to_json(self, path: StrPath) -> None:
         """Writes the points of add_scalars() so far to a file, {directory: [[wall time, step, value], ...]}, and forgets them."""
         with open(path, "w") as file:
             json.dump(self.scalar_dict, file)
         self.scalar_dict = {}
 
-    def add_histogram(self, tag, values, global_step=None, bins="tensorflow", walltime=None, max_bins=None):
+    def add_histogram(self, tag: str, values: Any, global_step: int | None = None, bins: Any = "tensorflow",
+                      walltime: float | None = None, max_bins: int | None = None) -> None:
         """The distribution of values of any shape; see evalboard.SummaryWriter."""
         super().add_histogram(_clean(tag), values, global_step, bins, walltime, max_bins)
 
-    def add_image(self, tag, img_tensor, global_step=None, walltime=None, dataformats="CHW"):
+    def add_image(self, tag: str, img_tensor: Any, global_step: int | None = None, walltime: float | None = None,
+                  dataformats: str = "CHW") -> None:
         """A picture; see evalboard.SummaryWriter."""
         super().add_image(_clean(tag), img_tensor, global_step, walltime, dataformats)
 
-    def add_images(self, tag, img_tensor, global_step=None, walltime=None, dataformats="NCHW"):
+    def add_images(self, tag: str, img_tensor: Any, global_step: int | None = None, walltime: float | None = None,
+                   dataformats: str = "NCHW") -> None:
         """A batch of pictures, or a list of them with dataformats "CHW" or "HWC"."""
         if isinstance(img_tensor, list):
             if dataformats.upper() not in ("CHW", "HWC"):
@@ -129,29 +135,33 @@ class SummaryWriter(_SummaryWriter):
             img_tensor, dataformats = np.stack([as_array(image) for image in img_tensor]), "N" + dataformats
         self.add_image(tag, img_tensor, global_step, walltime, dataformats)
 
-    def add_image_with_boxes(self, tag, img_tensor, box_tensor, global_step=None, walltime=None, dataformats="CHW",
-                             labels=None, rescale=1):
+    def add_image_with_boxes(self, tag: str, img_tensor: Any, box_tensor: Any, global_step: int | None = None,
+                             walltime: float | None = None, dataformats: str = "CHW",
+                             labels: Any = None, rescale: float = 1) -> None:
         """A picture with boxes; see evalboard.SummaryWriter."""
         super().add_image_with_boxes(_clean(tag), img_tensor, box_tensor, global_step, walltime, rescale, dataformats, labels)
 
-    def add_video(self, tag, vid_tensor, global_step=None, fps=4, walltime=None, dataformats="NTCHW"):
+    def add_video(self, tag: str, vid_tensor: Any, global_step: int | None = None, fps: float = 4,
+                  walltime: float | None = None, dataformats: str = "NTCHW") -> None:
         """A batch of films; see evalboard.SummaryWriter."""
         super().add_video(_clean(tag), vid_tensor, global_step, fps, walltime, dataformats)
 
-    def add_audio(self, tag, snd_tensor, global_step=None, sample_rate=44100, walltime=None):
+    def add_audio(self, tag: str, snd_tensor: Any, global_step: int | None = None, sample_rate: int = 44100,
+                  walltime: float | None = None) -> None:
         """A sound: (frames,) or (frames, 1 or 2 channels) between -1 and 1; sample_rate in Hz."""
         from evalboard._values import wav
 
         frames, channels, encoded = wav(snd_tensor, sample_rate, several=True)
         self._put(_wire.audio(tag, sample_rate, channels, frames, encoded), step=global_step, walltime=walltime)
 
-    def add_openvino_graph(self, xmlname):
+    def add_openvino_graph(self, xmlname: StrPath) -> None:
         """The graph of an OpenVINO model; takes tensorboardX itself."""
         from tensorboardX.openvino_graph import load_openvino_graph
 
         self._get_file_writer().add_openvino_graph(load_openvino_graph(xmlname))
 
-    def add_hparams(self, hparam_dict, metric_dict, name=None, global_step=None):
+    def add_hparams(self, hparam_dict: Any, metric_dict: Any, name: str | None = None,
+                    global_step: int | None = None) -> None:
         """A row of the table of hyperparameters, as a run logdir/name; see evalboard.SummaryWriter."""
         if type(hparam_dict) is not dict or type(metric_dict) is not dict:
             raise TypeError("hparam_dict and metric_dict should be dictionary.")
@@ -171,7 +181,7 @@ class SummaryWriter(_SummaryWriter):
         self._put_hparams(infos, start, metric_dict, name or str(time.time()), None, global_step)
 
     @contextlib.contextmanager
-    def use_metadata(self, *, global_step=None, walltime=None) -> "Iterator[SummaryWriter]":
+    def use_metadata(self, *, global_step: int | None = None, walltime: float | None = None) -> "Iterator[SummaryWriter]":
         """Within it, global_step and walltime are what values have that say none."""
         writer = self._get_file_writer()
         assert isinstance(writer, FileWriter)
@@ -186,16 +196,16 @@ class GlobalSummaryWriter:
 
     Make it before the processes, and pass it to them or let them inherit it. It may be used from any thread."""
 
-    def __init__(self, logdir=None, comment: str = "", purge_step: int | None = None, max_queue: int = 10,
-                 flush_secs: float = 120, filename_suffix: str = "", write_to_disk: bool = True, log_dir=None,
-                 coalesce_process: bool = True, **kwargs):
+    def __init__(self, logdir: StrPath | None = None, comment: str = "", purge_step: int | None = None, max_queue: int = 10,
+                 flush_secs: float = 120, filename_suffix: str = "", write_to_disk: bool = True, log_dir: StrPath | None = None,
+                 coalesce_process: bool = True, **kwargs: Any) -> None:
         import multiprocessing
 
         self.smw = SummaryWriter(logdir, comment, purge_step, max_queue, flush_secs, filename_suffix, write_to_disk, log_dir)
         self._manager = multiprocessing.Manager()  # a process of its own, which ends with this one
         self._steps, self.lock = self._manager.dict(), self._manager.Lock()
 
-    def __getstate__(self):
+    def __getstate__(self) -> Any:
         return {name: value for name, value in self.__dict__.items() if name != "_manager"}
 
     def _next(self, kind: str, tag: str) -> int:
@@ -203,15 +213,15 @@ class GlobalSummaryWriter:
             self._steps[kind, tag] = step = self._steps.get((kind, tag), -1) + 1
         return step
 
-    def add_scalar(self, tag, scalar_value, walltime=None):
+    def add_scalar(self, tag: str, scalar_value: Any, walltime: float | None = None) -> None:
         """The next point of the curve `tag`."""
         self.smw.add_scalar(tag, scalar_value, self._next("scalar", tag), walltime)
 
-    def add_image(self, tag, img_tensor, walltime=None, dataformats="CHW"):
+    def add_image(self, tag: str, img_tensor: Any, walltime: float | None = None, dataformats: str = "CHW") -> None:
         """The next picture; see SummaryWriter."""
         self.smw.add_image(tag, img_tensor, self._next("image", tag), walltime, dataformats)
 
-    def add_text(self, tag, text_string, walltime=None):
+    def add_text(self, tag: str, text_string: str, walltime: float | None = None) -> None:
         """The next text."""
         self.smw.add_text(tag, text_string, self._next("text", tag), walltime)
 
@@ -225,11 +235,11 @@ class GlobalSummaryWriter:
         return _global
 
     @property
-    def file_writer(self):
+    def file_writer(self) -> Any:
         """The FileWriter of this process."""
         return self.smw._get_file_writer()
 
-    def close(self):
+    def close(self) -> None:
         """Flushes, and closes the file of this process."""
         self.smw.close()
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Sequence
 
 from evalboard import _file, _wire
 from evalboard._file import HOLD_POINTS, POINT, EventFile
+from evalboard._library import StrPath
 
 if TYPE_CHECKING:
     from evalboard.output import Open
@@ -20,7 +21,7 @@ __all__ = ["FileWriter", "SummaryWriter"]
 _pack = POINT.pack
 
 
-def _number(x) -> float:
+def _number(x: Any) -> float:
     if type(x) in (int, bool) or getattr(x, "ndim", None) == 0:
         return float(x)
     from evalboard._values import as_number
@@ -28,11 +29,11 @@ def _number(x) -> float:
     return as_number(x)
 
 
-def _serialized(message) -> bytes:
+def _serialized(message: Any) -> bytes:
     return message if isinstance(message, bytes) else message.SerializeToString()
 
 
-def _output_of(log_dir, output: "Open | None") -> "Open | None":
+def _output_of(log_dir: StrPath, output: "Open | None") -> "Open | None":
     """What is given, or for s3://bucket/run and the like what opens this."""
     if output is None and "://" in str(log_dir):
         from evalboard.output import is_url, open_url
@@ -45,9 +46,9 @@ class FileWriter:
     """An event file in log_dir, with the methods of PyTorch's FileWriter: for messages that are made elsewhere. Messages are
     protobuf objects or their bytes. output, rotate_bytes, rotate_seconds: as of SummaryWriter."""
 
-    def __init__(self, log_dir, max_queue: int = 10, flush_secs: float = 120, filename_suffix: str = "",
+    def __init__(self, log_dir: StrPath, max_queue: int = 10, flush_secs: float = 120, filename_suffix: str = "",
                  purge_step: int | None = None, *, output: "Open | None" = None, rotate_bytes: int = 0,
-                 rotate_seconds: float = 0):
+                 rotate_seconds: float = 0) -> None:
         self._log_dir = str(log_dir)
         output = _output_of(log_dir, output)
         self.file = EventFile(self._log_dir, filename_suffix, flush_secs, purge_step, output=output,
@@ -59,11 +60,15 @@ class FileWriter:
         """The directory of the file."""
         return self._log_dir
 
-    # Where programs look for the name of the file: writer.file_writer.event_writer._ev_writer._file_name.
-    event_writer = _ev_writer = property(lambda self: self)
+    @property
+    def event_writer(self) -> "FileWriter":
+        """Itself: programs look for the name of the file at writer.file_writer.event_writer._ev_writer._file_name."""
+        return self
+
+    _ev_writer = event_writer
     _file_name = property(lambda self: self.file.path)
 
-    def add_event(self, event, step: int | None = None, walltime: float | None = None) -> None:
+    def add_event(self, event: Any, step: int | None = None, walltime: float | None = None) -> None:
         """Writes an Event, at wall time `walltime` or now, at its own step or `step`."""
         step = self._defaults.get("global_step") if step is None else step
         wall = self._defaults.get("walltime") if walltime is None else walltime
@@ -71,25 +76,25 @@ class FileWriter:
         self.file.put_event(_serialized(event) + later + (_wire.varint(2 << 3) + _wire.varint(int(step))
                                                           if step is not None else b""))
 
-    def add_summary(self, summary, global_step: int | None = None, walltime: float | None = None) -> None:
+    def add_summary(self, summary: Any, global_step: int | None = None, walltime: float | None = None) -> None:
         """Writes a Summary."""
         self._put(_wire.field(5, _serialized(summary)), global_step, walltime)
 
-    def _put(self, body: bytes, step=None, walltime=None) -> None:
+    def _put(self, body: bytes, step: int | None = None, walltime: float | None = None) -> None:
         defaults = self._defaults
         if defaults:
             step = defaults.get("global_step") if step is None else step
             walltime = defaults.get("walltime") if walltime is None else walltime
         self.file.put(body, step, walltime)
 
-    def add_graph(self, graph_profile, walltime: float | None = None) -> None:
+    def add_graph(self, graph_profile: Any, walltime: float | None = None) -> None:
         """Writes (GraphDef, RunMetadata)."""
         graph, statistics = graph_profile
         self.file.put(_wire.field(4, _serialized(graph)), None, walltime)
         tagged = _wire.text(1, "step1") + _wire.field(2, _serialized(statistics))
         self.file.put(_wire.field(8, tagged), None, walltime)
 
-    def add_onnx_graph(self, graph, walltime: float | None = None) -> None:
+    def add_onnx_graph(self, graph: Any, walltime: float | None = None) -> None:
         """Writes a GraphDef."""
         self.file.put(_wire.field(4, _serialized(graph)), None, walltime)
 
@@ -132,7 +137,7 @@ class SummaryWriter:
 
     def __init__(self, log_dir: str | os.PathLike | None = None, comment: str = "", purge_step: int | None = None,
                  max_queue: int = 10, flush_secs: float = 120, filename_suffix: str = "", *, output: "Open | None" = None,
-                 rotate_bytes: int = 0, rotate_seconds: float = 0):
+                 rotate_bytes: int = 0, rotate_seconds: float = 0) -> None:
         if not log_dir:
             import socket
             from datetime import datetime
@@ -165,19 +170,19 @@ class SummaryWriter:
     def _new_file(self, directory: str, purge_step: int | None = None) -> FileWriter:
         return FileWriter(directory, self.max_queue, self.flush_secs, self.filename_suffix, purge_step, **self._where)
 
-    def _put(self, *values: bytes, step=None, walltime=None) -> None:
+    def _put(self, *values: bytes, step: int | None = None, walltime: float | None = None) -> None:
         self._get_file_writer()._put(_wire.summary(*values), step, walltime)
 
-    def __reduce__(self):
+    def __reduce__(self) -> Any:
         return functools.partial(type(self), **self._where), (str(self.log_dir), "", None, self.max_queue, self.flush_secs,
                                                               self.filename_suffix)
 
-    def get_logdir(self):
+    def get_logdir(self) -> str:
         """The directory of the run."""
-        return self.log_dir
+        return str(self.log_dir)
 
     # ---- numbers --------------------------------------------------------------------------------------------------------
-    def add_scalar(self, tag: str, scalar_value, global_step: int | None = None, walltime: float | None = None,
+    def add_scalar(self, tag: str, scalar_value: Any, global_step: int | None = None, walltime: float | None = None,
                    new_style: bool = False, double_precision: bool = False, display_name: str = "",
                    summary_description: str = "") -> None:
         """One point of the curve `tag`. scalar_value: one number.
@@ -212,7 +217,8 @@ class SummaryWriter:
             file.drain()
 
     @staticmethod
-    def _scalar_value(tag, number, new_style, double_precision, display_name, description) -> bytes:
+    def _scalar_value(tag: str, number: Any, new_style: bool, double_precision: bool, display_name: str,
+                      description: str) -> bytes:
         if not new_style:
             meta = _wire.metadata("", b"", display_name, description) if display_name or description else b""
             return _wire.simple_value(tag, number, meta)
@@ -231,7 +237,7 @@ class SummaryWriter:
             writer = self._file_of(base + "/" + main_tag.replace("/", "_") + "_" + tag)
             writer._put(_wire.summary(_wire.simple_value(main_tag, _number(value))), global_step, walltime)
 
-    def add_tensor(self, tag: str, tensor, global_step: int | None = None, walltime: float | None = None) -> None:
+    def add_tensor(self, tag: str, tensor: Any, global_step: int | None = None, walltime: float | None = None) -> None:
         """An array of any shape of numbers, which evalboard.read_tensors() returns. TensorBoard itself does not show it."""
         from evalboard._values import as_array, tensor_elements
 
@@ -248,7 +254,7 @@ class SummaryWriter:
                   walltime=walltime)
 
     # ---- distributions --------------------------------------------------------------------------------------------------
-    def add_histogram(self, tag: str, values, global_step: int | None = None, bins="tensorflow",
+    def add_histogram(self, tag: str, values: Any, global_step: int | None = None, bins: Any = "tensorflow",
                       walltime: float | None = None, max_bins: int | None = None) -> None:
         """The distribution of values of any shape. bins: "tensorflow" (limits 10 % apart), or what numpy.histogram() takes;
         max_bins: join buckets until there are at most about so many."""
@@ -256,7 +262,8 @@ class SummaryWriter:
 
         self._put(_wire.histogram(tag, *histogram(values, bins, max_bins)), step=global_step, walltime=walltime)
 
-    def add_histogram_raw(self, tag: str, min, max, num, sum, sum_squares, bucket_limits, bucket_counts,
+    def add_histogram_raw(self, tag: str, min: Any, max: Any, num: Any, sum: Any, sum_squares: Any, bucket_limits: Any,
+                          bucket_counts: Any,
                           global_step: int | None = None, walltime: float | None = None) -> None:
         """A histogram that is counted already: bucket_counts[i] values up to bucket_limits[i]."""
         if len(bucket_limits) != len(bucket_counts):
@@ -266,7 +273,7 @@ class SummaryWriter:
                   step=global_step, walltime=walltime)
 
     # ---- pictures -------------------------------------------------------------------------------------------------------
-    def add_image(self, tag: str, img_tensor, global_step: int | None = None, walltime: float | None = None,
+    def add_image(self, tag: str, img_tensor: Any, global_step: int | None = None, walltime: float | None = None,
                   dataformats: str = "CHW") -> None:
         """A picture with 1 (grey), 3 or 4 channels: uint8, or numbers from 0 to 1. dataformats names its dimensions: "CHW",
         "HWC", "HW"; "NCHW" and so on make a grid."""
@@ -274,12 +281,12 @@ class SummaryWriter:
 
         self._put(_wire.image(tag, *picture(img_tensor, dataformats)), step=global_step, walltime=walltime)
 
-    def add_images(self, tag: str, img_tensor, global_step: int | None = None, walltime: float | None = None,
+    def add_images(self, tag: str, img_tensor: Any, global_step: int | None = None, walltime: float | None = None,
                    dataformats: str = "NCHW") -> None:
         """A batch of pictures, as a grid of eight columns."""
         self.add_image(tag, img_tensor, global_step, walltime, dataformats)
 
-    def add_image_with_boxes(self, tag: str, img_tensor, box_tensor, global_step: int | None = None,
+    def add_image_with_boxes(self, tag: str, img_tensor: Any, box_tensor: Any, global_step: int | None = None,
                              walltime: float | None = None, rescale: float = 1, dataformats: str = "CHW",
                              labels: Sequence[str] | str | None = None) -> None:
         """A picture with boxes: box_tensor (N, 4) of x0, y0, x1, y1; labels: N texts. Takes Pillow."""
@@ -291,7 +298,7 @@ class SummaryWriter:
         self._put(_wire.image(tag, *picture(img_tensor, dataformats, rescale, box_tensor, labels)), step=global_step,
                   walltime=walltime)
 
-    def add_figure(self, tag: str, figure, global_step: int | None = None, close: bool = True,
+    def add_figure(self, tag: str, figure: Any, global_step: int | None = None, close: bool = True,
                    walltime: float | None = None) -> None:
         """A figure of matplotlib, or a list of them as a grid. close: close it afterwards."""
         from evalboard._values import figure_pixels
@@ -299,7 +306,7 @@ class SummaryWriter:
         pixels = figure_pixels(figure, close)
         self.add_image(tag, pixels, global_step, walltime, "NCHW" if isinstance(figure, list) else "CHW")
 
-    def add_video(self, tag: str, vid_tensor, global_step: int | None = None, fps: float = 4,
+    def add_video(self, tag: str, vid_tensor: Any, global_step: int | None = None, fps: float = 4,
                   walltime: float | None = None, dataformats: str = "NTCHW") -> None:
         """A batch of films as one animated GIF: (N, frames, channels, H, W), uint8 or from 0 to 1. Takes Pillow."""
         from evalboard._values import gif, video_frames
@@ -308,7 +315,7 @@ class SummaryWriter:
         self._put(_wire.image(tag, *frames.shape[1:], gif(frames, fps)), step=global_step, walltime=walltime)
 
     # ---- sounds and texts -----------------------------------------------------------------------------------------------
-    def add_audio(self, tag: str, snd_tensor, global_step: int | None = None, sample_rate: int = 44100,
+    def add_audio(self, tag: str, snd_tensor: Any, global_step: int | None = None, sample_rate: int = 44100,
                   walltime: float | None = None) -> None:
         """A sound of one channel: (frames,) or (1, frames) between -1 and 1; sample_rate in Hz."""
         from evalboard._values import wav
@@ -322,13 +329,14 @@ class SummaryWriter:
                   _wire.metadata("text"), step=global_step, walltime=walltime)
 
     # ---- graphs ---------------------------------------------------------------------------------------------------------
-    def add_graph(self, model, input_to_model=None, verbose: bool = False, use_strict_trace: bool = True) -> None:
+    def add_graph(self, model: Any, input_to_model: Any = None, verbose: bool = False,
+                  use_strict_trace: bool = True) -> None:
         """The graph of a PyTorch model, traced by PyTorch's own torch.utils.tensorboard, which takes TensorBoard."""
         from torch.utils.tensorboard._pytorch_graph import graph
 
         self._get_file_writer().add_graph(graph(model, input_to_model, verbose, use_strict_trace))
 
-    def add_onnx_graph(self, prototxt) -> None:
+    def add_onnx_graph(self, prototxt: StrPath) -> None:
         """The graph of an ONNX file; takes the packages onnx and torch with TensorBoard."""
         from torch.utils.tensorboard._onnx_graph import load_onnx_graph
 
@@ -339,7 +347,8 @@ class SummaryWriter:
     def _encode(rawstr: str) -> str:
         return rawstr.replace("%", "%25").replace("/", "%2f").replace("\\", "%5c")
 
-    def add_embedding(self, mat, metadata: Sequence | None = None, label_img=None, global_step: int | None = None,
+    def add_embedding(self, mat: Any, metadata: Sequence | None = None, label_img: Any = None,
+                      global_step: int | None = None,
                       tag: str = "default", metadata_header: Sequence[str] | None = None) -> None:
         """Points for the projector, (N, dimensions), as files in log_dir/STEP/TAG and projector_config.pbtxt. metadata: N
         labels, or N lists of them with metadata_header; label_img: N pictures (N, C, H, W)."""
@@ -350,17 +359,18 @@ class SummaryWriter:
                                           metadata_header, self._where["output"])
 
     # ---- classification -------------------------------------------------------------------------------------------------
-    def add_pr_curve(self, tag: str, labels, predictions, global_step: int | None = None, num_thresholds: int = 127,
-                     weights=None, walltime: float | None = None) -> None:
+    def add_pr_curve(self, tag: str, labels: Any, predictions: Any, global_step: int | None = None,
+                     num_thresholds: int = 127,
+                     weights: Any = None, walltime: float | None = None) -> None:
         """Precision and recall over thresholds. labels: 0 or 1; predictions: 0 to 1; both (N,)."""
         from evalboard._values import pr_curve
 
         thresholds = min(num_thresholds, 127)
         self._put_pr_curve(tag, pr_curve(labels, predictions, thresholds, weights), thresholds, global_step, walltime)
 
-    def add_pr_curve_raw(self, tag: str, true_positive_counts, false_positive_counts, true_negative_counts,
-                         false_negative_counts, precision, recall, global_step: int | None = None,
-                         num_thresholds: int = 127, weights=None, walltime: float | None = None) -> None:
+    def add_pr_curve_raw(self, tag: str, true_positive_counts: Any, false_positive_counts: Any, true_negative_counts: Any,
+                         false_negative_counts: Any, precision: Any, recall: Any, global_step: int | None = None,
+                         num_thresholds: int = 127, weights: Any = None, walltime: float | None = None) -> None:
         """The same from counts, each (num_thresholds,)."""
         import numpy as np
 
@@ -370,7 +380,7 @@ class SummaryWriter:
                                       false_negative_counts, precision, recall)]
         self._put_pr_curve(tag, np.stack(rows), min(num_thresholds, 127), global_step, walltime)
 
-    def _put_pr_curve(self, tag, rows, thresholds, step, walltime) -> None:
+    def _put_pr_curve(self, tag: str, rows: Any, thresholds: Any, step: int | None, walltime: float | None) -> None:
         content = _wire.floats(rows.astype("<f4").tobytes())
         self._put(_wire.text(1, tag) + _wire.tensor(1, content, rows.shape) +
                   _wire.metadata("pr_curves", _wire.integer(2, thresholds)), step=step, walltime=walltime)
@@ -394,14 +404,15 @@ class SummaryWriter:
                   _wire.tensor(_wire.STRING, _wire.strings([_wire.layout(layout)]), []) + _wire.metadata("custom_scalars"))
 
     # ---- meshes ---------------------------------------------------------------------------------------------------------
-    def add_mesh(self, tag: str, vertices, colors=None, faces=None, config_dict: dict | None = None,
+    def add_mesh(self, tag: str, vertices: Any, colors: Any = None, faces: Any = None, config_dict: dict | None = None,
                  global_step: int | None = None, walltime: float | None = None) -> None:
         """Meshes or point clouds: vertices (B, N, 3), colors (B, N, 3) from 0 to 255, faces (B, M, 3); config_dict: camera,
         lights and material of three.js."""
         self._put(*self._mesh(tag, vertices, colors, faces, config_dict), step=global_step, walltime=walltime)
 
     @staticmethod
-    def _mesh(tag, vertices, colors, faces, config_dict, display_name="", description="") -> list[bytes]:
+    def _mesh(tag: str, vertices: Any, colors: Any, faces: Any, config_dict: Any, display_name: str = "",
+              description: str = "") -> list[bytes]:
         from evalboard._values import as_array
 
         config = json.dumps(config_dict, sort_keys=True) if config_dict is not None else "{}"
@@ -428,7 +439,7 @@ class SummaryWriter:
         self._put_hparams(infos, start, metric_dict, run_name or str(time.time()), global_step, global_step)
 
     @staticmethod
-    def _hparams(hparams: dict, domains: dict):
+    def _hparams(hparams: dict, domains: dict) -> Any:
         """(HParamInfos, (name, type, value) of each) as PyTorch has them: a bool counts as a number."""
         if not isinstance(domains, dict):
             raise TypeError("parameter: hparam_domain_discrete should be a dictionary, nothing logged.")
@@ -455,7 +466,7 @@ class SummaryWriter:
             start.append((name, kind, value))
         return infos, start
 
-    def _put_hparams(self, infos, start, metrics: dict, name: str, step, point_step) -> None:
+    def _put_hparams(self, infos: Any, start: Any, metrics: dict, name: str, step: int | None, point_step: Any) -> None:
         writer = self._new_file(os.path.join(self._get_file_writer().get_logdir(), name))
         try:
             for tag, content in (("experiment", _wire.experiment(infos, metrics)),
@@ -488,5 +499,5 @@ class SummaryWriter:
     def __enter__(self) -> "SummaryWriter":
         return self
 
-    def __exit__(self, exc_type, exc_val, exc_tb) -> None:
+    def __exit__(self, exc_type: Any, exc_val: Any, exc_tb: Any) -> None:
         self.close()

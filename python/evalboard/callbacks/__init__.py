@@ -11,13 +11,14 @@ KerasCallback("runs/mine", checkpoint_dir="ckpt") and LightningCheckpoint write 
 from __future__ import annotations
 
 import importlib
+from typing import Any
 
 _MODULES = {"KerasCallback": "keras", "LightningLogger": "lightning",
             "LightningCheckpoint": "lightning", "HuggingFaceCallback": "huggingface"}
 __all__ = sorted(_MODULES)
 
 
-def __getattr__(name: str):
+def __getattr__(name: str) -> Any:
     if name not in _MODULES:
         raise AttributeError(f"module 'evalboard.callbacks' has no attribute {name!r}")
     return getattr(importlib.import_module(f"evalboard.callbacks.{_MODULES[name]}"), name)

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import os
+from typing import Any
 
 import keras
 
@@ -18,7 +19,7 @@ class KerasCallback(keras.callbacks.Callback):
     epoch, or after each so many batches with checkpoint_freq; STEP counts batches."""
 
     def __init__(self, log_dir: str | os.PathLike[str] = "logs", update_freq: str | int = "epoch", histogram_freq: int = 0,
-                 checkpoint_dir: str | os.PathLike[str] | None = None, checkpoint_freq: str | int = "epoch"):
+                 checkpoint_dir: str | os.PathLike[str] | None = None, checkpoint_freq: str | int = "epoch") -> None:
         super().__init__()
         self.log_dir, self.histogram_freq = os.fspath(log_dir), histogram_freq
         self.every = 0 if update_freq == "epoch" else 1 if update_freq == "batch" else int(update_freq)
@@ -27,7 +28,7 @@ class KerasCallback(keras.callbacks.Callback):
         self.checkpoint_every = 0 if checkpoint_freq == "epoch" else int(checkpoint_freq)
         self._batches = 0
 
-    def _write(self, run: str, tag: str, value, step: int) -> None:
+    def _write(self, run: str, tag: str, value: Any, step: int) -> None:
         if run not in self._writers:
             self._writers[run] = SummaryWriter(os.path.join(self.log_dir, run))
         self._writers[run].add_scalar(tag, value, step)
@@ -37,12 +38,12 @@ class KerasCallback(keras.callbacks.Callback):
             run, name = ("validation", name[4:]) if name.startswith("val_") else ("train", name)
             self._write(run, prefix + name, value, step)
 
-    def _rate(self):
+    def _rate(self) -> Any:
         optimizer = getattr(self.model, "optimizer", None)
         rate = getattr(optimizer, "learning_rate", None)
         return None if rate is None else float(keras.ops.convert_to_numpy(rate))
 
-    def on_train_batch_end(self, batch, logs=None):
+    def on_train_batch_end(self, batch: Any, logs: Any = None) -> None:
         self._batches += 1
         if self.every and self._batches % self.every == 0:
             self._write_logs("batch_", logs, self._batches)
@@ -60,7 +61,7 @@ class KerasCallback(keras.callbacks.Callback):
         save(os.path.join(self.checkpoint_dir, f"model-{self._batches}.safetensors"), tensors,
              {"global_step": str(self._batches)})
 
-    def on_epoch_end(self, epoch, logs=None):
+    def on_epoch_end(self, epoch: Any, logs: Any = None) -> None:
         if not self.checkpoint_every:
             self._save()
         self._write_logs("epoch_", logs, epoch)
@@ -74,6 +75,6 @@ class KerasCallback(keras.callbacks.Callback):
         for writer in self._writers.values():
             writer.flush()
 
-    def on_train_end(self, logs=None):
+    def on_train_end(self, logs: Any = None) -> None:
         for writer in self._writers.values():
             writer.close()

@@ -22,22 +22,22 @@ class LightningCheckpoint(Callback):
     """Writes the module's state to dirpath/model-STEP.safetensors, in PyTorch's names ("conv1.weight"), after every so many
     steps of the optimizer and at the end. It is for strategies in which rank 0 has all of the state, such as DDP."""
 
-    def __init__(self, dirpath: str | os.PathLike[str], every_n_train_steps: int):
+    def __init__(self, dirpath: str | os.PathLike[str], every_n_train_steps: int) -> None:
         if every_n_train_steps < 1:
             raise ValueError(f"every_n_train_steps is {every_n_train_steps}, but must be at least 1")
         self.dirpath, self.every, self._saved = os.fspath(dirpath), every_n_train_steps, 0
 
-    def _save(self, trainer, module) -> None:
+    def _save(self, trainer: Any, module: Any) -> None:
         self._saved = step = trainer.global_step
         if trainer.is_global_zero:
             save(os.path.join(self.dirpath, f"model-{step}.safetensors"), module.state_dict(),
                  {"format": "pt", "global_step": str(step)})
 
-    def on_train_batch_end(self, trainer, pl_module, outputs, batch, batch_idx) -> None:
+    def on_train_batch_end(self, trainer: Any, pl_module: Any, outputs: Any, batch: Any, batch_idx: Any) -> None:
         if trainer.global_step >= self._saved + self.every:
             self._save(trainer, pl_module)
 
-    def on_train_end(self, trainer, pl_module) -> None:
+    def on_train_end(self, trainer: Any, pl_module: Any) -> None:
         if trainer.global_step > self._saved:
             self._save(trainer, pl_module)
 
@@ -46,7 +46,7 @@ class LightningLogger(Logger):
     """A logger for Trainer(logger=...), with the directories of Lightning's TensorBoardLogger: save_dir/name/version_N."""
 
     def __init__(self, save_dir: str | os.PathLike, name: str | None = "lightning_logs", version: int | str | None = None,
-                 prefix: str = ""):
+                 prefix: str = "") -> None:
         super().__init__()
         self._save_dir, self._name, self._version, self._prefix = os.fspath(save_dir), name or "", version, prefix
         self._writer: SummaryWriter | None = None
