@@ -41,6 +41,8 @@ class EventFile:
                  purge_step: Any = None, queue_bytes: Any = QUEUE_BYTES,
                  output: Any = None, rotate_bytes: Any = 0, rotate_seconds: Any = 0.0) -> None:
         self.directory = os.fspath(directory)
+        if not hasattr(flush_seconds, "__float__"):
+            raise TypeError(f"flush_secs is a number of seconds, not {flush_seconds!r}")
         self.suffix, self.flush_seconds, self.queue_bytes = suffix, min(flush_seconds, FLUSH_SECONDS), queue_bytes
         self.purge_step, self.output = purge_step, output
         self.rotate_bytes, self.rotate_seconds = rotate_bytes, rotate_seconds

@@ -163,6 +163,8 @@ def to_hwc(array: np.ndarray, order: str) -> np.ndarray:
         raise AssertionError(f"a dimension is named twice in {order!r}")
     if array.ndim != len(order):
         raise AssertionError(f"the tensor's shape {array.shape} does not match the dimensions {order!r}")
+    if sorted(order) != sorted("NCHW"[4 - len(order):]):
+        raise AssertionError(f"the dimensions {order!r} are not those of NCHW, CHW or HW in another order")
     if len(order) == 4:
         return grid(array.transpose([order.find(c) for c in "NCHW"])).transpose(1, 2, 0)
     if len(order) == 3:
@@ -223,6 +225,9 @@ def draw_box(image: Any, box: Any, label: Any) -> None:
 
 def figure_pixels(figures: Any, close: bool = True) -> np.ndarray:
     """A matplotlib figure as (3, H, W), a list of them as (N, 3, H, W)."""
+    for figure in figures if isinstance(figures, list) else [figures]:
+        if not hasattr(figure, "set_canvas"):
+            raise TypeError(f"got a {type(figure).__name__}; a figure of matplotlib or a list of them is expected")
     import matplotlib.backends.backend_agg as agg
     import matplotlib.pyplot as pyplot
 
@@ -293,6 +298,8 @@ def wav(array: Any, sample_rate: int, several: bool = False) -> Any:
 def pr_curve(labels: Any, predictions: Any, thresholds: int, weights: Any = None) -> np.ndarray:
     """(6, thresholds): true and false positives, true and false negatives, precision, recall, as PyTorch computes them."""
     labels, predictions = as_array(labels), as_array(predictions)
+    if labels.shape != predictions.shape:
+        raise ValueError(f"labels has shape {labels.shape}, predictions {predictions.shape}; both must be the same")
     weights = 1.0 if weights is None else weights
     places = np.int32(np.floor(predictions * (thresholds - 1)))
     truth = labels.astype(np.float64)

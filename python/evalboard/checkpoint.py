@@ -52,12 +52,22 @@ def _exact(name: str) -> str:
     return "".join(f"[{c}]" if c in "*?[" else "\\\\" if c == "\\" else c for c in name)
 
 
+def _system_error(path: str, what: str, error: OSError) -> EventLogOSError:
+    failure = EventLogOSError(f"{path}: cannot be {what}: {error.strerror or error}")
+    failure.errno = error.errno
+    return failure
+
+
 class _Safetensors:
     """A safetensors file, mapped. Only what lies within the file is handed out."""
 
     def __init__(self, path: StrPath) -> None:
         self.path = os.fspath(path)
-        with open(path, "rb") as file:
+        try:
+            file = open(path, "rb")
+        except OSError as error:
+            raise _system_error(self.path, "opened", error) from error
+        with file:
             size = os.fstat(file.fileno()).st_size
             head = file.read(8)
             length = struct.unpack("<Q", head)[0] if len(head) == 8 else 0
@@ -140,7 +150,7 @@ class Checkpoint(Mapping):
 
     def __getitem__(self, name: str) -> np.ndarray:
         if name not in self._listed:
-            raise KeyError(name)
+            raise KeyError(f"{self.path} has no tensor {name!r}")
         return self.read([name])[name]
 
     def read(self, names: Any = None) -> dict[str, np.ndarray]:
@@ -265,7 +275,7 @@ def save(path: str | os.PathLike[str], tensors: Mapping[str, Any], metadata: Map
             os.unlink(temporary)
         except OSError:
             pass
-        raise EventLogOSError(f"{path}: cannot be written: {error.strerror or error}") from error
+        raise _system_error(path, "written", error) from error
 
 
 def _size(dtype: str) -> int:

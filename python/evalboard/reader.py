@@ -33,7 +33,10 @@ def _patterns(given: Any) -> tuple[Any, int]:
     """An array of C strings and its length."""
     if given is None:
         return None, 0
-    names = [given] if isinstance(given, str) else list(given)
+    names = [given] if isinstance(given, str) else list(given) if hasattr(given, "__iter__") else [given]
+    for name in names:
+        if not isinstance(name, str):
+            raise TypeError(f"runs and tags are a pattern or a list of patterns, of str; got {name!r}")
     return (ctypes.c_char_p * len(names))(*[name.encode() for name in names]), len(names)
 
 
@@ -45,6 +48,8 @@ def _options(runs: Patterns, tags: Any, steps: Any = None, numbers_only: Any = F
             setattr(options, name, array)
             setattr(options, name[:-1] + "_count", count)
     if steps is not None:
+        if not isinstance(steps, (tuple, list)) or len(steps) != 2:
+            raise TypeError(f"steps is a pair, (first, last), of which either may be None; got {steps!r}")
         first, last = steps
         if first is not None:
             options.has_first_step, options.first_step = 1, int(first)

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import ctypes
+import operator
 import os
 from typing import TYPE_CHECKING, NamedTuple, Sequence
 
@@ -90,6 +91,7 @@ def downsample(values: "ArrayLike", most: int, x: "ArrayLike | None" = None) -> 
     True for the points to keep; the first and the last are kept. Series and Log have it as a method."""
     import numpy as np
 
+    most = operator.index(most)
     y = np.ascontiguousarray(values, np.float64)
     at = np.arange(y.size, dtype=np.float64) if x is None else np.ascontiguousarray(x, np.float64)
     if y.ndim != 1 or at.shape != y.shape:

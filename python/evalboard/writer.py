@@ -29,6 +29,21 @@ def _number(x: Any) -> float:
     return as_number(x)
 
 
+def _slowly_packed(number: int, step: Any, walltime: Any, value: float) -> bytes:
+    """A point whose step or time is no plain number: of NumPy, of PyTorch, or a mistake, which is named."""
+    try:
+        step = 0 if step is None else int(step)
+    except (TypeError, ValueError) as error:
+        raise type(error)(f"global_step is an integer, not {step!r}") from None
+    if not -1 << 63 <= step < 1 << 63:
+        raise OverflowError(f"global_step is {step}, which 64 bits do not hold")
+    try:
+        walltime = float(walltime)
+    except (TypeError, ValueError) as error:
+        raise type(error)(f"walltime is a number of seconds since 1970, not {walltime!r}") from None
+    return _pack(number, step, walltime, value)
+
+
 def _serialized(message: Any) -> bytes:
     return message if isinstance(message, bytes) else message.SerializeToString()
 
@@ -208,7 +223,7 @@ class SummaryWriter:
         try:
             point = _pack(number, global_step, walltime, scalar_value)
         except struct.error:
-            point = _pack(number, 0 if global_step is None else int(global_step), walltime, scalar_value)
+            point = _slowly_packed(number, global_step, walltime, scalar_value)
         waiting = file.points
         if not waiting:
             _file.passer.want()
@@ -231,6 +246,8 @@ class SummaryWriter:
     def add_scalars(self, main_tag: str, tag_scalar_dict: dict, global_step: int | None = None,
                     walltime: float | None = None) -> None:
         """Several curves in one chart: each key of tag_scalar_dict is a run of its own, log_dir/main_tag_KEY."""
+        if not hasattr(tag_scalar_dict, "items"):
+            raise TypeError(f"tag_scalar_dict is a dict of numbers by tag, not a {type(tag_scalar_dict).__name__}")
         walltime = time.time() if walltime is None else walltime
         base = str(self._get_file_writer().get_logdir())
         for tag, value in tag_scalar_dict.items():
@@ -325,6 +342,8 @@ class SummaryWriter:
 
     def add_text(self, tag: str, text_string: str, global_step: int | None = None, walltime: float | None = None) -> None:
         """A text in Markdown."""
+        if not isinstance(text_string, str):
+            raise TypeError(f"text_string is a str, not a {type(text_string).__name__}")
         self._put(_wire.text(1, tag + "/text_summary") + _wire.tensor(_wire.STRING, _wire.strings([text_string.encode()]), [1]) +
                   _wire.metadata("text"), step=global_step, walltime=walltime)
 
@@ -418,6 +437,10 @@ class SummaryWriter:
         config = json.dumps(config_dict, sort_keys=True) if config_dict is not None else "{}"
         parts = [(number, name, as_array(x)) for number, name, x in ((1, "VERTEX", vertices), (2, "FACE", faces),
                                                                     (3, "COLOR", colors)) if x is not None]
+        for number, name, array in parts:
+            if array.ndim != 3 or array.shape[2] != 3:
+                what = {1: "vertices", 2: "faces", 3: "colors"}[number]
+                raise ValueError(f"{what} has shape {array.shape}; (batch, number, 3) is expected")
         components = sum(1 << number for number, _, _ in parts)
         values = []
         for number, name, array in parts:
