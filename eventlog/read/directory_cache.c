@@ -107,6 +107,27 @@ void directory_cache_begin(struct directory_cache *c)
     c->seen = 0;
 }
 
+int directory_cache_is_same(const struct directory_cache *c)
+{
+    const struct known_directory *k = c->known.items;
+    size_t count = 0;
+
+    for (size_t i = 0; i < c->known.count; i++) /* first without asking the system */
+        if (k[i].listing == c->listing && !k[i].can_tell)
+            return 0;
+    for (size_t i = 0; i < c->known.count; i++)
+        if (k[i].listing == c->listing && ++count && !is_unchanged(&k[i], c->known.entries[i].text))
+            return 0;
+    return count > 0;
+}
+
+int directory_cache_has(struct directory_cache *c, const char *path)
+{
+    const size_t number = tag_index_find(&c->known, path, strlen(path));
+
+    return number != TAG_INDEX_NONE && ((const struct known_directory *)c->known.items)[number].listing == c->listing;
+}
+
 void directory_cache_release(struct directory_cache *c)
 {
     struct known_directory *k = c->known.items;

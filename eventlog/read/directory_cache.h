@@ -41,6 +41,11 @@ int directory_cache_read(struct directory_cache *c, const char *path, struct dir
 /* A listing begins. What the one before did not come across is forgotten, sooner or later. */
 void directory_cache_begin(struct directory_cache *c);
 
+/* 1: all directories of the last listing are as they were then, so that another one would find the same, if it begins
+ * in directories that this one came across: directory_cache_has(). */
+int directory_cache_is_same(const struct directory_cache *c);
+int directory_cache_has(struct directory_cache *c, const char *path);
+
 void directory_cache_release(struct directory_cache *c);
 
 #endif

@@ -68,6 +68,7 @@ struct loader {
     size_t watch_count;
     struct tag_index names; /* of the runs; their numbers are indices of runs */
     int complete;           /* all directories are watched, and on file systems that notify */
+    int follows_listing;    /* what the last listing found */
     double listed, looked;  /* when everything was listed, and when all files were looked at */
     /* of a round: all runs, or those in hot */
     int all;
@@ -552,6 +553,11 @@ static int list_runs(struct loader *l, struct error *e)
 {
     int rc = OK, again = 1;
 
+    if (l->all && l->follows_listing && l->watch.fd < 0 && log_roots_are_same(&l->roots)) {
+        l->listed = clock_monotonic();
+        return OK;
+    }
+    l->follows_listing = 0;
     for (int round = 0; round < 8 && again && rc == OK; round++) {
         struct log_directory d;
 
@@ -571,6 +577,7 @@ static int list_runs(struct loader *l, struct error *e)
             again = watch_listing(l, &d);
         log_directory_release(&d);
     }
+    l->follows_listing = rc == OK;
     l->listed = clock_monotonic();
     return rc;
 }
@@ -605,9 +612,9 @@ static int wait_round(struct loader *l, int *list)
     l->hot_count = 0;
     if (l->options.reload < 0)
         return 0;
-    /* First only for the end: what changes meanwhile is read together. */
+    /* First only for the end: what changes meanwhile is read together. Both are `reload` seconds together. */
     if (!poll(waits, 1, (int)(1000 * pause) + 1))
-        poll(waits, l->watch.fd >= 0 ? 2 : 1, (int)(1000 * reload));
+        poll(waits, l->watch.fd >= 0 ? 2 : 1, (int)(1000 * (reload - pause)));
     *list = note_changes(l, &all);
     l->all = (*list ? all : !l->hot_count) || clock_monotonic() - l->looked >= reload;
     *list = *list || (l->all && (!l->complete || clock_monotonic() - l->listed > LIST_EVERY));

@@ -156,6 +156,14 @@ int log_roots_list(struct log_roots *r, struct log_directory *d, struct log_inpu
     return OK;
 }
 
+int log_roots_are_same(struct log_roots *r)
+{
+    for (size_t i = 0; i < r->count; i++)
+        if (!directory_cache_has(&r->cache, r->roots[i].path)) /* it does not exist yet, or is a file */
+            return 0;
+    return directory_cache_is_same(&r->cache);
+}
+
 void log_roots_release(struct log_roots *r)
 {
     tag_index_release(&r->told);

@@ -30,6 +30,7 @@ struct log_roots {
 /* Lists what exists. Directories that do not exist have no runs. Names are made valid UTF-8. On OK d is yours:
  * log_directory_release() it. ERR_NOMEM, or ERR_IO if a directory cannot be read. */
 int log_roots_list(struct log_roots *r, struct log_directory *d, struct log_input *in, struct error *e);
+int log_roots_are_same(struct log_roots *r); /* 1: another listing would find what the last one did */
 void log_roots_release(struct log_roots *r);
 
 #endif

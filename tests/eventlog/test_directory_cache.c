@@ -100,6 +100,43 @@ static void test_changes(void **state)
     assert_true(reads(2));
 }
 
+/* Whether another listing is needed. */
+static void test_same(void **state)
+{
+    struct directory_entries *entries;
+    char below[128];
+
+    (void)state;
+    assert_false(directory_cache_is_same(&cache));
+    later = 0;
+    strcpy(below, in("below"));
+    assert_int_equal(mkdir(below, 0777), 0);
+    assert_true(reads(1));
+    assert_false(directory_cache_is_same(&cache)); /* it changed just now */
+    later = 10;
+    for (int i = 0; i < 2; i++) {
+        reads(1);
+        assert_int_equal(directory_cache_read(&cache, below, &entries), OK);
+        assert_true(directory_cache_is_same(&cache));
+    }
+    make_file("below/a.tfevents");
+    assert_false(directory_cache_is_same(&cache));
+    reads(1);
+    assert_true(directory_cache_is_same(&cache)); /* what is below is of an older listing */
+    assert_true(directory_cache_has(&cache, directory));
+    assert_false(directory_cache_has(&cache, below));
+    assert_false(directory_cache_has(&cache, in("nowhere")));
+    assert_int_equal(directory_cache_read(&cache, below, &entries), OK);
+    assert_true(directory_cache_is_same(&cache));
+    assert_int_equal(unlink(in("below/a.tfevents")), 0);
+    assert_int_equal(rmdir(below), 0);
+    assert_false(directory_cache_is_same(&cache));
+    assert_int_equal(symlink("nowhere", in("link")), 0);
+    reads(1);
+    assert_false(directory_cache_is_same(&cache)); /* what a link leads to changes elsewhere */
+    assert_int_equal(unlink(in("link")), 0);
+}
+
 /* Another directory of the same name is not the one that was read. */
 static void test_replaced(void **state)
 {
@@ -148,6 +185,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_changes, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_same, setup, teardown),
         cmocka_unit_test_setup_teardown(test_replaced, setup, teardown),
         cmocka_unit_test_setup_teardown(test_forgets, setup, teardown),
     };
