@@ -289,7 +289,7 @@ DOUBLE_HELPER := $(B)/tests/peers/double_gradient
 HELPERS   := $(patsubst %.c,$(B)/%,$(sort $(wildcard tests/programs/*.c tests/peers/*.c tests/faults/*.c tests/mpi/*.c bench/*.c)))
 
 # What has tests that need nothing but these, with another processor's libc, zlib, libpng and cmocka.
-CROSS_TESTS = $(filter $(B)/tests/base/% $(B)/tests/eventlog/%,$(TESTS))
+CROSS_TESTS = $(filter-out $(if $(call with,PROTOBUF),,%/test_event_encode),$(filter $(B)/tests/base/% $(B)/tests/eventlog/%,$(TESTS)))
 cross-programs: $(B)/bin/eventlog $(PRODUCT) $(CROSS_TESTS)
 	@echo $(B)/bin/eventlog $(CROSS_TESTS) | tr ' ' '\n' >$(B)/cross-programs
 # eventlog, libeventlog and their tests for ARCH, a name of Debian's, run by qemu.
