@@ -23,7 +23,8 @@ _pack = POINT.pack
 
 def _number(x: Any) -> float:
     if type(x) in (int, bool) or getattr(x, "ndim", None) == 0:
-        return float(x)
+        # float() of a loss that is still to be differentiated warns.
+        return float(x.detach() if getattr(x, "requires_grad", False) else x)
     from evalboard._values import as_number
 
     return as_number(x)

@@ -287,3 +287,13 @@ def test_data_loader(tmp_path):
         w.add_scalar("loss", 101.0)
     assert sorted(evalboard.read(tmp_path)["loss"].values.tolist()) == [*range(40), 100, 101]
     assert len(list(tmp_path.glob("events*"))) == 3
+
+
+@pytest.mark.filterwarnings("error")
+def test_loss_before_backward(tmp_path):
+    """As most training loops write it: a tensor that requires a gradient, without a warning."""
+    loss = torch.tensor(0.25, requires_grad=True) * 2
+    with evalboard.SummaryWriter(tmp_path) as writer:
+        writer.add_scalar("loss", loss, 1)
+        writer.add_scalars("both", {"a": loss}, 1)
+    assert evalboard.read(tmp_path)[".", "loss"].values.tolist() == [0.5]
