@@ -16,7 +16,7 @@ from data_server_logs import LARGE_CURVES, RUNS, SMALL_LAST
 
 # who asks, as data_server_calls wants it, and how often each at rest; several that do not pause tell how many calls two
 # processors take, not how long one takes
-ASKERS = {"1 client": ("1", 2000), "50 clients, 20 ms apart": ("50:20", 100), "50 clients, no pause": ("50", 40)}
+ASKERS = {"1 client": ("1", 500), "50 clients, 20 ms apart": ("50:20", 100), "50 clients, no pause": ("50", 40)}
 PYTHON, CALLS_OF_PYTHON = "gRPC's Python client", 200
 
 
