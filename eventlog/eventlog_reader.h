@@ -244,7 +244,7 @@ enum eventlog_view {
 
 /* path and options as for a reader (records_only is ignored; with numbers_only there are no series without points).
  * *out is yours: eventlog_points_free() it. Damage is skipped and counted, points at infinite wall times are left out;
- * EVENTLOG_ERROR_IO if a file cannot be read. A file of 8 MiB and more is read by as many threads as the process may
+ * EVENTLOG_ERROR_IO if a file cannot be read. A file of 400 MiB and more is read by as many threads as the process may
  * use cores; they block all signals, and have ended when it returns. */
 int eventlog_points_read(struct eventlog_points **out, const char *path, enum eventlog_view view,
                          const struct eventlog_reader_options *options, struct eventlog_error *error);

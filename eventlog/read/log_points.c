@@ -13,6 +13,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Pieces in work take the memory of a few: beside the points of so many that is at most a byte a point. */
+enum { PIECES_LEAST = 100 };
+
 struct points_series {
     struct log_series *series;
     struct eventlog_point *points;
@@ -94,7 +97,8 @@ static int points_read_file(struct eventlog_points *p, struct scalar_run *scalar
             break;
         if (!scalars->follow_loader)
             event_reader_take_usual(reader, scalar_run_usual, scalars);
-        if (!tried && (rc = run_pieces_read(reader, scalars, RUN_PIECES_LENGTH, NULL, NULL, e)) != OK)
+        if (!tried && event_reader_left(reader) >= PIECES_LEAST * RUN_PIECES_LENGTH &&
+            (rc = run_pieces_read(reader, scalars, RUN_PIECES_LENGTH, NULL, NULL, e)) != OK)
             break;
         tried = 1;
     }
