@@ -116,6 +116,15 @@ def differences(name, values):
     return [name, *(f"{value:.4f}" for value in values), f"{values[0] - values[1]:+.4f}", f"{values[2] - values[1]:+.4f}"]
 
 
+def apart(means):
+    """How far the losses of the windows are from PyTorch's, in words."""
+    def of(k):
+        differences = [values[k] - values[1] for values in means.values()]
+        return f"{mean([d ** 2 for d in differences]) ** 0.5:.4f} ({mean(differences):+.4f} on average)"
+
+    return f"losses of the {len(means)} windows are apart from PyTorch's, as a root mean square: ours {of(0)}, its own {of(2)}"
+
+
 def tell(options, runs):
     """runs: of each seed, what each side gave. Returns the rows of the table."""
     parts = [[windows(side[0]) for side in sides] for sides in runs]
@@ -127,9 +136,9 @@ def tell(options, runs):
     print(f"\nResNet-50 on CIFAR-10 at {SIDE}x{SIDE}, {WORKERS} workers x {BATCH} images, {options.curve_steps} steps,\n"
           f"learning rate {WORKERS * RATE}, {options.curve_seeds} seed{'s' * (options.curve_seeds > 1)}; differences are from PyTorch")
     programs.table(["", *SIDES, "ours", "first"], rows)
-    apart = [(mean([(values[k] - values[1]) ** 2 for values in means.values()])) ** 0.5 for k in (0, 2)]
-    print(f"losses of the {len(means)} windows, root mean square of the difference from PyTorch: ours {apart[0]:.4f}, PyTorch's own "
-          f"{apart[1]:.4f}")
+    for seed, sides in enumerate(parts, 1):
+        print(f"seed {seed}: " + apart({name: [mean(side[name]) for side in sides] for name in means}))
+    print("mean of the seeds: " + apart(means))
     return rows
 
 
