@@ -4,6 +4,7 @@
 A peer that is not installed is named as missing; the rest runs. Figures of one machine compare only within one run.
 """
 import argparse
+import os
 import subprocess
 import sys
 
@@ -18,6 +19,7 @@ import growth
 import log_reading_speed
 import many_images
 import mnist_lstm_accuracy
+import model_speed
 import plan_cells
 import programs
 import python_speed
@@ -55,6 +57,8 @@ BENCHMARKS = {
                        "from the same weights on the same batches"),
     "training_cost": (training_cost.run, "processor time of a step and peak memory of ResNet-32 training, float32 and bfloat16: "
                       "ours, PyTorch, TensorFlow"),
+    "model_speed": (model_speed.run, "processor time of a step of lenet, cifar10_cnn, mnist_lstm, mnist_cnn: ours, PyTorch by itself and "
+                    "compiled, TensorFlow"),
     "resnet32_accuracy": (resnet32_accuracy.run, "test precision after the same few hundred steps: ours and PyTorch"),
     "mnist_lstm_accuracy": (mnist_lstm_accuracy.run, "test accuracy of the homework's LSTM on MNIST, 3 workers, beside TensorFlow "
                             "and the published curve"),
@@ -155,6 +159,8 @@ def main():
     parser.add_argument("--num-examples", type=int, default=10000, help="evaluation_speed, resnet50_curve: images (10000)")
     options = parser.parse_args()
     earlier = summary.read(options.compare) if options.compare else []
+    if kernels := os.environ.get("OPENBLAS_CORETYPE"):
+        programs.say(f"OPENBLAS_CORETYPE is set: our matrix products use the kernels of {kernels}, which may not be the fastest here")
     done = [measured(name, options) for name in BENCHMARKS if not options.only or name in options.only]
     if summary.RESULTS:
         summary.show(earlier)
