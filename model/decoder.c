@@ -131,8 +131,8 @@ static void step(struct decoder *d, int count, const real *states, real *next)
 
     blas_product(0, 0, count, (int)(4 * u), (int)(d->width + u), d->read, p + d->kernel, 0, d->gates);
     for (size_t n = 0; n < (size_t)count; n++)
-        lstm_cell(u, d->forget, p + d->cell_bias, d->gates + n * 4 * u, states + n * 2 * u, next + n * 2 * u, d->bent,
-                  next + n * 2 * u + u);
+        lstm_cell(u, d->forget, p + d->cell_bias, NULL, d->gates + n * 4 * u, states + n * 2 * u, next + n * 2 * u,
+                  d->bent, next + n * 2 * u + u);
 }
 
 void decoder_begin(struct decoder *d, int count, const float *features, real *states)

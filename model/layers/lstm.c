@@ -4,7 +4,8 @@
  * B images of T rows of I values and U units, with c and h 0 at first:
  *   [i j f o] = [x_t, h] kernel + bias          kernel (I + U, 4 U), bias (4 U)
  *   c = sigmoid(f + forget) c + sigmoid(i) tanh(j);   h = sigmoid(o) tanh(c)
- * All images of a batch at once, step by step.
+ * All images of a batch at once. What x gives the gates is one product for all steps; so are the gradients of x and of
+ * the kernel. Only the products with h and its gradient go step by step.
  */
 #include "model/network_internal.h"
 
@@ -23,26 +24,31 @@ struct lstm {
     enum lstm_gives gives;
     double forget;
     int bfloat16;
-    struct product *product; /* of what a step reads and the kernel */
+    struct product *of_x, *of_h; /* with their rows of the kernel: of all steps; of one */
+    struct product *of_every_h;  /* of all steps but the first, for the gradient of the kernel alone */
     real *memory;
-    real *flat;                                        /* (B, T, I) of an input in another layout */
-    real *read;                                        /* (T, B, I + U) what each step reads: x and h */
-    real *gates;                                       /* (T, B, 4 U) i, j, f, o after their functions */
-    real *cells;                                       /* (T + 1, B, U) c before each step, and after the last */
-    real *bent;                                        /* (T, B, U) tanh(c) after each step */
-    real *gradient_gates, *gradient_read, *gradient_c; /* (B, 4 U), (B, I + U), (B, U) of one step */
-    double *sums;                                      /* (4 U) of the bias */
+    real *flat;       /* (B, T, I) of an input in another layout */
+    real *x;          /* (T, B, I); once its gradient is wanted, that */
+    real *h;          /* (T, B, U) before each step */
+    real *gates;      /* (T, B, 4 U) i, j, f, o after their functions; then their gradients before these */
+    real *recurrent;  /* (B, 4 U) what h gives the gates of one step */
+    real *cells;      /* (T + 1, B, U) c before each step, and after the last */
+    real *bent;       /* (T, B, U) tanh(c) after each step */
+    real *gradient_h; /* (B, U) of one step */
+    real *gradient_c;
+    double *sums; /* (4 U) of the bias */
 };
 
 static int lstm_make(struct layer *l, int slice, int batch, struct error *e)
 {
     struct lstm *own = l->state;
     const size_t b = (size_t)batch, t = own->steps, i = own->inputs, u = own->units;
-    const size_t sizes[] = { b * t * i, t * b * (i + u), t * b * 4 * u, (t + 1) * b * u,
-                             t * b * u, b * 4 * u,       b * (i + u),   b * u };
-    real **const arrays[] = { &own->flat, &own->read,           &own->gates,         &own->cells,
-                              &own->bent, &own->gradient_gates, &own->gradient_read, &own->gradient_c };
+    const size_t sizes[] = { b * t * i,       t * b * i, t * b * u, t * b * 4 * u, b * 4 * u,
+                             (t + 1) * b * u, t * b * u, b * u,     b * u };
+    real **const arrays[] = { &own->flat,  &own->x,    &own->h,          &own->gates,     &own->recurrent,
+                              &own->cells, &own->bent, &own->gradient_h, &own->gradient_c };
     size_t total = 0;
+    int rc;
 
     (void)slice;
     for (size_t k = 0; k < sizeof sizes / sizeof *sizes; k++)
@@ -55,14 +61,19 @@ static int lstm_make(struct layer *l, int slice, int batch, struct error *e)
         *arrays[k] = own->memory + total;
         total += sizes[k];
     }
-    return product_new(&own->product, batch, (int)(i + u), (int)(4 * u), own->bfloat16, e);
+    if ((rc = product_new(&own->of_x, (int)(t * b), (int)i, (int)(4 * u), own->bfloat16, e)) < 0 ||
+        (rc = product_new(&own->of_h, batch, (int)u, (int)(4 * u), own->bfloat16, e)) < 0)
+        return rc;
+    return product_new(&own->of_every_h, (int)(t * b), (int)u, (int)(4 * u), own->bfloat16, e);
 }
 
 static void lstm_release(struct layer *l)
 {
     struct lstm *own = l->state;
 
-    product_free(own->product);
+    product_free(own->of_x);
+    product_free(own->of_h);
+    product_free(own->of_every_h);
     free(own->memory);
     free(own->sums);
 }
@@ -71,7 +82,8 @@ static void lstm_forward_begin(struct layer *l, const struct run *r)
 {
     const struct lstm *own = l->state;
 
-    product_prepare(own->product, r->parameters + own->kernel);
+    product_prepare(own->of_x, r->parameters + own->kernel);
+    product_prepare(own->of_h, r->parameters + own->kernel + own->inputs * 4 * own->units);
 }
 
 /* 1: the layout is not (pixels, channels) yet. */
@@ -85,7 +97,7 @@ static void take_input(const struct layer *l, const struct slice *s)
 {
     const struct lstm *own = l->state;
     const struct shape *x = &l->in_shape;
-    const size_t size = shape_size(x), b = (size_t)s->count, width = own->inputs + own->units;
+    const size_t size = shape_size(x), b = (size_t)s->count, width = own->inputs;
     const real *from = s->in;
 
     if (lstm_needs_flat(l)) {
@@ -96,7 +108,7 @@ static void take_input(const struct layer *l, const struct slice *s)
     }
     for (size_t t = 0; t < own->steps; t++)
         for (size_t n = 0; n < b; n++)
-            memcpy(own->read + (t * b + n) * width, from + n * size + t * own->inputs, own->inputs * sizeof *from);
+            memcpy(own->x + (t * b + n) * width, from + n * size + t * width, width * sizeof *from);
 }
 
 /* The first step that gives something. */
@@ -114,10 +126,8 @@ static size_t place_in_output(const struct lstm *own, size_t t, size_t n)
 /* Where h of a step is read: by the next step, or as the output. */
 static real *place_of_h(const struct lstm *own, const struct slice *s, size_t t, size_t n)
 {
-    const size_t b = (size_t)s->count, width = own->inputs + own->units;
-
     if (t + 1 < own->steps)
-        return own->read + ((t + 1) * b + n) * width + own->inputs;
+        return own->h + ((t + 1) * (size_t)s->count + n) * own->units;
     return s->out + place_in_output(own, t, n);
 }
 
@@ -132,51 +142,23 @@ static void give_every_step(const struct lstm *own, const struct slice *s)
 static void lstm_forward(struct layer *l, const struct run *r, const struct slice *s)
 {
     const struct lstm *own = l->state;
-    const size_t b = (size_t)s->count, u = own->units, width = own->inputs + u;
+    const size_t b = (size_t)s->count, u = own->units;
 
     take_input(l, s);
     memset(own->cells, 0, b * u * sizeof *own->cells);
-    for (size_t n = 0; n < b; n++)
-        memset(own->read + n * width + own->inputs, 0, u * sizeof *own->read);
+    memset(own->h, 0, b * u * sizeof *own->h);
+    product_forward(own->of_x, (int)(own->steps * b), own->x, own->gates);
     for (size_t t = 0; t < own->steps; t++) {
-        real *gates = own->gates + t * b * 4 * u;
-
-        product_forward(own->product, s->count, own->read + t * b * width, gates);
-        for (size_t n = 0; n < b; n++)
-            lstm_cell(u, own->forget, r->parameters + own->bias, gates + n * 4 * u, own->cells + (t * b + n) * u,
-                      own->cells + ((t + 1) * b + n) * u, own->bent + (t * b + n) * u, place_of_h(own, s, t, n));
+        if (t)
+            product_forward(own->of_h, s->count, own->h + t * b * u, own->recurrent);
+        for (size_t n = 0; n < b; n++) {
+            const size_t row = t * b + n;
+            lstm_cell(u, own->forget, r->parameters + own->bias, t ? own->recurrent + n * 4 * u : NULL,
+                      own->gates + row * 4 * u, own->cells + row * u, own->cells + (row + b) * u, own->bent + row * u,
+                      place_of_h(own, s, t, n));
+        }
     }
     give_every_step(own, s);
-}
-
-/* One image at one step. h: the gradient of its h; c: on entry of its c, on return of c before it; out: of the gates
- * before their functions. */
-static void gradient_of_cell(const struct lstm *own, const real *gates, const real *before, const real *bent,
-                             const real *h, real *c, real *out)
-{
-    const size_t u = own->units;
-
-    for (size_t k = 0; k < u; k++) {
-        const real i = gates[k], j = gates[u + k], f = gates[2 * u + k], o = gates[3 * u + k];
-
-        c[k] += h[k] * o * (1 - bent[k] * bent[k]);
-        out[k] = c[k] * j * i * (1 - i);
-        out[u + k] = c[k] * i * (1 - j * j);
-        out[2 * u + k] = c[k] * before[k] * f * (1 - f);
-        out[3 * u + k] = h[k] * bent[k] * o * (1 - o);
-        c[k] *= f;
-    }
-}
-
-/* The gradient of step t's input goes to where the input came from. */
-static void give_gradient(const struct layer *l, const struct slice *s, size_t t)
-{
-    const struct lstm *own = l->state;
-    const size_t size = shape_size(&l->in_shape), width = own->inputs + own->units;
-    real *to = lstm_needs_flat(l) ? own->flat : s->gradient_in;
-
-    for (size_t n = 0; n < (size_t)s->count; n++)
-        memcpy(to + n * size + t * own->inputs, own->gradient_read + n * width, own->inputs * sizeof *to);
 }
 
 /* The gradient of what step t gives: what came back from the next step, and of the output. */
@@ -184,7 +166,7 @@ static const real *gradient_of_h(const struct lstm *own, const struct slice *s, 
 {
     const int given = t >= first_given(own);
     const real *out = given ? s->gradient_out + place_in_output(own, t, n) : NULL;
-    real *h = own->gradient_read + n * (own->inputs + own->units) + own->inputs;
+    real *h = own->gradient_h + n * own->units;
 
     if (t + 1 == own->steps)
         return out;
@@ -193,32 +175,48 @@ static const real *gradient_of_h(const struct lstm *own, const struct slice *s, 
     return h;
 }
 
-static void lstm_backward(struct layer *l, const struct run *r, const struct slice *s)
+/* The gradient of the input goes to where it came from. */
+static void give_gradient(const struct layer *l, const struct slice *s)
 {
     const struct lstm *own = l->state;
     const struct shape *x = &l->in_shape;
-    const size_t b = (size_t)s->count, u = own->units, width = own->inputs + u, size = shape_size(x);
+    const size_t size = shape_size(x), b = (size_t)s->count, width = own->inputs;
+    real *to = lstm_needs_flat(l) ? own->flat : s->gradient_in;
+
+    for (size_t t = 0; t < own->steps; t++)
+        for (size_t n = 0; n < b; n++)
+            memcpy(to + n * size + t * width, own->x + (t * b + n) * width, width * sizeof *to);
+    for (size_t n = 0; lstm_needs_flat(l) && n < b; n++)
+        channels_copy(shape_pixels(x), (size_t)x->channels, own->flat + n * size, (size_t)x->channels, 0,
+                      s->gradient_in + n * size, (size_t)x->block, 0);
+}
+
+static void lstm_backward(struct layer *l, const struct run *r, const struct slice *s)
+{
+    const struct lstm *own = l->state;
+    const size_t b = (size_t)s->count, u = own->units, rows = own->steps * b;
+    real *kernel = r->exchange + own->kernel;
 
     memset(own->gradient_c, 0, b * u * sizeof *own->gradient_c);
     memset(own->sums, 0, 4 * u * sizeof *own->sums);
     for (size_t t = own->steps; t-- > 0;) {
         for (size_t n = 0; n < b; n++)
-            gradient_of_cell(own, own->gates + (t * b + n) * 4 * u, own->cells + (t * b + n) * u,
-                             own->bent + (t * b + n) * u, gradient_of_h(own, s, t, n), own->gradient_c + n * u,
-                             own->gradient_gates + n * 4 * u);
-        for (size_t n = 0; n < b; n++)
-            for (size_t k = 0; k < 4 * u; k++)
-                own->sums[k] += (double)own->gradient_gates[n * 4 * u + k];
-        product_backward(own->product, s->count, own->read + t * b * width, own->gradient_gates,
-                         r->exchange + own->kernel, own->gradient_read);
-        if (s->gradient_in)
-            give_gradient(l, s, t);
+            lstm_cell_gradient(u, own->gates + (t * b + n) * 4 * u, own->cells + (t * b + n) * u,
+                               own->bent + (t * b + n) * u, gradient_of_h(own, s, t, n), own->gradient_c + n * u);
+        if (t) /* h is 0 before the first step */
+            product_backward(own->of_h, s->count, NULL, own->gates + t * b * 4 * u, NULL, own->gradient_h);
     }
+    for (size_t row = 0; row < rows; row++)
+        for (size_t k = 0; k < 4 * u; k++)
+            own->sums[k] += (double)own->gates[row * 4 * u + k];
     for (size_t k = 0; k < 4 * u; k++)
         r->exchange[own->bias + k] = (real)own->sums[k];
-    for (size_t n = 0; s->gradient_in && lstm_needs_flat(l) && n < b; n++)
-        channels_copy(shape_pixels(x), (size_t)x->channels, own->flat + n * size, (size_t)x->channels, 0,
-                      s->gradient_in + n * size, (size_t)x->block, 0);
+    if (own->steps > 1)
+        product_backward(own->of_every_h, (int)(rows - b), own->h + b * u, own->gates + b * 4 * u,
+                         kernel + own->inputs * 4 * u, NULL);
+    product_backward(own->of_x, (int)rows, own->x, own->gates, kernel, s->gradient_in ? own->x : NULL);
+    if (s->gradient_in)
+        give_gradient(l, s);
 }
 
 static const struct layer_kind layer_lstm = {

@@ -5,6 +5,7 @@
 #include "model/kernels/blas.h"
 #include "model/kernels/channels.h"
 #include "model/kernels/lrn.h"
+#include "model/kernels/lstm_cell.h"
 #include "model/kernels/pool.h"
 #include "model/task.h"
 #include "tests/check.h"
@@ -330,6 +331,81 @@ static void task(void **state)
     assert_int_equal(task_in_top(3, cases[0].z, 0, 3), 1);
 }
 
+/* By the formula in double. gates: of one unit; recurrent may be NULL. */
+static void expected_cell(const float *gates, const float *recurrent, double forget, double c, double *out)
+{
+    double sum[4];
+
+    for (int k = 0; k < 4; k++)
+        sum[k] = (double)(gates[k] + (recurrent ? recurrent[k] : 0)) + (k == 2 ? forget : 0);
+    out[0] = 1 / (1 + exp(-sum[0]));
+    out[1] = tanh(sum[1]);
+    out[2] = 1 / (1 + exp(-sum[2]));
+    out[3] = 1 / (1 + exp(-sum[3]));
+    out[4] = out[2] * c + out[0] * out[1];
+    out[5] = out[3] * tanh(out[4]);
+}
+
+static void assert_within(double got, double expected, double relative)
+{
+    if (!(fabs(got - expected) <= relative * fabs(expected)))
+        fail_msg("%.9g instead of %.9g", got, expected);
+}
+
+/* Values of all sizes, in every number of units that is cut into vectors in another way. */
+static void lstm_cell_values(void **state)
+{
+    static const float sizes[] = { 0, 1e-30F, 1e-6F, 0.01F, 0.3F, 0.34F, 0.35F, 1, 3, 9, 9.1F, 20, 60, 86 };
+    enum { SIZES = sizeof sizes / sizeof *sizes, VALUES = 2 * SIZES };
+
+    (void)state;
+    for (size_t units = 1; units <= VALUES; units++)
+        for (int with = 0; with < 2; with++) {
+            float gates[4 * VALUES], recurrent[4 * VALUES], given[4 * VALUES], c[VALUES], bent[VALUES], h[VALUES];
+            const float bias[4 * VALUES] = { 0 };
+
+            for (size_t k = 0; k < 4 * units; k++) {
+                const size_t i = (k * 7 + units) % VALUES;
+                given[k] = gates[k] = i < SIZES ? sizes[i] : -sizes[i - SIZES];
+                recurrent[k] = 0.001F * (float)k;
+            }
+            for (size_t k = 0; k < units; k++)
+                c[k] = 0.1F * (float)k - 1;
+            lstm_cell(units, 1, bias, with ? recurrent : NULL, gates, c, c, bent, h);
+            for (size_t k = 0; k < units; k++) {
+                const float of[4] = { given[k], given[units + k], given[2 * units + k], given[3 * units + k] };
+                const float add[4] = { recurrent[k], recurrent[units + k], recurrent[2 * units + k],
+                                       recurrent[3 * units + k] };
+                double expected[6];
+
+                expected_cell(of, with ? add : NULL, 1, 0.1F * (float)k - 1, expected);
+                for (size_t g = 0; g < 4; g++)
+                    assert_within((double)gates[g * units + k], expected[g], g == 1 ? 4e-7 : 1e-5);
+                assert_near((double)c[k], expected[4], 0.1);
+                assert_near((double)h[k], expected[5], 0.1);
+            }
+        }
+}
+
+static void lstm_cell_extremes(void **state)
+{
+    static const float extremes[] = { INFINITY, -INFINITY, 1e30F, -1e30F, NAN };
+
+    (void)state;
+    for (size_t k = 0; k < sizeof extremes / sizeof *extremes; k++) {
+        const float bias[4] = { 0 }, x = extremes[k];
+        float gates[4] = { x, x, x, x }, c = 0.5F, bent, h;
+
+        lstm_cell(1, 1, bias, NULL, gates, &c, &c, &bent, &h);
+        for (int g = 0; g < 4; g++)
+            if (isnan(x))
+                assert_true(isnan(gates[g]));
+            else
+                assert_near((double)gates[g], x > 0 ? 1 : g == 1 ? -1 : 0, 1e-30);
+        assert_true(isnan(x) == isnan(h));
+    }
+}
+
 /* Also on a processor that OpenBLAS does not know, its kernels are not those of the oldest one. */
 static void blas_kernels_fit(void **state)
 {
@@ -352,6 +428,8 @@ int main(void)
         cmocka_unit_test(lrn),
         cmocka_unit_test(channels),
         cmocka_unit_test(task),
+        cmocka_unit_test(lstm_cell_values),
+        cmocka_unit_test(lstm_cell_extremes),
         cmocka_unit_test(blas_kernels_fit),
     };
 
