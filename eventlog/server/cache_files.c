@@ -131,6 +131,61 @@ int cache_files_read(const struct cache_files *c, struct run_cache *out, const c
     return rc;
 }
 
+enum { PREVIEW_TAIL = 64 * 1024 }; /* most indexes are no longer */
+
+static int read_at(int fd, uint8_t *bytes, size_t size, uint64_t offset)
+{
+    ssize_t got = 1;
+
+    for (size_t have = 0; have < size && got > 0; have += (size_t)got)
+        do
+            got = pread(fd, bytes + have, size - have, (off_t)(offset + have));
+        while (got < 0 && errno == EINTR);
+    return got > 0;
+}
+
+/* The index at the end of a file, in *tail, to be freed in any case. 0: there is none. */
+static size_t read_file_index(int fd, uint64_t size, uint8_t **tail)
+{
+    const size_t n = size < PREVIEW_TAIL ? (size_t)size : PREVIEW_TAIL;
+    uint64_t index = 0;
+
+    if ((*tail = malloc(n + !n)) && n >= RUN_CACHE_END && read_at(fd, *tail, n, size - n))
+        index = run_cache_index_size(*tail + n - RUN_CACHE_END, size);
+    if (index <= n) {
+        if (index)
+            memmove(*tail, *tail + n - index, (size_t)index);
+        return (size_t)index;
+    }
+    free(*tail);
+    *tail = index < SIZE_MAX / 2 ? malloc((size_t)index) : NULL;
+    return *tail && read_at(fd, *tail, (size_t)index, size - index) ? (size_t)index : 0;
+}
+
+int cache_files_preview(const struct cache_files *c, struct run_cache *out, const char *place, const char *name,
+                        int merge, struct error *e)
+{
+    struct run_cache_place where = { .points = NULL };
+    char path[PATH_MAX];
+    uint8_t *tail = NULL;
+    size_t index;
+    int fd = cache_file_open(c, place, name, merge, ENDING_RUN, &where.size, e), rc = ERR_CORRUPT;
+
+    *out = (struct run_cache){ .run = NULL };
+    if (fd < 0)
+        return ERR_IO;
+    if (where.size <= CACHE_FILES_BYTES && (index = read_file_index(fd, where.size, &tail)) &&
+        path_of(c, path, place, name, merge, ENDING_RUN)) {
+        where.points = saved_points_of_file(path);
+        rc = where.points ? run_cache_preview(out, name, merge, tail, index, &where, e)
+                          : error_memory(e, name, "for it");
+    }
+    saved_points_drop(where.points);
+    free(tail);
+    close(fd);
+    return rc;
+}
+
 /* ---- writing --------------------------------------------------------------------------------------------------- */
 
 static int cannot(struct cache_files *c, int system, struct error *e)

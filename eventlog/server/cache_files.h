@@ -31,6 +31,9 @@ void cache_files_close(struct cache_files *c);
 /* Brings a run back. `place`: where it is, and all that its file is named by. Anything but OK: there is none. */
 int cache_files_read(const struct cache_files *c, struct run_cache *out, const char *place, const char *name, int merge,
                      struct error *e);
+/* The same by run_cache_preview(): only the index of the file is read, and its points when they are asked for. */
+int cache_files_preview(const struct cache_files *c, struct run_cache *out, const char *place, const char *name,
+                        int merge, struct error *e);
 /* ERR_IO, the first time: the directory cannot be written; later calls do nothing. ERR_NOMEM: not saved this time. */
 int cache_files_write(struct cache_files *c, const char *place, struct run_data *run, int merge,
                       const struct run_cache_file *files, size_t count, struct error *e);

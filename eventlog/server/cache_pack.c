@@ -12,7 +12,7 @@
 
 #define ENDING ".pack"
 
-enum { CACHE_PACK_VERSION = 1, HEAD = 16 };
+enum { CACHE_PACK_VERSION = 2, HEAD = 16 };
 
 static const char pack_magic[8] = { 'E', 'V', 'L', 'O', 'G', 'P', 'A', 'K' };
 
@@ -25,13 +25,17 @@ static void put_head(uint8_t head[HEAD], int merge)
 
 /* ---- reading --------------------------------------------------------------------------------------------------- */
 
-int cache_pack_index(struct cache_pack *p, uint8_t *bytes, size_t size, int merge, struct error *e)
+int cache_pack_index(struct cache_pack *p, struct shared_bytes *all, int merge, struct error *e)
 {
+    const uint8_t *bytes = all->bytes;
+    const size_t size = all->size;
     uint8_t head[HEAD];
     size_t at = HEAD, capacity = 0;
     uint64_t length;
 
-    *p = (struct cache_pack){ .bytes = bytes, .size = size };
+    *p = (struct cache_pack){ .bytes = shared_bytes_keep(all), .points = saved_points_of_bytes(all) };
+    if (!p->points)
+        return error_memory(e, NULL, "for saved runs");
     put_head(head, merge);
     if (size < HEAD || memcmp(bytes, head, HEAD) != 0)
         return error_set(e, ERR_CORRUPT, "no saved runs");
@@ -47,7 +51,7 @@ int cache_pack_index(struct cache_pack *p, uint8_t *bytes, size_t size, int merg
 
 int cache_pack_read(const struct cache_files *c, struct cache_pack *p, const char *log, int merge, struct error *e)
 {
-    uint8_t *bytes = NULL;
+    struct shared_bytes *all = NULL;
     uint64_t size;
     int fd = cache_file_open(c, log, "", merge, ENDING, &size, e), rc = ERR_IO;
 
@@ -56,32 +60,46 @@ int cache_pack_read(const struct cache_files *c, struct cache_pack *p, const cha
         return ERR_IO;
     if (!size || size > 2 * (uint64_t)CACHE_PACK_MOST)
         rc = error_set(e, ERR_CORRUPT, "no saved runs");
-    else if (!(bytes = malloc((size_t)size)))
+    else if (!(all = shared_bytes_new((size_t)size)))
         rc = error_memory(e, NULL, "for saved runs");
-    else if (!cache_file_read(fd, bytes, (size_t)size))
+    else if (!cache_file_read(fd, all->bytes, all->size))
         rc = error_system(e, "saved runs cannot be read");
-    else if ((rc = cache_pack_index(p, bytes, (size_t)size, merge, e)) == OK)
+    else if ((rc = cache_pack_index(p, all, merge, e)) == OK)
         futimens(fd, NULL); /* used now */
     close(fd);
-    if (rc != OK) {
-        p->bytes = bytes;
+    shared_bytes_drop(all);
+    if (rc != OK)
         cache_pack_release(p);
-    }
     return rc;
 }
 
 void cache_pack_release(struct cache_pack *p)
 {
-    free(p->bytes);
+    shared_bytes_drop(p->bytes);
+    saved_points_drop(p->points);
     free(p->runs);
     *p = (struct cache_pack){ .bytes = NULL };
 }
 
 int cache_pack_run(const struct cache_pack *p, size_t i, int merge, struct run_cache *out, struct error *e)
 {
-    const uint8_t *bytes = p->bytes + p->runs[i];
+    const uint8_t *bytes = p->bytes->bytes + p->runs[i];
 
     return run_cache_read(out, NULL, merge, bytes, (size_t)get_le64(bytes - RECORD_HEADER), NULL, e);
+}
+
+int cache_pack_preview(const struct cache_pack *p, size_t i, int merge, struct run_cache *out, struct error *e)
+{
+    const uint8_t *bytes = p->bytes->bytes + p->runs[i];
+    const struct run_cache_place place = { p->points, p->runs[i], get_le64(bytes - RECORD_HEADER) };
+    const uint64_t index = place.size >= RUN_CACHE_END
+                               ? run_cache_index_size(bytes + place.size - RUN_CACHE_END, place.size)
+                               : 0;
+
+    *out = (struct run_cache){ .run = NULL };
+    if (!index)
+        return error_set(e, ERR_CORRUPT, "no saved run");
+    return run_cache_preview(out, NULL, merge, bytes + place.size - index, (size_t)index, &place, e);
 }
 
 /* ---- writing --------------------------------------------------------------------------------------------------- */

@@ -21,20 +21,22 @@ enum { CACHE_PACK_RUN_MOST = 16 * 1024, CACHE_PACK_MOST = 64 * 1024 * 1024 }; /*
 /* ---- reading --------------------------------------------------------------------------------------------------- */
 
 struct cache_pack {
-    uint8_t *bytes;
-    size_t size;
-    size_t *runs, count; /* where their bytes begin, after their length */
+    struct shared_bytes *bytes;
+    struct saved_points *points; /* all of them, for cache_pack_preview() */
+    size_t *runs, count;         /* where their bytes begin, after their length */
 };
 
-/* What the bytes hold; they must stay. OK, ERR_CORRUPT, ERR_NOMEM. Pure. */
-int cache_pack_index(struct cache_pack *p, uint8_t *bytes, size_t size, int merge, struct error *e);
+/* What the bytes hold, which are kept. OK, ERR_CORRUPT, ERR_NOMEM; cache_pack_release() it in any case. */
+int cache_pack_index(struct cache_pack *p, struct shared_bytes *bytes, int merge, struct error *e);
 
-/* log: which one, and all that the file is named by. Anything but OK: there is none. cache_pack_release() it. */
+/* log: which one, and all that the file is named by. Anything but OK: there is none, and nothing to release. */
 int cache_pack_read(const struct cache_files *c, struct cache_pack *p, const char *log, int merge, struct error *e);
 void cache_pack_release(struct cache_pack *p);
 
 /* Run number i, as run_cache_read(). Several threads may each read another one. */
 int cache_pack_run(const struct cache_pack *p, size_t i, int merge, struct run_cache *out, struct error *e);
+/* The same by run_cache_preview(); the view keeps the bytes. */
+int cache_pack_preview(const struct cache_pack *p, size_t i, int merge, struct run_cache *out, struct error *e);
 
 /* ---- writing --------------------------------------------------------------------------------------------------- */
 

@@ -24,12 +24,14 @@ enum data_code {
     DATA_OUT_OF_RANGE = 11,
     DATA_UNIMPLEMENTED = 12,
     DATA_INTERNAL = 13,
+    DATA_UNAVAILABLE = 14,
 };
 
 enum {
     DATA_PREFIX = 5,              /* bytes before each message */
     DATA_BLOB_PART = 8 << 20,     /* bytes of a blob in one message at most */
     DATA_ANSWER_MOST = 240 << 20, /* TensorBoard takes 256 MiB: beyond, fewer points are given */
+    DATA_READ_AGAIN_MOST = 60,    /* seconds to wait for a run of which the saved points were damaged */
     DATA_ANSWER_MESSAGE = 512,    /* room for a text that explains a code */
 };
 

@@ -6,10 +6,11 @@
 #include "base/crc32c.h"
 #include "eventlog/server/store/run_state.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { WINDOW = 64 * 1024, END = 12 /* length and CRC */ };
+enum { WINDOW = 64 * 1024 };
 
 static const char magic[8] = { 'E', 'V', 'L', 'O', 'G', 'R', 'U', 'N' };
 
@@ -19,18 +20,15 @@ struct sink {
     run_cache_write_function *write;
     void *context;
     struct buffer bytes;
-    uint64_t written;
+    uint64_t written; /* since both were set to 0 */
     uint32_t crc;
     int failed;
 };
 
 static void flush(struct sink *s)
 {
-    if (!s->failed && s->bytes.length && buffer_ok(&s->bytes)) {
-        s->crc = crc32c_extend(s->crc, s->bytes.data, s->bytes.length);
+    if (!s->failed && s->bytes.length && buffer_ok(&s->bytes))
         s->failed = s->write(s->context, s->bytes.data, s->bytes.length) != 0;
-        s->written += s->bytes.length;
-    }
     s->bytes.length = 0;
 }
 
@@ -38,8 +36,11 @@ static void put_bytes(struct sink *s, const void *bytes, size_t n)
 {
     if (s->bytes.length + n > WINDOW)
         flush(s);
-    if (n)
-        buffer_append(&s->bytes, bytes, n);
+    if (!n)
+        return;
+    buffer_append(&s->bytes, bytes, n);
+    s->crc = crc32c_extend(s->crc, bytes, n);
+    s->written += n;
 }
 
 static void put_number(struct sink *s, uint64_t number)
@@ -102,7 +103,25 @@ static void put_file(struct sink *s, const struct run_cache_file *file, const st
     put_number(s, f ? double_bits(f->next_began) : 0);
 }
 
-static void put_series(struct sink *s, const struct run_series *series)
+/* Where the points of a part are. */
+struct saved_part {
+    uint64_t length;
+    uint32_t crc;
+};
+
+static struct saved_part put_points(struct sink *s, const struct point_series *p)
+{
+    s->written = 0;
+    s->crc = 0;
+    for (size_t b = 0; b < p->block_count; b++) {
+        uint8_t bytes[POINT_SERIES_BLOCK_BYTES];
+
+        put_bytes(s, bytes, point_series_save_block(p, b, bytes));
+    }
+    return (struct saved_part){ s->written, s->crc };
+}
+
+static void put_series(struct sink *s, const struct run_series *series, const struct saved_part *parts)
 {
     const struct series_info *info = series->info;
 
@@ -114,16 +133,12 @@ static void put_series(struct sink *s, const struct run_series *series)
     for (size_t i = 0; i < series->part_count; i++) {
         const struct point_series *p = &series->parts[i];
 
+        put_number(s, p->rows);
+        put_number(s, (uint64_t)p->last_step);
         put_number(s, double_bits(p->latest));
         put_number(s, p->most_blobs);
-        put_number(s, p->block_count);
-        for (size_t b = 0; b < p->block_count; b++) {
-            uint8_t bytes[2 + COLUMN_BLOCK_BYTES];
-            size_t n = column_block_save(p->blocks[b], bytes + 2);
-
-            put_le16(bytes, (uint16_t)n);
-            put_bytes(s, bytes, 2 + n);
-        }
+        put_number(s, parts[i].length);
+        put_number(s, parts[i].crc);
     }
 }
 
@@ -142,38 +157,72 @@ static int settle(struct run_data *run)
     return 1;
 }
 
+static const struct run_series *series_number(const struct run_data *run, size_t i)
+{
+    return (const struct run_series *)run->tags.items + i;
+}
+
+/* The points of all parts of all series, in their order; where they are: free() it. NULL: no memory. */
+static struct saved_part *put_all_points(struct sink *s, const struct run_data *run)
+{
+    struct saved_part *parts;
+    size_t count = 0;
+
+    for (size_t i = 0; i < run->tags.count; i++)
+        count += series_number(run, i)->part_count;
+    if (!(parts = malloc((count + 1) * sizeof *parts)))
+        return NULL;
+    count = 0;
+    for (size_t i = 0; i < run->tags.count; i++)
+        for (size_t k = 0; k < series_number(run, i)->part_count; k++)
+            parts[count++] = put_points(s, &series_number(run, i)->parts[k]);
+    return parts;
+}
+
+static void put_index(struct sink *s, const struct run_data *run, const struct run_cache_file *files, size_t count,
+                      const struct saved_part *parts)
+{
+    uint8_t head[8];
+
+    put_bytes(s, &magic, sizeof magic);
+    put_le32(head, RUN_CACHE_VERSION);
+    put_le32(head + 4, run->merge != 0);
+    put_bytes(s, &head, sizeof head);
+    put_text(s, run->name, strlen(run->name));
+    put_number(s, count);
+    for (size_t i = 0; i < count; i++)
+        put_file(s, &files[i], i < run->file_count ? &run->files[i] : NULL);
+    put_number(s, run->writer_count);
+    for (size_t i = 0; i < run->writer_count; i++)
+        put_number(s, double_bits(run->writer_ends[i]));
+    put_number(s, double_bits(run->start_time));
+    put_number(s, run->points);
+    put_number(s, run->tags.count);
+    for (size_t i = 0; i < run->tags.count; parts += series_number(run, i++)->part_count) {
+        put_text(s, run->tags.entries[i].text, run->tags.entries[i].length);
+        put_series(s, series_number(run, i), parts);
+    }
+}
+
 int run_cache_write(struct run_data *run, const struct run_cache_file *files, size_t count,
                     run_cache_write_function *write, void *context, struct error *e)
 {
     struct sink s = { .write = write, .context = context, .bytes = BUFFER_EMPTY };
-    uint8_t head[8];
+    struct saved_part *parts = NULL;
+    uint8_t crc[4];
     int rc;
 
-    if (run->file_count > count || !settle(run))
+    if (run->file_count > count || !settle(run) || !(parts = put_all_points(&s, run))) {
+        buffer_release(&s.bytes);
         return error_memory(e, run->name, "to save it");
-    put_bytes(&s, magic, sizeof magic);
-    put_le32(head, RUN_CACHE_VERSION);
-    put_le32(head + 4, run->merge != 0);
-    put_bytes(&s, head, sizeof head);
-    put_text(&s, run->name, strlen(run->name));
-    put_number(&s, count);
-    for (size_t i = 0; i < count; i++)
-        put_file(&s, &files[i], i < run->file_count ? &run->files[i] : NULL);
-    put_number(&s, run->writer_count);
-    for (size_t i = 0; i < run->writer_count; i++)
-        put_number(&s, double_bits(run->writer_ends[i]));
-    put_number(&s, double_bits(run->start_time));
-    put_number(&s, run->points);
-    put_number(&s, run->tags.count);
-    for (size_t i = 0; i < run->tags.count; i++) {
-        put_text(&s, run->tags.entries[i].text, run->tags.entries[i].length);
-        put_series(&s, (const struct run_series *)run->tags.items + i);
     }
-    flush(&s);
+    s.written = 0;
+    s.crc = 0;
+    put_index(&s, run, files, count, parts);
+    free(parts);
     put_number(&s, s.written);
-    flush(&s);
-    put_le32(head, s.crc);
-    put_bytes(&s, head, 4);
+    put_le32(crc, s.crc);
+    put_bytes(&s, crc, sizeof crc);
     flush(&s);
     rc = !buffer_ok(&s.bytes) ? error_memory(e, run->name, "to save it")
          : s.failed           ? error_set(e, ERR_IO, "%s: cannot be saved", run->name)
@@ -185,10 +234,16 @@ int run_cache_write(struct run_data *run, const struct run_cache_file *files, si
 /* ---- reading --------------------------------------------------------------------------------------------------- */
 
 struct source {
-    const uint8_t *bytes;
-    size_t left;             /* of them, without the end */
-    struct shared_bytes *of; /* what they are in, or NULL */
+    const uint8_t *bytes; /* of the index */
+    size_t left;
+    const uint8_t *points;   /* of the next part; NULL: only its place is wanted */
+    uint64_t at, points_end; /* where that is, and where the index begins */
+    struct shared_bytes *of; /* what points are in, or NULL */
     int rc;                  /* OK, or what failed first: then everything is 0 */
+    /* of a preview */
+    struct saved_points *saved;
+    struct series_view **views;
+    size_t view_count, view_capacity;
 };
 
 static void take_nothing(struct source *s, int rc)
@@ -232,30 +287,24 @@ static size_t take_count(struct source *s, uint64_t most)
     return s->rc == OK ? (size_t)n : 0;
 }
 
-/* A copy, with a NUL after it; NULL after a failure. */
-static char *cached_text(struct source *s, size_t *n)
+/* *n bytes, in the index; NULL after a failure. */
+static const char *cached_text(struct source *s, size_t *n)
 {
-    const uint8_t *bytes;
-    char *copy = NULL;
-
     *n = take_count(s, SIZE_MAX / 2);
-    if (s->rc == OK && (bytes = take(s, *n))) {
-        if (!(copy = malloc(*n + 1)))
-            take_nothing(s, ERR_NOMEM);
-        else
-            memcpy(copy, bytes, *n), copy[*n] = '\0';
-    }
-    return copy;
+    return (const char *)take(s, *n);
 }
 
-/* The same of a text that holds no NUL. */
+/* A copy of a text that holds no NUL. */
 static char *take_name(struct source *s)
 {
     size_t n;
-    char *name = cached_text(s, &n);
+    const char *text = cached_text(s, &n);
+    char *name = NULL;
 
-    if (name && strlen(name) != n)
+    if (text && memchr(text, '\0', n))
         take_nothing(s, ERR_CORRUPT);
+    else if (text && !(name = strndup(text, n)))
+        take_nothing(s, ERR_NOMEM);
     return name;
 }
 
@@ -340,38 +389,55 @@ static void take_writers(struct source *s, struct run_data *run)
     run->points = cached_number(s);
 }
 
+/* Where the next part is, and all that is known of it. */
+static struct saved_place take_place_of_part(struct source *s, size_t columns)
+{
+    const size_t least = COLUMN_BLOCK_LEAST(columns) + 2;
+    struct saved_place p = { .rows = cached_number(s) };
+    uint64_t crc;
+
+    p.last_step = (int64_t)cached_number(s);
+    p.latest = take_double(s);
+    p.most_blobs = cached_number(s);
+    p.length = cached_number(s);
+    crc = cached_number(s);
+    p.crc = (uint32_t)crc;
+    p.offset = s->at;
+    if (p.length > s->points_end - s->at || p.rows / COLUMN_BLOCK_ROWS > p.length / least || !p.rows != !p.length ||
+        crc > UINT32_MAX)
+        take_nothing(s, ERR_CORRUPT);
+    else
+        s->at += p.length;
+    return p;
+}
+
 static void take_part(struct source *s, struct point_series *p, size_t columns)
 {
-    double latest = take_double(s);
-    uint64_t most_blobs = cached_number(s), blocks = cached_number(s);
+    struct saved_place place = take_place_of_part(s, columns);
 
-    for (uint64_t i = 0; i < blocks && s->rc == OK; i++) {
-        const uint8_t *bytes = take(s, 2);
-        size_t n = bytes ? get_le16(bytes) : 0;
-        struct column_block *b = (bytes = take(s, n)) ? column_block_load(bytes, n, columns, s->of) : NULL;
-
-        if (!b || !point_series_add_block(p, b))
-            take_nothing(s, ERR_CORRUPT);
-    }
-    p->latest = latest;
-    p->most_blobs = most_blobs;
+    if (s->rc != OK)
+        return;
+    if (crc32c(s->points, (size_t)place.length) != place.crc ||
+        !saved_points_take(&place, s->points, columns, s->of, p))
+        take_nothing(s, ERR_CORRUPT);
+    s->points += place.length;
 }
 
 static struct series_info *take_info(struct source *s)
 {
     struct series_info parts = { .class = (enum series_class)take_count(s, SERIES_BLOBS) }, *info = NULL;
-    char *tag = cached_text(s, &parts.tag_length), *plugin = cached_text(s, &parts.plugin_length);
-    char *metadata = cached_text(s, &parts.metadata_length);
 
-    parts.tag = tag;
-    parts.plugin = plugin;
-    parts.metadata = (const uint8_t *)metadata;
+    parts.tag = cached_text(s, &parts.tag_length);
+    parts.plugin = cached_text(s, &parts.plugin_length);
+    parts.metadata = (const uint8_t *)cached_text(s, &parts.metadata_length);
     if (s->rc == OK && !(info = series_info_of_parts(&parts)))
         take_nothing(s, ERR_NOMEM);
-    free(tag);
-    free(plugin);
-    free(metadata);
     return info;
+}
+
+static size_t columns_of_info(const struct series_info *info)
+{
+    return info->class == SERIES_SCALARS ? COLUMN_VALUE + 1 : COLUMNS_MOST;
 }
 
 static void take_series(struct source *s, struct run_data *run)
@@ -379,22 +445,57 @@ static void take_series(struct source *s, struct run_data *run)
     const size_t number = run->tags.count;
     struct run_series *series = NULL;
     size_t n;
-    char *tag = cached_text(s, &n);
+    const char *tag = cached_text(s, &n);
 
     if (s->rc == OK && !(series = tag_index_item(&run->tags, tag, n)))
         take_nothing(s, ERR_NOMEM);
-    free(tag);
     if (run->tags.count != number + 1)
         take_nothing(s, ERR_CORRUPT); /* twice */
     if (s->rc != OK || !(series->info = take_info(s)))
         return;
-    series->columns = series->info->class == SERIES_SCALARS ? COLUMN_VALUE + 1 : COLUMNS_MOST;
+    series->columns = columns_of_info(series->info);
     series->changed = 1;
     n = take_count(s, run->writer_count);
     if (n && !(series->parts = calloc(n, sizeof *series->parts)))
         take_nothing(s, ERR_NOMEM);
     for (; series->part_count < n && s->rc == OK; series->part_count++)
         take_part(s, &series->parts[series->part_count], series->columns);
+}
+
+static void add_view(struct source *s, struct series_info *info, const struct saved_place *place)
+{
+    struct series_view *view = NULL;
+
+    if (!ARRAY_ROOM(s->views, s->view_capacity, s->view_count + 1) ||
+        !(view = series_view_of_saved(info, s->saved, place)))
+        take_nothing(s, ERR_NOMEM);
+    else
+        s->views[s->view_count++] = view;
+}
+
+/* A view of the next series, as run_data_view() makes it. */
+static void take_view(struct source *s, const struct run_data *run)
+{
+    struct saved_place place = { .rows = 0 };
+    struct series_info *info = NULL;
+    size_t n, parts = 0, filled = 0;
+
+    cached_text(s, &n);
+    info = take_info(s);
+    if (info)
+        parts = take_count(s, run->writer_count);
+    for (size_t i = 0; i < parts && s->rc == OK; i++) {
+        const struct saved_place next = take_place_of_part(s, columns_of_info(info));
+
+        if ((next.rows || !i) && filled < 2)
+            place = next;
+        filled += next.rows != 0;
+    }
+    if (filled > 1)
+        take_nothing(s, ERR_CORRUPT); /* they must be merged */
+    if (s->rc == OK && info->class != SERIES_UNKNOWN)
+        add_view(s, info, &place);
+    series_info_drop(info);
 }
 
 static void take_run(struct source *s, struct run_cache *c, const char *name, int merge)
@@ -419,34 +520,77 @@ static void take_run(struct source *s, struct run_cache *c, const char *name, in
     take_writers(s, c->run);
     tags = take_count(s, UINT32_MAX);
     for (size_t i = 0; i < tags && s->rc == OK; i++)
-        take_series(s, c->run);
+        if (s->saved)
+            take_view(s, c->run);
+        else
+            take_series(s, c->run);
+    if (s->left || s->at != s->points_end)
+        take_nothing(s, ERR_CORRUPT);
     c->run->changed = 1;
 }
 
-/* Whether the length and the CRC at the end are right. */
-static int is_whole(const uint8_t *bytes, size_t size)
+uint64_t run_cache_index_size(const uint8_t end[RUN_CACHE_END], uint64_t size)
 {
-    return size >= END && get_le64(bytes + size - END) == size - END &&
-           get_le32(bytes + size - 4) == crc32c(bytes, size - 4);
+    const uint64_t index = get_le64(end);
+
+    return size >= RUN_CACHE_END && index <= size - RUN_CACHE_END ? index + RUN_CACHE_END : 0;
+}
+
+/* Reads the run whose index, with its end, is these bytes. */
+static int read_index(struct source *s, struct run_cache *out, const char *name, int merge, const uint8_t *index,
+                      size_t size, struct error *e)
+{
+    *out = (struct run_cache){ .run = NULL };
+    if (get_le32(index + size - 4) != crc32c(index, size - 4))
+        return error_set(e, ERR_CORRUPT, "%s: no saved run", name ? name : "cache");
+    if (!(out->run = run_data_new(name ? name : "", merge)))
+        return error_memory(e, name, "for it");
+    s->bytes = index;
+    s->left = size - RUN_CACHE_END;
+    take_run(s, out, name, merge);
+    if (s->rc == OK)
+        return OK;
+    run_cache_release(out);
+    return error_set(e, s->rc, "%s: no saved run", name ? name : "cache");
 }
 
 int run_cache_read(struct run_cache *out, const char *name, int merge, const uint8_t *bytes, size_t size,
                    struct shared_bytes *of, struct error *e)
 {
-    struct source s = { .bytes = bytes, .left = size - END, .of = of };
+    const uint64_t index = size < RUN_CACHE_END ? 0 : run_cache_index_size(bytes + size - RUN_CACHE_END, size);
+    struct source s = { .points = bytes, .points_end = size - index, .of = of };
 
     *out = (struct run_cache){ .run = NULL };
-    if (!is_whole(bytes, size))
+    if (!index)
         return error_set(e, ERR_CORRUPT, "%s: no saved run", name ? name : "cache");
-    if (!(out->run = run_data_new(name ? name : "", merge)))
-        return error_memory(e, name, "for it");
-    take_run(&s, out, name, merge);
-    if (s.left)
-        take_nothing(&s, ERR_CORRUPT);
-    if (s.rc == OK)
-        return OK;
-    run_cache_release(out);
-    return error_set(e, s.rc, "%s: no saved run", name ? name : "cache");
+    return read_index(&s, out, name, merge, bytes + size - index, (size_t)index, e);
+}
+
+int run_cache_preview(struct run_cache *out, const char *name, int merge, const uint8_t *index, size_t index_size,
+                      const struct run_cache_place *place, struct error *e)
+{
+    struct source s = { .at = place->offset,
+                        .points_end = place->offset + place->size - index_size,
+                        .saved = place->points };
+    int rc;
+
+    *out = (struct run_cache){ .run = NULL };
+    if (index_size < RUN_CACHE_END ||
+        run_cache_index_size(index + index_size - RUN_CACHE_END, index_size) != index_size)
+        return error_set(e, ERR_CORRUPT, "%s: no saved run", name ? name : "cache");
+    rc = read_index(&s, out, name, merge, index, index_size, e);
+    if (rc == OK && !isinf(out->run->start_time)) {
+        series_views_sort(s.views, s.view_count);
+        if (!run_data_names(out->run) ||
+            !(out->view = run_view_new(out->run->name, out->run->start_time, out->run->names, s.views, s.view_count))) {
+            run_cache_release(out);
+            rc = error_memory(e, name, "for a view");
+        }
+    }
+    for (size_t i = 0; i < s.view_count; i++)
+        series_view_drop(s.views[i]);
+    free(s.views);
+    return rc;
 }
 
 void run_cache_release(struct run_cache *c)
@@ -455,5 +599,6 @@ void run_cache_release(struct run_cache *c)
         free(c->files[i].path);
     free(c->files);
     run_data_free(c->run);
+    run_view_drop(c->view);
     *c = (struct run_cache){ .run = NULL };
 }

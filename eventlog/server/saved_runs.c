@@ -14,11 +14,28 @@
 /* And between two times that all small runs are saved, at least. */
 #define PACK_PAUSE 1
 
+/* ---- threads --------------------------------------------------------------------------------------------------- */
+
 enum {
     SMALL_POINTS = 4000, /* with more, a run cannot be small enough for the pack */
     THREADS_MOST_FOR_PACK = 16,
     RUNS_FOR_A_THREAD = 200,
+    FILES_FOR_A_THREAD = 20,
 };
+
+/* work(context) in this thread and in others, one for so many items each. */
+static void in_threads(size_t threads, size_t items, size_t for_each, void *(*work)(void *), void *context)
+{
+    pthread_t others[THREADS_MOST_FOR_PACK];
+    size_t count = 0;
+
+    for (; count < THREADS_MOST_FOR_PACK && count + 1 < threads && (count + 1) * for_each < items; count++)
+        if (pthread_create(&others[count], NULL, work, context) != 0)
+            break;
+    work(context);
+    for (size_t i = 0; i < count; i++)
+        pthread_join(others[i], NULL);
+}
 
 static void saved_say(struct saved_runs *s, int warning, const char *format, ...) __attribute__((format(printf, 3, 4)));
 
@@ -113,6 +130,61 @@ int saved_run_bring_back(struct saved_runs *s, struct saved_run *run, struct run
     return readers != NULL;
 }
 
+/* ---- what is shown before --------------------------------------------------------------------------------------- */
+
+/* Takes the view if all files are what they were. */
+static struct run_view *view_of(struct run_cache *c)
+{
+    struct event_reader **readers = readers_of(c);
+    struct run_view *view = NULL;
+
+    if (readers) {
+        view = c->view;
+        c->view = NULL;
+    }
+    for (size_t i = 0; readers && i < c->count; i++)
+        event_reader_close(readers[i]);
+    free(readers);
+    return view;
+}
+
+struct previewing {
+    struct saved_runs *saved;
+    struct saved_preview *previews;
+    size_t count, next;
+};
+
+static void preview_one(struct saved_runs *s, struct saved_preview *p)
+{
+    char place[PATH_MAX];
+    struct run_cache c;
+    int rc;
+
+    if (p->run->sought || !s->cache || !directory_of(p->files, place, sizeof place))
+        return;
+    if ((rc = cache_files_preview(s->cache, &c, place, p->files->name, s->merge, NULL)) == OK &&
+        are_first(&c, p->files))
+        p->view = view_of(&c);
+    p->run->sought = rc == ERR_IO; /* there is no file */
+    run_cache_release(&c);
+}
+
+static void *preview_some(void *context)
+{
+    struct previewing *p = context;
+
+    for (size_t i; (i = __atomic_fetch_add(&p->next, 1, __ATOMIC_RELAXED)) < p->count;)
+        preview_one(p->saved, &p->previews[i]);
+    return NULL;
+}
+
+void saved_runs_preview(struct saved_runs *s, struct saved_preview *previews, size_t count, size_t threads)
+{
+    struct previewing p = { s, previews, count, 0 };
+
+    in_threads(threads, count, FILES_FOR_A_THREAD, preview_some, &p);
+}
+
 /* ---- bringing small runs back ---------------------------------------------------------------------------------- */
 
 struct saved_small {
@@ -130,16 +202,44 @@ static int is_below(const char *path, const struct saved_runs *s)
     return 0;
 }
 
+static int are_below(const struct run_cache *c, const struct saved_runs *s)
+{
+    for (size_t i = 0; i < c->count; i++)
+        if (!is_below(c->files[i].path, s))
+            return 0;
+    return 1;
+}
+
+static void *preview_smalls(void *context)
+{
+    struct saved_pack *p = context;
+    struct run_cache c;
+
+    for (size_t i; (i = __atomic_fetch_add(&p->next, 1, __ATOMIC_RELAXED)) < p->pack.count;) {
+        if (cache_pack_preview(&p->pack, i, p->saved->merge, &c, NULL) == OK && are_below(&c, p->saved))
+            p->views[i] = view_of(&c);
+        run_cache_release(&c);
+    }
+    return NULL;
+}
+
+void saved_pack_preview(struct saved_pack *p, size_t threads, struct run_view **views)
+{
+    memset(views, 0, p->pack.count * sizeof *views);
+    p->views = views;
+    p->next = 0;
+    in_threads(threads, p->pack.count, RUNS_FOR_A_THREAD, preview_smalls, p);
+}
+
 static void read_small(struct saved_pack *p, size_t i)
 {
     struct saved_small *one = &p->small[i];
 
-    if (cache_pack_run(&p->pack, i, p->saved->merge, &one->c, NULL) != OK ||
+    if (cache_pack_run(&p->pack, i, p->saved->merge, &one->c, NULL) != OK || !are_below(&one->c, p->saved) ||
         !(one->paths = calloc(one->c.count + 1, sizeof *one->paths)))
         return;
     for (size_t k = 0; k < one->c.count; k++)
-        if (!is_below(one->paths[k] = one->c.files[k].path, p->saved))
-            return;
+        one->paths[k] = one->c.files[k].path;
     if ((one->readers = readers_of(&one->c)))
         run_data_view(one->c.run, &one->view, NULL);
 }
@@ -195,27 +295,24 @@ static int list_small(struct saved_pack *p)
     return 1;
 }
 
-int saved_pack_open(struct saved_pack *p, struct saved_runs *s, size_t threads)
+int saved_pack_open(struct saved_pack *p, struct saved_runs *s)
 {
-    pthread_t others[THREADS_MOST_FOR_PACK];
-    size_t count = 0;
-
     *p = (struct saved_pack){ .saved = s };
     if (!s->cache || cache_pack_read(s->cache, &p->pack, s->log, s->merge, NULL) != OK)
         return 0;
-    if (p->pack.count && (p->small = calloc(p->pack.count, sizeof *p->small))) {
-        for (; count < THREADS_MOST_FOR_PACK && count + 1 < threads && (count + 1) * RUNS_FOR_A_THREAD < p->pack.count;
-             count++)
-            if (pthread_create(&others[count], NULL, read_smalls, p) != 0)
-                break;
-        read_smalls(p);
-        for (size_t i = 0; i < count; i++)
-            pthread_join(others[i], NULL);
-        if (list_small(p))
-            return 1;
-    }
+    if (p->pack.count)
+        return 1;
     saved_pack_close(p);
     return 0;
+}
+
+int saved_pack_load(struct saved_pack *p, size_t threads)
+{
+    if (!(p->small = calloc(p->pack.count, sizeof *p->small)))
+        return 0;
+    p->next = 0;
+    in_threads(threads, p->pack.count, RUNS_FOR_A_THREAD, read_smalls, p);
+    return list_small(p);
 }
 
 int saved_pack_take(struct saved_pack *p, size_t i, struct saved_run *run, struct run_data **data,

@@ -43,6 +43,15 @@ struct saved_run {
 int saved_run_bring_back(struct saved_runs *s, struct saved_run *run, struct run_data **data,
                          struct log_follow_run *files);
 
+/* Before runs are brought back: views of those that can be shown at once, whose points are read when they are asked for
+ * (run_cache.h). It has the same conditions. */
+struct saved_preview {
+    const struct log_follow_run *files;
+    struct saved_run *run;
+    struct run_view *view; /* the result; NULL: none. run_view_drop() it */
+};
+void saved_runs_preview(struct saved_runs *s, struct saved_preview *previews, size_t count, size_t threads);
+
 /* Saves the run if much is new, or if it has not been saved for long, so that little of the time goes into this. A
  * small run is only noted. */
 void saved_run_save(struct saved_runs *s, struct saved_run *run, struct run_data *data,
@@ -53,7 +62,9 @@ void saved_run_save(struct saved_runs *s, struct saved_run *run, struct run_data
 /*
  * The pack has a listing of its runs, so they can be shown before the directories have been read:
  *
- *     if (saved_pack_open(&pack, &saved, threads)) {
+ *     if (saved_pack_open(&pack, &saved)) {
+ *         saved_pack_preview(&pack, threads, views)
+ *         saved_pack_load(&pack, threads)
  *         log_follow_list(&follow, &pack.listing, e);
  *         for (i = 0; i < pack.listing.count; i++)
  *             saved_pack_take(&pack, i, ...);
@@ -69,9 +80,13 @@ struct saved_pack {
     struct saved_runs *saved;
     struct cache_pack pack;
     size_t next;
+    struct run_view **views;
 };
 
-int saved_pack_open(struct saved_pack *p, struct saved_runs *s, size_t threads); /* 0: there is none */
+int saved_pack_open(struct saved_pack *p, struct saved_runs *s); /* 0: there is none */
+/* As saved_runs_preview(), of all pack.pack.count runs. */
+void saved_pack_preview(struct saved_pack *p, size_t threads, struct run_view **views);
+int saved_pack_load(struct saved_pack *p, size_t threads); /* 0: no memory */
 /* Replaces *data by run number i, gives its files readers, and a view of it, which may be NULL. 1, or 0: nothing. */
 int saved_pack_take(struct saved_pack *p, size_t i, struct saved_run *run, struct run_data **data,
                     struct run_view **view, struct log_follow_run *files);

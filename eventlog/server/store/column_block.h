@@ -48,6 +48,7 @@ void column_block_read(const struct column_block *b, enum column column, size_t 
  * bytes are in, where the block then leaves its rows, or NULL: it copies them. NULL: they are not a block of so many
  * columns, or no memory. */
 enum { COLUMN_BLOCK_BYTES = 2 + COLUMNS_MOST * (17 + 8 * COLUMN_BLOCK_ROWS) };
+#define COLUMN_BLOCK_LEAST(columns) (2 + (columns)*17) /* bytes of a block at least */
 size_t column_block_save(const struct column_block *b, uint8_t out[COLUMN_BLOCK_BYTES]);
 struct column_block *column_block_load(const uint8_t *bytes, size_t n, size_t columns, struct shared_bytes *of);
 

@@ -101,6 +101,28 @@ int point_series_add_block(struct point_series *p, struct column_block *b)
     return 1;
 }
 
+size_t point_series_save_block(const struct point_series *p, size_t b, uint8_t out[POINT_SERIES_BLOCK_BYTES])
+{
+    const size_t n = column_block_save(p->blocks[b], out + 2);
+
+    put_le16(out, (uint16_t)n);
+    return 2 + n;
+}
+
+int point_series_load(struct point_series *p, const uint8_t *bytes, size_t n, size_t columns, struct shared_bytes *of)
+{
+    while (n) {
+        const size_t size = n >= 2 ? get_le16(bytes) : SIZE_MAX;
+        struct column_block *b = size <= n - 2 ? column_block_load(bytes + 2, size, columns, of) : NULL;
+
+        if (!b || !point_series_add_block(p, b))
+            return 0;
+        bytes += 2 + size;
+        n -= 2 + size;
+    }
+    return 1;
+}
+
 /* Looks at all rows again. */
 static void note_all(struct point_series *p)
 {

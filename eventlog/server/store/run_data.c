@@ -345,20 +345,14 @@ static int series_changed_view(struct run_series *s)
     return 1;
 }
 
-static int by_tag(const void *a, const void *b)
+int run_data_names(struct run_data *r)
 {
-    const struct series_info *x = (*(struct series_view *const *)a)->info, *y = (*(struct series_view *const *)b)->info;
-
-    return bytes_compare(x->tag, x->tag_length, y->tag, y->tag_length);
-}
-
-/* The names of the files as of now. */
-static int renew_names(struct run_data *r)
-{
-    char **paths = malloc((r->file_count + 1) * sizeof *paths);
     struct file_names *names = NULL;
-    char none[] = "";
+    char none[] = "", **paths;
 
+    if (r->names && !r->files_changed)
+        return 1;
+    paths = malloc((r->file_count + 1) * sizeof *paths);
     for (size_t i = 0; paths && i < r->file_count; i++)
         paths[i] = r->files[i].path ? r->files[i].path : none;
     if (paths)
@@ -395,8 +389,8 @@ int run_data_view(struct run_data *r, struct run_view **out, struct error *e)
         }
         series[count++] = s->view;
     }
-    qsort(series, count, sizeof *series, by_tag);
-    if ((!r->names || r->files_changed) && !renew_names(r)) {
+    series_views_sort(series, count);
+    if (!run_data_names(r)) {
         free(series);
         return error_memory(e, r->name, "for a view");
     }

@@ -40,4 +40,7 @@ struct run_data {
     struct file_names *names;
 };
 
+/* Sets names to those of the files as of now; 0: no memory. */
+int run_data_names(struct run_data *r);
+
 #endif

@@ -52,6 +52,23 @@ static int write_pack(struct cache_files *c, int points, int *rc)
     return in;
 }
 
+/* A run is shown by its index with the points that its name says, or not at all; and these are there or are not. */
+static void check_preview(const struct cache_pack *p, size_t i, int points, int others)
+{
+    struct run_cache c;
+
+    if (cache_pack_preview(p, i, 1, &c, NULL) != OK)
+        return;
+    int more = *c.view->name - 'a', found = (int)c.view->series[0]->count - more;
+
+    assert_true(strlen(c.view->name) == 1 && more >= 0 && more < RUNS && c.view->count == 1);
+    assert_true(found == points || found == others);
+    if (series_view_fill(c.view->series[0]))
+        for (int row = 0; row < found + more; row++)
+            assert_true(series_view_at(c.view->series[0], (size_t)row, COLUMN_STEP) == (uint64_t)row);
+    run_cache_release(&c);
+}
+
 /* How many runs come back; each must have the points that its name says, beside `points` or, as many, `others`. */
 static int check_runs(const struct cache_pack *p, int points, int others)
 {
@@ -59,6 +76,7 @@ static int check_runs(const struct cache_pack *p, int points, int others)
     int count = 0;
 
     for (size_t i = 0; i < p->count; i++) {
+        check_preview(p, i, points, others);
         if (cache_pack_run(p, i, 1, &c, NULL) != OK)
             continue;
         int more = *run_data_name(c.run) - 'a', found = (int)run_data_points(c.run) - more;
@@ -170,35 +188,43 @@ static uint8_t *file_bytes(size_t *size)
     return bytes;
 }
 
+/* How many runs of these bytes, at exactly their length, come back. */
+static int runs_of(const uint8_t *bytes, size_t n)
+{
+    struct shared_bytes *exact = shared_bytes_new(n + !n);
+    struct cache_pack p;
+    int count;
+
+    bytes_copy(exact->bytes, bytes, n);
+    exact->size = n;
+    count = cache_pack_index(&p, exact, 1, NULL) == OK ? check_runs(&p, 3, 3) : 0;
+    cache_pack_release(&p);
+    shared_bytes_drop(exact);
+    return count;
+}
+
 /* Every byte changed, and the file cut after every one: the other runs come back, and none that is damaged. */
 static void test_damage(void **state)
 {
     struct cache_files c = opened();
     size_t size, all = 0;
-    struct cache_pack p;
-    uint8_t *good, *exact;
+    uint8_t *good;
     int rc;
 
     (void)state;
     write_pack(&c, 3, &rc);
     good = file_bytes(&size);
+    assert_int_equal(runs_of(good, size), RUNS);
     for (size_t i = 0; i < size; i++) {
         good[i] ^= (uint8_t)(1 << i % 8);
-        rc = cache_pack_index(&p, good, size, 1, NULL) == OK ? check_runs(&p, 3, 3) : 0;
+        rc = runs_of(good, size);
         assert_true(rc < RUNS);
         all += rc == RUNS - 1;
         good[i] ^= (uint8_t)(1 << i % 8);
-        p.bytes = NULL;
-        cache_pack_release(&p);
     }
     assert_true(all > size / 2); /* mostly the one run alone is lost */
-    for (size_t n = 0; n < size; n++) {
-        exact = malloc(n + !n);
-        bytes_copy(exact, good, n);
-        assert_true((cache_pack_index(&p, exact, n, 1, NULL) == OK ? check_runs(&p, 3, 3) : 0) < RUNS);
-        p.bytes = exact;
-        cache_pack_release(&p);
-    }
+    for (size_t n = 0; n < size; n++)
+        assert_true(runs_of(good, n) < RUNS);
     free(good);
     closed(&c);
 }

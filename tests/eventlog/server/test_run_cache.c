@@ -151,6 +151,7 @@ static void test_damage_is_thrown_away(void **state)
     struct run_data *run = made(40);
     struct buffer bytes = saved(run);
     struct run_cache c;
+    char *index;
 
     (void)state;
     for (size_t i = 0; i < bytes.length; i++)
@@ -171,8 +172,9 @@ static void test_damage_is_thrown_away(void **state)
     }
     assert_int_equal(read_back(&c, bytes.data, bytes.length, IN_PLACE, "s", 1), ERR_CORRUPT);
     assert_int_equal(read_back(&c, bytes.data, bytes.length, IN_PLACE, "r", 0), ERR_CORRUPT);
-    bytes.data[8]++; /* another version, with its checksum */
-    put_le32(bytes.data + bytes.length - 4, crc32c(bytes.data, bytes.length - 4));
+    index = bytes.data + bytes.length - run_cache_index_size((uint8_t *)bytes.data + bytes.length - 12, bytes.length);
+    index[8]++; /* another version, with its checksum */
+    put_le32(bytes.data + bytes.length - 4, crc32c(index, (size_t)(bytes.data + bytes.length - 4 - index)));
     assert_int_equal(read_back(&c, bytes.data, bytes.length, IN_PLACE, "r", 1), ERR_CORRUPT);
     buffer_release(&bytes);
     run_data_free(run);
