@@ -131,7 +131,7 @@ int cache_files_read(const struct cache_files *c, struct run_cache *out, const c
     return rc;
 }
 
-enum { PREVIEW_TAIL = 64 * 1024 }; /* most indexes are no longer */
+enum { PREVIEW_TAIL = 8 * 1024 }; /* most indexes are no longer */
 
 static int read_at(int fd, uint8_t *bytes, size_t size, uint64_t offset)
 {
