@@ -99,6 +99,7 @@ struct reading {
     uint64_t points;      /* of the run, when progress was last told */
     uint64_t bytes;       /* read since then */
     int is_previewed;     /* what is shown has more than what was read so far */
+    struct error *error;  /* for what takes an event: to clear one takes longer than that */
     uint64_t next_pieces; /* the offset from which on pieces of the current file may be read again */
 };
 
@@ -117,15 +118,14 @@ static void tell_progress(struct reading *r)
 static int take_event(struct reading *r, struct log_follow_run *files, const struct event *event)
 {
     const struct log_follow_file *file = &files->files[files->at_file];
-    struct error e = { 0 };
     uint64_t offset;
     size_t length;
     int rc;
 
     event_reader_record(file->reader, &length, &offset);
     r->bytes += length + RECORD_OVERHEAD;
-    rc = run_data_event(r->run->data, files->at_file, file->path, event, offset, &e);
-    return rc == OK || again_or_later(r->loader, r->run, files, rc, &e);
+    rc = run_data_event(r->run->data, files->at_file, file->path, event, offset, r->error);
+    return rc == OK || again_or_later(r->loader, r->run, files, rc, r->error);
 }
 
 /* Shows what has been read, if it is time. */
@@ -173,10 +173,10 @@ static int read_pieces(struct reading *r, struct log_follow_run *files)
 
 void loader_read_run(struct loader *l, struct loader_run *run, struct log_follow_run *files, struct log_input *input)
 {
-    struct reading r = { .loader = l, .run = run, .due = clock_monotonic_coarse() + VIEW_FIRST };
+    struct error e = { 0 };
+    struct reading r = { .loader = l, .run = run, .due = clock_monotonic_coarse() + VIEW_FIRST, .error = &e };
     struct event_damage damage;
     struct event event;
-    struct error e = { 0 };
     int rc;
 
     if (saved_run_bring_back(&l->saved, &run->saved, &run->data, files))
@@ -207,7 +207,8 @@ void loader_read_run(struct loader *l, struct loader_run *run, struct log_follow
             if (rc == EVENT_READER_EVENT && !files->again && !read_pieces(&r, files))
                 break;
         }
-        e = (struct error){ 0 };
+        if (rc < 0)
+            e = (struct error){ 0 };
     }
     tell_progress(&r);
     loader_view_run(l, run);
