@@ -1,6 +1,8 @@
 """How soon the whole of TensorBoard shows 500 runs: from its start until its HTTP server has given a curve of every run up to
 the last step, over eventlog-server and over the data server that comes with it. What is not the data server's is the same in
-both, and measured over an empty log: TensorBoard's own start. A curve's last point is the last of its file.
+both, and measured over an empty log: TensorBoard's own start. Where TensorFlow is installed, TensorBoard imports it before
+anything else, which takes longer than all the rest; so both are also measured as if it was not installed. A curve's last
+point is the last of its file.
 """
 import json
 import statistics
@@ -13,9 +15,9 @@ from log_reading_speed import Logs
 RUNS, TAG, LAST = 500, "layer_09/loss", 999  # of `event_log curves`
 
 
-def ask(python, loader, logs, logdir, runs):
+def ask(python, loader, logs, logdir, runs, environment):
     run = subprocess.run(list(map(str, [python, "bench/tensorboard_start_peer.py", loader, logdir, runs, TAG, LAST, logs.path])),
-                         capture_output=True, text=True, cwd=programs.ROOT, env=programs.ENVIRONMENT)
+                         capture_output=True, text=True, cwd=programs.ROOT, env={**programs.ENVIRONMENT, **environment})
     if run.returncode:
         raise RuntimeError(f"{loader}: {run.stderr.strip().splitlines()[-1]}")
     return json.loads(run.stdout)
@@ -25,23 +27,50 @@ def middle(found, key):
     return statistics.median(run[key] for run in found)
 
 
+def has_tensorflow(python):
+    return not subprocess.run([python, "-c", "import importlib.util, sys; sys.exit(not importlib.util.find_spec('tensorflow'))"]).returncode
+
+
+def without_tensorflow(logs):
+    """An environment in which Python does not find it."""
+    place = logs.path / "hidden"
+    place.mkdir()
+    (place / "tensorflow.py").write_text('raise ImportError("as if it was not installed")\n')
+    return {"PYTHONPATH": str(place)}
+
+
+def tell(found, words):
+    """The table, and what is not the data server's; until all has come over ours, and over the stock one."""
+    rows = [(name, *(f"{middle(runs, key):.2f}" if key in runs[0] else "" for key in ("answers", "runs", "all", "python_cpu", "server_cpu")))
+            for name, runs in found.items()]
+    print(f"\n{words}:", flush=True)
+    programs.table(("", "HTTP answers", "all runs listed", "all has come", "CPU s of Python", "CPU s of the server"), rows)
+    ours, stock, own = (middle(found[name], "all") for name in found)
+    work, stock_work = (middle(found[name], "python_cpu") + middle(found[name], "server_cpu") for name in list(found)[:2])
+    print(f"\nours / stock: {ours / stock:.2f} of the time, {work / stock_work:.2f} of the processor time. TensorBoard's own start is "
+          f"{own / ours:.0%} of ours, {own / stock:.0%} of the stock one's; beyond it {ours - own:.2f} and {stock - own:.2f} s.",
+          flush=True)
+    return rows, ours, stock
+
+
 def run(options):
     python, server = programs.peer_python("tensorboard_data_server"), programs.program(options.build, "eventlog-server").resolve()
-    found = {"eventlog-server": [], "tensorboard-data-server": [], "an empty log": []}
+    all_rows = []
+    print(f"\ntensorboard_start: TensorBoard over {RUNS} runs of 10,000 points, seconds from its start; medians of {options.rounds} "
+          "rounds", flush=True)
     with Logs(options.build) as logs:
         log, empty = logs.make("curves", RUNS), logs.path / "empty"
         empty.mkdir()
-        for _ in range(options.rounds):
-            for name, loader, logdir, runs in (("eventlog-server", server, log, RUNS), ("tensorboard-data-server", "stock", log, RUNS),
-                                               ("an empty log", server, empty, 0)):
-                found[name].append(ask(python, loader, logs, logdir, runs))
-    rows = [(name, *(f"{middle(runs, key):.2f}" if key in runs[0] else "" for key in ("answers", "runs", "all", "python_cpu", "server_cpu")))
-            for name, runs in found.items()]
-    print(f"\ntensorboard_start: TensorBoard over {RUNS} runs of 10,000 points, seconds from its start; medians of {options.rounds} "
-          "rounds", flush=True)
-    programs.table(("", "HTTP answers", "all runs listed", "all has come", "CPU s of Python", "CPU s of the server"), rows)
-    ours, stock, own = (middle(found[name], "all") for name in found)
-    print(f"\nours / stock: {ours / stock:.2f}. TensorBoard's own start is {own / ours:.0%} of ours, {own / stock:.0%} of the stock "
-          f"one's; beyond it {ours - own:.2f} and {stock - own:.2f} s.", flush=True)
-    summary.add(f"TensorBoard, {RUNS} runs: until all has come by HTTP", "s", ours, stock, "its data server")
-    return rows
+        kinds = {"without TensorFlow": without_tensorflow(logs)}
+        if has_tensorflow(python):
+            kinds["with TensorFlow"] = {}
+        for words, environment in kinds.items():
+            found = {"eventlog-server": [], "tensorboard-data-server": [], "an empty log": []}
+            for _ in range(options.rounds):
+                for name, loader, logdir, runs in (("eventlog-server", server, log, RUNS),
+                                                   ("tensorboard-data-server", "stock", log, RUNS), ("an empty log", server, empty, 0)):
+                    found[name].append(ask(python, loader, logs, logdir, runs, environment))
+            rows, ours, stock = tell(found, f"TensorBoard {words}")
+            all_rows += rows
+            summary.add(f"TensorBoard {words}, {RUNS} runs: until all has come by HTTP", "s", ours, stock, "its data server")
+    return all_rows
