@@ -1,6 +1,6 @@
 """How fast eventlog-server loads logs and answers, beside the data server that comes with TensorBoard: both are started as
 TensorBoard starts them and asked by the same gRPC client, in turn. The stock one keeps 1000 points of a curve and checks
-no sum of data; ours keeps every point and checks all. Its memory holds the compressed points.
+no sum of data; ours keeps every point and checks all. Its memory holds the compressed points. Started again, it is also asked for the points of a curve of every run.
 """
 import json
 import shutil
@@ -43,7 +43,8 @@ def middle(runs, key):
 
 def row(name, runs):
     return (name, f"{middle(runs, 'load'):.3f}", f"{middle(runs, 'cpu'):.2f}", f"{middle(runs, 'first'):.3f}",
-            f"{middle(runs, 'mebibytes'):.0f}", f"{middle(runs, 'files'):.0f}")
+            f"{middle(runs, 'points'):.3f}" if "points" in runs[0] else "", f"{middle(runs, 'mebibytes'):.0f}",
+            f"{middle(runs, 'files'):.0f}")
 
 
 def latency_rows(name, runs):
@@ -82,7 +83,7 @@ def run(options):
             summary.add(f"{name}: {words}", unit, mine, stock, "data server")
             ratios.append((name, words, f"{mine / stock:.2f}" if stock else ""))
     print(f"\ndata_server: medians of {options.rounds} rounds, from the start of the process until all curves are shown", flush=True)
-    programs.table(("", "s", "CPU s", "first data s", "MiB", "open files"), rows)
+    programs.table(("", "s", "CPU s", "first data s", "points s", "MiB", "open files"), rows)
     if latency:
         print("\nReadScalars of one curve by gRPC's Python client, milliseconds", flush=True)
         programs.table(("", "points", "bytes", "median", "p99"), latency)

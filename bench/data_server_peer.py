@@ -4,7 +4,8 @@ PROGRAM "stock" is the one that comes with TensorBoard. Starts it on LOGDIR and 
 LAST. Prints JSON: seconds from its start to the first curve and to all of them, its processor time, most memory and open
 files by then; and milliseconds that ReadScalars of a curve takes afterwards, median and 99th of 100, by number of points.
 With CACHE, a directory, it is started twice, and what is told is of the second time, until the program CALLS
-(bench/data_server_calls.c) has an answer that is whole.
+(bench/data_server_calls.c) has an answer that is whole; "points": until it has the points of the first curve of each run after
+that; its memory once it does nothing more.
 """
 import json
 import os
@@ -78,7 +79,8 @@ def list_request():
 def read_request(points, runs, tags=None):
     request = messages.ReadScalarsRequest(experiment_id="")
     request.plugin_filter.plugin_name, request.downsample.num_points = "scalars", points
-    request.run_tag_filter.runs.names.extend(runs)
+    if runs:
+        request.run_tag_filter.runs.names.extend(runs)
     if tags is not None:
         request.run_tag_filter.tags.names.extend(tags)
     return request.SerializeToString()
@@ -130,6 +132,17 @@ def saved(server, cache):
         time.sleep(0.5)
 
 
+def first_tag(answer):
+    return messages.ListScalarsResponse.FromString(answer).runs[0].tags[0].tag_name
+
+
+def at_rest(server):
+    """Waits until it takes no more processor time."""
+    last, began = None, time.monotonic()
+    while last != (last := usage(server.process)[0]) and time.monotonic() - began < PATIENCE:
+        time.sleep(0.3)
+
+
 def again(program, logdir, series, last, directory, cache, calls):
     """Of the second start."""
     with Server(program, logdir, directory, cache) as server:
@@ -139,10 +152,15 @@ def again(program, logdir, series, last, directory, cache, calls):
         told = subprocess.run([calls, str(server.port), "ListScalars", list_request().hex(), "1", f"={len(whole) + 5}"],
                               capture_output=True, text=True, timeout=PATIENCE, check=True)
         took = time.monotonic() - server.began
-        cpu, most, files = usage(server.process)
+        cpu, _, files = usage(server.process)
+        subprocess.run([calls, str(server.port), "ReadScalars", read_request(1000, [], [first_tag(whole)]).hex(), "1", "1"],
+                       capture_output=True, timeout=PATIENCE, check=True)
+        points = time.monotonic() - server.began
         if server.call("ListScalars")(list_request()) != whole:
             raise SystemExit("an answer of the same length was not whole")
-        return {"first": took, "load": took, "cpu": cpu, "mebibytes": most, "files": files, "calls": int(told.stdout.split()[1])}
+        at_rest(server)
+        return {"first": took, "load": took, "points": points, "cpu": cpu, "mebibytes": usage(server.process)[1], "files": files,
+                "calls": int(told.stdout.split()[1])}
 
 
 def main(program, logdir, series, last, directory, cache=None, calls=None):
