@@ -6,11 +6,16 @@
 #include <locale.h>
 #include <math.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#ifdef __SSE2__
+#include <emmintrin.h>
+#endif
 
 /* printf and strtod use the thread's locale; numbers in files never do. */
 static pthread_once_t once = PTHREAD_ONCE_INIT;
+static atomic_int is_prepared; /* so that numbers need no call to find out */
 static locale_t c_locale;
 
 /*
@@ -127,10 +132,37 @@ static uint64_t shortest_digits(uint64_t c, int q, int uneven, int *exponent)
     return below + (middle > 4 * below + 2 || (middle == 4 * below + 2 && below & 1));
 }
 
+/* The same where both neighbours are equally far, without the comparisons that need all bits: from the double in units
+ * of 10^k, as a whole number and 64 bits of its fraction, and from half the interval, which are at most two units of
+ * their last bit away from the truth. 0: it is too close to call. */
+static inline uint64_t quick_digits(uint64_t c, int q, int *exponent)
+{
+    const uint64_t ten = (uint64_t)10 << 60, middle = (uint64_t)1 << 63;
+    const int k = log10_of_2(q), h = q + log2_of_10(-k) + 1; /* 1 to 4 */
+    const struct power g = powers[-k - POWER_MIN];
+    const unsigned __int128 product = (unsigned __int128)g.high * (c << h) +
+                                      (uint64_t)((unsigned __int128)g.low * (c << h) >> 64);
+    const uint64_t below = (uint64_t)(product >> 64), fraction = (uint64_t)product, last = below % 10;
+    const uint64_t half = g.high >> (5 - h), above_ten = last << 60 | fraction >> 4; /* of 2^-60 */
+    const int down = above_ten < half, up = ten - above_ten < half;
+
+    *exponent = k;
+    if (above_ten - half + 4 <= 8 || ten - above_ten - half + 4 <= 8 || fraction - middle + 4 <= 8)
+        return 0;
+    return below + (down || up ? up * (uint64_t)10 - last : fraction >> 63);
+}
+
 static void number_prepare(void)
 {
     c_locale = newlocale(LC_ALL_MASK, "C", (locale_t)0);
     prepare_powers();
+    atomic_store_explicit(&is_prepared, 1, memory_order_release);
+}
+
+static inline void prepare(void)
+{
+    if (!atomic_load_explicit(&is_prepared, memory_order_acquire))
+        pthread_once(&once, number_prepare);
 }
 
 /* ---- layout ---------------------------------------------------------------------------------------------------- */
@@ -159,78 +191,180 @@ static inline uint64_t eight(uint32_t v)
     return digits | EIGHT_ZEROS;
 }
 
-/* v < 10^17 as 17 digits. */
-static void seventeen(char *out, uint64_t v)
-{
-    uint64_t high = v / 100000000;
+/* Sixteen digits of text, in a register where there is one. */
+#ifdef __SSE2__
 
-    *out = (char)('0' + high / 100000000);
-    put_le64(out + 1, eight((uint32_t)(high % 100000000)));
-    put_le64(out + 9, eight((uint32_t)(v % 100000000)));
+typedef __m128i sixteen;
+
+/* first, second < 10^8; as in eight(), for all digits at once. */
+static inline sixteen sixteen_of(uint32_t first, uint32_t second)
+{
+    const __m128i all = _mm_set_epi64x(second, first);
+    __m128i parts = _mm_srli_epi64(_mm_mul_epu32(all, _mm_set1_epi32((int)0xd1b71759)), 45); /* / 10^4 */
+    const __m128i quarters = _mm_or_si128(
+        parts, _mm_slli_epi64(_mm_sub_epi32(all, _mm_mul_epu32(parts, _mm_set1_epi32(10000))), 32));
+    __m128i pairs_of_digits;
+
+    parts = _mm_srli_epi32(_mm_mulhi_epu16(quarters, _mm_set1_epi32(5243)), 3); /* / 100 */
+    pairs_of_digits = _mm_or_si128(
+        parts, _mm_slli_epi32(_mm_sub_epi16(quarters, _mm_mullo_epi16(parts, _mm_set1_epi32(100))), 16));
+    parts = _mm_mulhi_epu16(pairs_of_digits, _mm_set1_epi16(6554)); /* / 10 */
+    return _mm_or_si128(
+        _mm_set1_epi8('0'),
+        _mm_or_si128(parts,
+                     _mm_slli_epi16(_mm_sub_epi16(pairs_of_digits, _mm_mullo_epi16(parts, _mm_set1_epi16(10))), 8)));
 }
+
+static inline void put_sixteen(char *out, sixteen digits)
+{
+    _mm_storeu_si128((__m128i *)(void *)out, digits);
+}
+
+static inline uint64_t first_eight(sixteen digits)
+{
+    return (uint64_t)_mm_cvtsi128_si64(digits);
+}
+
+/* How many digits are left without the zeros behind them. */
+static inline int sixteen_used(sixteen digits)
+{
+    const unsigned zeros = (unsigned)_mm_movemask_epi8(_mm_cmpeq_epi8(digits, _mm_set1_epi8('0')));
+
+    return 31 - __builtin_clz((~zeros & 0xffff) << 1 | 1);
+}
+
+#else
+
+typedef struct {
+    uint64_t first, second;
+} sixteen;
+
+static inline sixteen sixteen_of(uint32_t first, uint32_t second)
+{
+    return (sixteen){ eight(first), eight(second) };
+}
+
+static inline void put_sixteen(char *out, sixteen digits)
+{
+    put_le64(out, digits.first);
+    put_le64(out + 8, digits.second);
+}
+
+static inline uint64_t first_eight(sixteen digits)
+{
+    return digits.first;
+}
+
+static inline int sixteen_used(sixteen digits)
+{
+    const uint64_t nonzero = digits.second ^ EIGHT_ZEROS, nonzero_first = digits.first ^ EIGHT_ZEROS;
+
+    return nonzero ? 16 - __builtin_clzll(nonzero) / 8 : nonzero_first ? 8 - __builtin_clzll(nonzero_first) / 8 : 0;
+}
+
+#endif
 
 /* Wall times nearly always are whole microseconds: for 1e9 <= x < 2^32 the spacing of doubles is below one unit of the
- * sixth decimal, so if the nearest microsecond divides back to x, its digits are the shortest. They are written from
- * registers to where they belong: to read a part of bytes just written makes the processor wait for the writing. */
+ * sixth decimal, so if the nearest microsecond divides back to x, its sixteen digits are the shortest. They go from a
+ * register to where they belong: to read a part of bytes just written makes the processor wait for the writing. */
 static int microseconds(double x, char *out)
 {
-    const uint64_t k = (uint64_t)(x * 1e6 + 0.5), seconds = k / 1000000;
-    const uint64_t decimals = eight((uint32_t)(k % 1000000) * 100), nonzero = decimals ^ EIGHT_ZEROS;
+    const int64_t nearest = (int64_t)(x * 1e6 + 0.5);
+    const uint64_t high = (uint64_t)nearest / 100000000;
+    const sixteen digits = sixteen_of((uint32_t)high, (uint32_t)((uint64_t)nearest - high * 100000000));
+    const int used = sixteen_used(digits);
 
-    if ((double)k / 1e6 != x)
+    if ((double)nearest / 1e6 != x)
         return 0;
-    two(out, (uint32_t)(seconds / 100000000));
-    put_le64(out + 2, eight((uint32_t)(seconds % 100000000)));
+    put_sixteen(out + 1, digits);
+    put_le64(out, first_eight(digits));
+    two(out + 8, (uint32_t)((uint64_t)nearest / 1000000 % 100));
     out[10] = '.';
-    put_le64(out + 11, decimals);
-    return nonzero ? 19 - __builtin_clzll(nonzero) / 8 : 12;
+    return used > 10 ? used + 1 : 12;
 }
 
-/* digits 10^exponent, digits > 0, as repr() writes it; out has room for NUMBER_TEXT_MAX - 2. Copies of fixed length,
- * quicker than one of n bytes, may leave more behind the text. */
-static int lay_out(uint64_t digits, int exponent, char *out)
+/* The powers of ten below 10^17, and how many digits a number of so many bits has at least. */
+static const uint64_t ten_to[18] = { 1,
+                                     10,
+                                     100,
+                                     1000,
+                                     10000,
+                                     100000,
+                                     1000000,
+                                     10000000,
+                                     100000000,
+                                     1000000000,
+                                     10000000000,
+                                     100000000000,
+                                     1000000000000,
+                                     10000000000000,
+                                     100000000000000,
+                                     1000000000000000,
+                                     10000000000000000,
+                                     100000000000000000 };
+
+/* 0 < digits < 10^17; a double that is not subnormal has 16 or 17 */
+static inline int count_digits(uint64_t digits)
 {
-    char text[17 + 16];
-    const char *first = text;
-    int n, point, start = 0;
+    const int least = (64 - __builtin_clzll(digits)) * 1233 >> 12;
 
-    seventeen(text, digits);
-    while (*first == '0')
-        first++;
-    n = (int)(text + 17 - first);
-    point = n + exponent; /* the place of the decimal point relative to the first digit */
-    while (first[n - 1] == '0')
-        n--;
-    if (point > 16 || point <= -4) {
-        int e = point > 0 ? point - 1 : 1 - point;
+    return digits >= ten_to[15] ? 16 + (digits >= ten_to[16]) : least + (digits >= ten_to[least]);
+}
 
-        out[start++] = *first;
-        if (n > 1)
-            out[start++] = '.';
-        memcpy(out + start, first + 1, 16);
-        start += n - 1;
-        out[start++] = 'e';
-        out[start++] = point > 0 ? '+' : '-';
-        if (e >= 100)
-            out[start++] = (char)('0' + e / 100);
-        two(out + start, (uint32_t)e % 100);
-        return start + 2;
-    }
+/* The first of eight digits and a decimal point behind `point` (1 to 7) of them. */
+static inline uint64_t with_point(uint64_t digits, int point)
+{
+    const uint64_t before = ((uint64_t)1 << 8 * point) - 1;
+
+    return (digits & before) | (uint64_t)'.' << 8 * point | (digits & ~before) << 8;
+}
+
+/* A first digit and sixteen more, of which `used` in all are no zeros at the end. */
+static int scientific(char first, sixteen more, int used, int point, char *out)
+{
+    int e = point > 0 ? point - 1 : 1 - point, length = used > 1 ? used + 1 : 1;
+
+    out[0] = first;
+    out[1] = '.';
+    put_sixteen(out + 2, more);
+    out[length++] = 'e';
+    out[length++] = point > 0 ? '+' : '-';
+    if (e >= 100)
+        out[length++] = (char)('0' + e / 100);
+    two(out + length, (uint32_t)e % 100);
+    return length + 2;
+}
+
+/* digits 10^exponent, digits > 0, as repr() writes it; out has room for NUMBER_TEXT_MAX - 2. All seventeen digits are
+ * written, also the zeros behind the text. */
+static inline int lay_out(uint64_t digits, int exponent, char *out)
+{
+    const int n = count_digits(digits), point = n + exponent; /* the place of the point relative to the first digit */
+    const uint64_t whole = digits * ten_to[17 - n], first = whole / ten_to[16], rest = whole - first * ten_to[16];
+    const uint64_t high = rest / ten_to[8];
+    const sixteen more = sixteen_of((uint32_t)high, (uint32_t)(rest - high * ten_to[8]));
+    const int used = 1 + sixteen_used(more);
+
+    if (point > 16 || point <= -4)
+        return scientific((char)('0' + first), more, used, point, out);
     if (point <= 0) {
         memcpy(out, "0.000", 5);
-        memcpy(out + 2 - point, first, 17);
-        return 2 - point + n;
+        out[2 - point] = (char)('0' + first);
+        put_sixteen(out + 3 - point, more);
+        return 2 - point + used;
     }
-    if (point >= n) {
-        memcpy(out, first, (size_t)n);
-        memset(out + n, '0', (size_t)(point - n));
-        memcpy(out + point, ".0", 2);
-        return point + 2;
+    put_sixteen(out + 2, more);
+    if (point < 8) {
+        put_le64(out, with_point(first_eight(more) << 8 | ('0' + first), point));
+    } else {
+        char text[16];
+
+        put_sixteen(text, more);
+        out[0] = (char)('0' + first);
+        memcpy(out + 1, text, (size_t)point - 1);
+        out[point] = '.';
     }
-    memcpy(out, first, 16);
-    out[point] = '.';
-    memcpy(out + point + 1, first + point, point <= 8 ? 16 : 9);
-    return n + 1;
+    return used > point ? used + 1 : point + 2;
 }
 
 /* What is not finite, and zero; the sign of a NaN is not kept. */
@@ -259,9 +393,12 @@ int number_text(double x, char *out)
         out[n] = '\0';
         return n;
     }
-    pthread_once(&once, number_prepare);
-    digits = biased ? shortest_digits(fraction | (uint64_t)1 << 52, biased - 1075, !fraction && biased > 1, &exponent)
-                    : shortest_digits(fraction, -1074, 0, &exponent);
+    prepare();
+    digits = biased && fraction ? quick_digits(fraction | (uint64_t)1 << 52, biased - 1075, &exponent) : 0;
+    if (!digits && biased)
+        digits = shortest_digits(fraction | (uint64_t)1 << 52, biased - 1075, !fraction && biased > 1, &exponent);
+    else if (!digits)
+        digits = shortest_digits(fraction, -1074, 0, &exponent);
     n += lay_out(digits, exponent, out + n);
     out[n] = '\0';
     return n;
@@ -277,12 +414,42 @@ int number_text_float(float x, char *out)
         return special(fraction, biased != 255, negative, out);
     if (negative)
         out[n++] = '-';
-    pthread_once(&once, number_prepare);
-    digits = biased ? shortest_digits(fraction | 1u << 23, biased - 150, !fraction && biased > 1, &exponent)
-                    : shortest_digits(fraction, -149, 0, &exponent);
+    prepare();
+    digits = biased && fraction ? quick_digits(fraction | 1u << 23, biased - 150, &exponent) : 0;
+    if (!digits && biased)
+        digits = shortest_digits(fraction | 1u << 23, biased - 150, !fraction && biased > 1, &exponent);
+    else if (!digits)
+        digits = shortest_digits(fraction, -149, 0, &exponent);
     n += lay_out(digits, exponent, out + n);
     out[n] = '\0';
     return n;
+}
+
+int number_text_integer(int64_t v, char *out)
+{
+    const int negative = v < 0;
+    uint64_t rest = negative ? 0 - (uint64_t)v : (uint64_t)v, digits;
+    int n = negative, zeros;
+
+    out[0] = '-';
+    if (rest >= ten_to[16]) { /* up to four digits before the last sixteen */
+        n += number_text_integer((int64_t)(rest / ten_to[16]), out + n);
+        rest %= ten_to[16];
+        put_le64(out + n, eight((uint32_t)(rest / ten_to[8])));
+        n += 8;
+    } else if (rest >= ten_to[8]) {
+        digits = eight((uint32_t)(rest / ten_to[8]));
+        zeros = __builtin_ctzll(digits ^ EIGHT_ZEROS) / 8;
+        put_le64(out + n, digits >> 8 * zeros);
+        n += 8 - zeros;
+    } else {
+        digits = eight((uint32_t)rest);
+        zeros = __builtin_ctzll((digits ^ EIGHT_ZEROS) | (uint64_t)1 << 56) / 8; /* the last digit is written always */
+        put_le64(out + n, digits >> 8 * zeros);
+        return n + 8 - zeros;
+    }
+    put_le64(out + n, eight((uint32_t)(rest % ten_to[8])));
+    return n + 8;
 }
 
 int number_parse_int(const char *text, int64_t *out)
@@ -305,7 +472,7 @@ int number_parse_double(const char *text, double *out)
     char *end;
     double v;
 
-    pthread_once(&once, number_prepare);
+    prepare();
     if (!*text || strchr(" \t\n\r\f\v", *text))
         return 0;
     errno = 0;

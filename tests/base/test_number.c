@@ -234,6 +234,39 @@ static void test_usual(void **state)
     }
 }
 
+/* All numbers of digits, and those beside powers of ten, as printf writes them; nothing is written behind the room. */
+static void check_integer(int64_t v)
+{
+    char text[NUMBER_TEXT_MAX + 1], want[NUMBER_TEXT_MAX];
+    int n;
+
+    text[NUMBER_TEXT_MAX] = '!';
+    n = number_text_integer(v, text);
+    assert_int_equal(n, snprintf(want, sizeof want, "%lld", (long long)v));
+    assert_memory_equal(text, want, (size_t)n);
+    assert_int_equal(text[NUMBER_TEXT_MAX], '!');
+}
+
+static void test_integers(void **state)
+{
+    struct random r;
+
+    (void)state;
+    for (int64_t v = -1000; v <= 1000; v++)
+        check_integer(v);
+    for (int64_t power = 1000; power <= INT64_MAX / 10; power *= 10)
+        for (int64_t side = -2; side <= 2; side++) {
+            check_integer(power + side);
+            check_integer(-power + side);
+            check_integer(power * 7 / 3 + side);
+        }
+    check_integer(INT64_MAX);
+    check_integer(INT64_MIN);
+    random_init(&r, 7, RANDOM_TEST, 0, 0);
+    for (int i = 0; i < 20000; i++)
+        check_integer((int64_t)((uint64_t)random_u32(&r) << 32 | random_u32(&r)) >> i % 64);
+}
+
 static void test_parsing(void **state)
 {
     static const struct {
@@ -278,7 +311,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_vectors),    cmocka_unit_test(test_powers_of_two), cmocka_unit_test(test_powers_of_ten),
         cmocka_unit_test(test_subnormals), cmocka_unit_test(test_random_bits),   cmocka_unit_test(test_usual),
-        cmocka_unit_test(test_parsing),
+        cmocka_unit_test(test_integers),   cmocka_unit_test(test_parsing),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -57,9 +57,6 @@ int export_time(const struct export *x, double wall_time, char *out);
  * the value is not a tensor of strings. */
 int export_value_text(const struct event_value *v, struct buffer *out);
 
-/* Writes a whole number to out, which has room for 21 bytes; returns its length. */
-int export_integer(int64_t v, char *out);
-
 /* 1 if the options leave this point out. */
 static inline int export_dropped(const struct export *x, const struct scalar_point *p)
 {

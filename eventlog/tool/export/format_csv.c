@@ -73,22 +73,6 @@ int export_time(const struct export *x, double wall_time, char *out)
     return x->time == TIME_UNIX ? number_text(wall_time, out) : (int)strlen(time_text(x->time, wall_time, out));
 }
 
-int export_integer(int64_t v, char *out)
-{
-    char digits[20];
-    uint64_t u = v < 0 ? 0 - (uint64_t)v : (uint64_t)v;
-    int n = 0, length = 0;
-
-    do
-        digits[n++] = (char)('0' + u % 10);
-    while (u /= 10);
-    if (v < 0)
-        out[length++] = '-';
-    while (n)
-        out[length++] = digits[--n];
-    return length;
-}
-
 static void csv_begin(struct export *x)
 {
     output_text(x->out, x->tsv ? "run\ttag\tstep\tvalue\twall_time" : "run,tag,step,value,wall_time");
@@ -109,7 +93,7 @@ static void csv_point(struct export *x, const struct buffer *prefix, const struc
 
     output_bytes(x->out, prefix->data, prefix->length);
     at = room = output_room(x->out, 128);
-    at += export_integer(p->step, at);
+    at += number_text_integer(p->step, at);
     *at++ = x->between;
     at += export_number(x, p->value, from, at);
     *at++ = x->between;

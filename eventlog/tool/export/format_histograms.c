@@ -49,7 +49,7 @@ static void write_rows(struct export *x, const struct buffer *prefix, const stru
         memcpy(&row, item->bytes + at, sizeof row);
         output_bytes(x->out, prefix->data, prefix->length);
         p = room = output_room(x->out, 256);
-        p += export_integer(item->step, p);
+        p += number_text_integer(item->step, p);
         *p++ = x->between;
         p += number_text(row.left, p);
         *p++ = x->between;

@@ -42,7 +42,7 @@ static void object(struct export *x, const struct buffer *start, const struct sc
 
     output_bytes(x->out, start->data, start->length);
     at = room = output_room(x->out, 256);
-    at += export_integer(p->step, at);
+    at += number_text_integer(p->step, at);
     at = stpcpy(at, x->step_string ? "\",\"wall_time\":" : ",\"wall_time\":");
     at = put_time(x, at, p->wall_time);
     at = stpcpy(at, ",\"value\":");

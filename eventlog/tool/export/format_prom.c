@@ -97,9 +97,9 @@ static int metric(struct export *x, const struct samples *all, int which)
     for (size_t i = 0; i < all->count; i++) {
         const struct sample *s = &all->list[i];
         int n = which == 0   ? number(x, s->newest.value, s->from, text)
-                : which == 1 ? export_integer(s->newest.step, text)
+                : which == 1 ? number_text_integer(s->newest.step, text)
                 : which == 2 ? number(x, s->newest.wall_time, 0, text)
-                             : export_integer((int64_t)s->points, text);
+                             : number_text_integer((int64_t)s->points, text);
 
         output_text(x->out, buffer_text(&name));
         output_bytes(x->out, s->labels.data, s->labels.length);

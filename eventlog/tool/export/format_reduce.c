@@ -325,7 +325,7 @@ static int write_table(struct export *x, struct table *t, struct output *out, st
     output_bytes(out, buffer_text(&line), line.length);
     while ((rc = next_row(x, t, &step, e)) == 1 && buffer_ok(&line)) {
         buffer_clear(&line);
-        buffer_append(&line, text, (size_t)export_integer(step, text));
+        buffer_append(&line, text, (size_t)number_text_integer(step, text));
         for (size_t o = 0; o < t->operation_count; o++) {
             const struct result *r = t->row, *end = t->row + t->row_count;
             enum operation which = t->operations[o];
@@ -336,7 +336,7 @@ static int write_table(struct export *x, struct table *t, struct output *out, st
                     continue;
                 if (r->present & 1u << which)
                     buffer_append(&line, text,
-                                  (size_t)(which == COUNT ? export_integer((int64_t)r->values[COUNT], text)
+                                  (size_t)(which == COUNT ? number_text_integer((int64_t)r->values[COUNT], text)
                                                           : number_text(r->values[which], text)));
                 r++;
             }

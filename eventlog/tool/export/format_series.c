@@ -2,6 +2,7 @@
 #include "eventlog/tool/export/export.h"
 
 #include "base/json.h"
+#include "base/number.h"
 
 #include <string.h>
 
@@ -33,7 +34,7 @@ static void put_numbers(struct export *x, const struct scalar_series *s, enum me
         char *room = output_room(x->out, 64), *at = stpcpy(room, i ? ", " : "");
 
         if (member == STEPS)
-            at += export_integer(p->step, at);
+            at += number_text_integer(p->step, at);
         else
             at = member == VALUES ? export_json_number(x, at, p->value, scalar_series_from(s, i))
                                   : export_json_number(x, at, p->wall_time, 0);

@@ -21,7 +21,7 @@ static void csv_body(struct export *x, struct output *out, const struct scalar_s
 
         at += number_text(s->points[i].wall_time, at);
         *at++ = ',';
-        at += export_integer(s->points[i].step, at);
+        at += number_text_integer(s->points[i].step, at);
         *at++ = ',';
         at += export_number(x, s->points[i].value, scalar_series_from(s, i), at);
         at = stpcpy(at, "\r\n");
@@ -37,7 +37,7 @@ static void json_body(struct export *x, struct output *out, const struct scalar_
 
         at = export_json_number(x, at, s->points[i].wall_time, 0);
         at = stpcpy(at, ", ");
-        at += export_integer(s->points[i].step, at);
+        at += number_text_integer(s->points[i].step, at);
         at = stpcpy(at, ", ");
         at = export_json_number(x, at, s->points[i].value, scalar_series_from(s, i));
         *at++ = ']';

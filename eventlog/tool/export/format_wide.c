@@ -2,6 +2,8 @@
  * in memory by then. */
 #include "eventlog/tool/export/export_columns.h"
 
+#include "base/number.h"
+
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -75,7 +77,7 @@ static int row(struct export *x, const char *run, int64_t step, struct wide_curs
         export_field(line, run, strlen(run), x->tsv);
         buffer_append_byte(line, x->between);
     }
-    buffer_append(line, text, (size_t)export_integer(step, text));
+    buffer_append(line, text, (size_t)number_text_integer(step, text));
     at_wall_time = line->length;
     for (size_t i = 0; i < columns; i++) {
         const struct scalar_series *s = cursors[i].series;
