@@ -2,8 +2,8 @@
 
 #include "base/array.h"
 #include "base/bytes.h"
-#include "base/program/ordered_work.h"
 #include "eventlog/format/tag_index.h"
+#include "eventlog/read/event_pieces.h"
 #include "eventlog/server/store/series_info.h"
 
 #include <math.h>
@@ -38,10 +38,8 @@ struct arena_block {
 };
 
 struct piece {
-    struct event_reader *reader;
-    uint64_t end;
-    int met; /* it came to its end exactly */
-    int failed;
+    struct event_piece piece;
+    int failed; /* no memory */
     struct piece_item *items;
     struct piece_event *events;
     struct event_damage *damages;
@@ -53,12 +51,11 @@ struct piece {
 
 struct work {
     const struct file_pieces *calls;
-    struct event_reader *reader;
     struct run_data *run;
     size_t file;
     const char *path;
     struct error *e;
-    int rc, stopped;
+    int rc;
 };
 
 /* ---- one piece, by any thread ---------------------------------------------------------------------------------- */
@@ -80,12 +77,12 @@ static uint8_t *arena_room(struct piece *p, size_t n)
     return p->arena->bytes + p->arena_used - n;
 }
 
-static void empty_piece(struct piece *p)
+static void empty_piece(void *piece)
 {
-    event_reader_close(p->reader);
-    p->reader = NULL;
+    struct piece *p = piece;
+
     p->item_count = p->event_count = p->damage_count = 0;
-    p->met = p->failed = 0;
+    p->failed = 0;
     while (p->arena) {
         struct arena_block *b = p->arena;
 
@@ -104,15 +101,17 @@ static void add_item(struct piece *p, uint32_t tag, int64_t step, double wall, f
         p->failed = 1;
 }
 
-static void add_damage(struct piece *p, const struct event_damage *damage)
+static int take_damage_of_piece(const void *context, void *piece, const struct event_damage *damage)
 {
-    if (!ARRAY_ROOM(p->damages, p->damage_capacity, p->damage_count + 1)) {
-        p->failed = 1;
-        return;
-    }
+    struct piece *p = piece;
+
+    (void)context;
+    if (!ARRAY_ROOM(p->damages, p->damage_capacity, p->damage_count + 1))
+        return 0;
     p->damages[p->damage_count] = *damage;
     p->damages[p->damage_count].data = NULL;
     add_item(p, ITEM_DAMAGE, (int64_t)p->damage_count++, 0, 0);
+    return !p->failed;
 }
 
 /* The event itself, with a copy of its bytes. */
@@ -120,7 +119,7 @@ static void add_event(struct piece *p)
 {
     size_t length;
     uint64_t offset;
-    const uint8_t *data = event_reader_record(p->reader, &length, &offset);
+    const uint8_t *data = event_reader_record(p->piece.reader, &length, &offset);
     uint8_t *copy = arena_room(p, length + !length);
     struct piece_event *to;
 
@@ -180,29 +179,14 @@ static int add_rows(struct piece *p, const struct event *event)
     return 1;
 }
 
-static void read_piece(void *context, void *item)
+static int take_event_of_piece(const void *context, void *piece, const struct event *event)
 {
-    struct piece *p = item;
-    struct event_damage damage;
-    struct event event;
-    uint64_t at = 0;
-    int rc;
+    struct piece *p = piece;
 
     (void)context;
-    while (!p->failed && ((rc = event_reader_next(p->reader, &event, &damage, NULL)) == EVENT_READER_EVENT ||
-                          rc == EVENT_READER_DAMAGE)) {
-        if ((at = event_reader_offset(p->reader)) > p->end)
-            break;
-        if (rc == EVENT_READER_DAMAGE)
-            add_damage(p, &damage);
-        else if (isfinite(event.wall_time) && !add_rows(p, &event))
-            add_event(p);
-        if (at == p->end && event_reader_left(p->reader)) {
-            p->met = 1;
-            break;
-        }
-    }
-    p->met = p->met && !p->failed;
+    if (isfinite(event->wall_time) && !add_rows(p, event))
+        add_event(p);
+    return !p->failed;
 }
 
 /* ---- all of them, in order, by the caller ---------------------------------------------------------------------- */
@@ -234,14 +218,21 @@ static int add_row(struct work *w, struct piece *p, const struct piece_item *ite
     return run_data_row(w->run, w->file, tag->series, item->step, item->wall, item->number, w->e);
 }
 
-static void take_piece(void *context, void *item)
+static int prepare(void *context, void *piece)
+{
+    (void)context;
+    ((struct piece *)piece)->tags.item_size = sizeof(struct piece_tag);
+    return 1;
+}
+
+static int take_piece(void *context, void *piece)
 {
     struct work *w = context;
-    struct piece *p = item;
+    struct piece *p = piece;
 
-    if (!w->stopped && (!p->met || !find_series(w->run, p)))
-        w->stopped = 1;
-    for (size_t i = 0; i < p->item_count && !w->stopped; i++) {
+    if (!find_series(w->run, p))
+        return 0;
+    for (size_t i = 0; i < p->item_count && w->rc == OK; i++) {
         const struct piece_item *one = &p->items[i];
 
         if (one->tag == ITEM_DAMAGE)
@@ -251,20 +242,21 @@ static void take_piece(void *context, void *item)
                                    w->e);
         else
             w->rc = add_row(w, p, one);
-        w->stopped = w->rc != OK;
     }
-    if (!w->stopped) {
-        event_reader_pass(w->reader, p->reader);
-        w->stopped = !w->calls->go_on(w->calls->context);
-    }
-    empty_piece(p);
+    return w->rc == OK;
 }
 
-static void release_piece(void *context, void *item)
+static int piece_passed(void *context)
 {
-    struct piece *p = item;
+    const struct work *w = context;
 
-    (void)context;
+    return w->calls->go_on(w->calls->context);
+}
+
+static void release_piece(void *piece)
+{
+    struct piece *p = piece;
+
     empty_piece(p);
     free(p->items);
     free(p->events);
@@ -274,25 +266,20 @@ static void release_piece(void *context, void *item)
 int file_pieces_read(const struct file_pieces *f, struct event_reader *reader, struct run_data *run, size_t file,
                      const char *path, struct error *e)
 {
-    struct work w = { .calls = f, .reader = reader, .run = run, .file = file, .path = path, .e = e };
-    const struct ordered_work_calls calls = { sizeof(struct piece), read_piece, take_piece, &w, NULL };
-    uint64_t start = event_reader_offset(reader), end = start + event_reader_left(reader), cut;
-    struct ordered_work *threads;
+    struct work w = { .calls = f, .run = run, .file = file, .path = path, .e = e };
+    const struct event_pieces pieces = {
+        .size = sizeof(struct piece),
+        .length = f->length,
+        .context = &w,
+        .event = take_event_of_piece,
+        .damage = take_damage_of_piece,
+        .prepare = prepare,
+        .take = take_piece,
+        .passed = piece_passed,
+        .empty = empty_piece,
+        .release = release_piece,
+    };
 
-    if (end - start < 2 * f->length || ordered_work_open(&threads, &calls, NULL) != OK)
-        return OK;
-    while (ordered_work_threads(threads) && !w.stopped && end - start >= 2 * f->length &&
-           event_reader_find(reader, start + f->length, start + 2 * f->length, &cut)) {
-        struct piece *p = ordered_work_item(threads);
-
-        p->tags.item_size = sizeof(struct piece_tag);
-        p->end = cut;
-        if (event_reader_piece(&p->reader, reader, start, NULL) != OK)
-            break;
-        ordered_work_give(threads);
-        start = cut;
-    }
-    ordered_work_finish(threads);
-    ordered_work_close(threads, release_piece);
+    event_pieces_read(&pieces, reader);
     return w.rc;
 }

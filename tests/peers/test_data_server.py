@@ -22,7 +22,7 @@ D6, D7        logs: test_restarts             D17            logs: test_many_run
 D8            logs: test_files_written_...    D18            logs: test_files_are_replaced_cut_and_rotated
 D9            logs: test_samples_are_stable   D20            test_ends_in_the_middle_of_a_load; its time: bench/data_server_latency.py
 D21           test_many_names_and_clients     D23            logs: test_broken_clients_do_no_harm; tests/fuzz: grpc_connection,
-                                                             data_request, served_events, file_pieces, run_cache, cache_pack
+                                                             data_request, served_events, event_pieces, run_cache, cache_pack
 """
 import concurrent.futures
 import itertools
