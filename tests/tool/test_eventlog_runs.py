@@ -94,6 +94,24 @@ def test_an_archive_and_standard_input(log, tmp_path):
     assert piped[0].returncode == piped[1].returncode == 0
 
 
+@pytest.fixture(scope="module")
+def curves(tmp_path_factory):
+    """A run of many short series and one long one, which threads get in parts, and a run of few points."""
+    top = tmp_path_factory.mktemp("curves") / "log"
+    rows = [f"many,t{tag},{step},{tag + step / 8}" for step in range(5) for tag in range(150)]
+    rows += [f"many,long,{step},{'nan' if step % 9 == 0 else step / 3}" for step in range(11_000)]
+    eventlog_command.write(top, "-", text="\n".join(["run,tag,step,value", *rows, "few,a,1,2"]) + "\n")
+    return top
+
+
+@pytest.mark.parametrize("words", [("--format=csv",), ("--format=json", "--nonfinite=drop"), ("--format=jsonl", "--to-step=5000"),
+                                   ("--format=csv", "--order=file"), ("--format=csv", "--tag=*1*", "--view=session")], ids=" ".join)
+def test_exports_as_on_one_core(curves, words):
+    here = run_on(CORES[:1], "export", *words, curves)
+    assert here[0] == 0 and here[1].count(b"\n") > 300
+    assert run_on(CORES, "export", *words, curves) == here
+
+
 def test_nothing_is_left_on_the_terminal(log):
     """A progress line is erased before anything else is written, also between messages about damage."""
     shown = terminal.on_terminal(100, "stats", log, status=2)

@@ -29,12 +29,19 @@ struct work {
     int batch_failed;
 };
 
-/* Points that a thread formats while others are read. */
-enum { BATCH = 2048 };
+/* Points that a thread formats while others are read: copies of them, or stretches of series that are in memory, so
+ * many that a usual batch fits into the buffer of an output. */
+enum { BATCH = 2048, BATCH_IN_MEMORY = 4096, STRETCHES = 64 };
 struct batch {
     struct output *out; /* made when it is first used */
     uint64_t before;    /* points written before */
-    size_t count;
+    size_t count;       /* of points, also those in stretches */
+    size_t stretch_count;
+    struct stretch {
+        struct buffer prefix; /* borrowed from `made` */
+        const struct scalar_series *series;
+        size_t first, count;
+    } stretches[STRETCHES];
     struct batch_point {
         struct buffer prefix; /* borrowed from `made` */
         struct scalar_point point;
@@ -86,7 +93,13 @@ static void format_batch(void *context, void *item)
         return;
     x.out = b->out;
     x.points = b->before;
-    for (size_t i = 0; i < b->count; i++, x.points++)
+    for (size_t i = 0; i < b->stretch_count; i++) {
+        const struct stretch *s = &b->stretches[i];
+
+        for (size_t k = s->first; k < s->first + s->count; k++, x.points++)
+            w->format->point(&x, &s->prefix, &s->series->points[k], scalar_series_from(s->series, k));
+    }
+    for (size_t i = 0; i < b->count && !b->stretch_count; i++, x.points++)
         w->format->point(&x, &b->points[i].prefix, &b->points[i].point, b->points[i].from);
 }
 
@@ -98,7 +111,7 @@ static void write_batch(void *context, void *item)
     if (b->out)
         output_move(w->x.out, b->out);
     w->batch_failed |= !b->out;
-    b->count = 0;
+    b->count = b->stretch_count = 0;
 }
 
 static void release_batch(void *context, void *item)
@@ -153,21 +166,43 @@ static void add_to_batch(struct work *w, const struct made *m, const struct scal
         give_batch(w, b);
 }
 
-static int emit(struct work *w, const struct scalar_series *s, const struct scalar_point *p, unsigned from,
-                struct error *e)
+/* All points of a series that stays in memory until the batches are finished. */
+static void add_stretches(struct work *w, const struct made *m, const struct scalar_series *s)
 {
-    struct made *m = made_of(w, s, e);
+    for (size_t first = 0, n; first < s->count; first += n) {
+        struct batch *b = ordered_work_item(w->batches);
+        const size_t left = s->count - first, room = BATCH_IN_MEMORY - b->count;
 
-    if (!m)
-        return ERR_NOMEM;
-    if (!m->wanted || export_dropped(&w->x, p))
-        return OK;
+        n = left < room ? left : room;
+        b->stretches[b->stretch_count++] = (struct stretch){ m->prefix, s, first, n };
+        b->count += n;
+        w->x.points += n;
+        if (b->count == BATCH_IN_MEMORY || b->stretch_count == STRETCHES)
+            give_batch(w, b);
+    }
+}
+
+static void emit_wanted(struct work *w, const struct made *m, const struct scalar_point *p, unsigned from)
+{
+    if (export_dropped(&w->x, p))
+        return;
     if (w->batches) {
         add_to_batch(w, m, p, from);
-        return OK;
+        return;
     }
     w->format->point(&w->x, &m->prefix, p, from);
     w->x.points++;
+}
+
+static int emit(struct work *w, const struct scalar_series *s, const struct scalar_point *p, unsigned from,
+                struct error *e)
+{
+    const struct made *m = made_of(w, s, e);
+
+    if (!m)
+        return ERR_NOMEM;
+    if (m->wanted)
+        emit_wanted(w, m, p, from);
     return OK;
 }
 
@@ -248,15 +283,19 @@ static int read_run(struct work *w, const struct log_run *run, int keep_order, i
 
 static int write_sorted(struct work *w, struct error *e)
 {
+    const int drops = !point_range_is_all(&w->x.options->range) || w->x.nonfinite == EXPORT_DROP;
+
     scalar_run_sort(&w->run.scalars);
     for (size_t i = 0; i < w->run.scalars.count; i++) {
         struct scalar_series *s = &w->run.scalars.series[i];
-        int rc = scalar_series_sort(s, e);
+        struct made *m = made_of(w, s, e);
 
-        for (size_t k = 0; k < s->count && rc == OK; k++)
-            rc = emit(w, s, &s->points[k], scalar_series_from(s, k), e);
-        if (rc != OK)
-            return rc;
+        if (!m || scalar_series_sort(s, e) != OK)
+            return ERR_NOMEM;
+        if (w->batches && m->wanted && !drops)
+            add_stretches(w, m, s);
+        for (size_t k = 0; k < s->count && m->wanted && !(w->batches && !drops); k++)
+            emit_wanted(w, m, &s->points[k], scalar_series_from(s, k));
         scan_progress(w->scan, w->run.name, 0);
     }
     return OK;
