@@ -370,6 +370,13 @@ int batch_source_next(struct batch_source *s, const struct batch **out, struct e
     return slot->error.code;
 }
 
+const struct batch *batch_source_peek(struct batch_source *s)
+{
+    const struct slot *slot = &s->slots[s->taken % s->slot_count];
+
+    return batch_source_wait(s, 0) && slot->error.code == OK ? &slot->batch : NULL;
+}
+
 int batch_source_next_bad(struct batch_source *s, struct error *why)
 {
     return s->data->stream && sample_stream_next_bad(s->data->stream, why);

@@ -40,6 +40,8 @@ int batch_source_new(struct batch_source **out, const struct dataset *d, const s
 int batch_source_next(struct batch_source *s, const struct batch **out, struct error *e);
 /* Waits at most `seconds` for the next batch. 1: batch_source_next would not block. 0: not yet. */
 int batch_source_wait(struct batch_source *s, double seconds);
+/* The batch that the next call of next will give, if it is prepared, else NULL. Borrowed until the call after that. */
+const struct batch *batch_source_peek(struct batch_source *s);
 /* What the batches are of. Borrowed. */
 const struct dataset *batch_source_dataset(const struct batch_source *s);
 /* 1: *why names the next broken sample that was left out and not asked for before. */

@@ -353,6 +353,9 @@ static int train_step(struct loop *l, struct tally *tally, struct error *e)
         l->signals->save = 0;
         tally->flags |= TALLY_SAVE;
     }
+    if (s->operations->foresee && s->global_step + 1 < l->options->max_steps &&
+        (batch = batch_source_peek(l->source)) != NULL)
+        s->operations->foresee(s, batch);
     return s->operations->step_end(s, tally, e);
 }
 

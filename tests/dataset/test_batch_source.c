@@ -345,6 +345,7 @@ static void test_wait(void **state)
 {
     static const struct transform when_let = { "when_let", "", 0, 0, 0, 1, apply_when_let };
     struct batch_source_options o = options(1, 0, 4, 5);
+    const struct batch *foreseen;
     struct batch_source *s;
 
     (void)state;
@@ -353,6 +354,7 @@ static void test_wait(void **state)
     s = open_source(&o);
     assert_int_equal(batch_source_wait(s, 0), 0);
     assert_int_equal(batch_source_wait(s, 0.02), 0);
+    assert_null(batch_source_peek(s));
     atomic_store(&held, 0);
     while (!batch_source_wait(s, 0.01))
         ;
@@ -360,7 +362,9 @@ static void test_wait(void **state)
     assert_int_equal(next(s)->step, 5);
     while (!batch_source_wait(s, 0.01)) /* with the first one borrowed still */
         ;
-    assert_int_equal(next(s)->step, 6);
+    foreseen = batch_source_peek(s);
+    assert_int_equal(foreseen->step, 6);
+    assert_ptr_equal(next(s), foreseen);
     batch_source_free(s);
 }
 

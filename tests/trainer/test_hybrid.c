@@ -187,16 +187,46 @@ static void test_rules(void **state)
     }
 }
 
+/* The rows of the next batch are asked for before the step is complete. That this step is the last one, or is left, may
+ * only be known later: then the answers are taken, or do not come. */
+static void test_foreseen(void **state)
+{
+    int64_t sent[2];
+
+    (void)state;
+    for (int end = 0; end < 2; end++) {
+        struct words_scene s = usual;
+        struct words_actor actors[WORDS_RANKS_MAX];
+
+        s.steps = 2;
+        s.servers = 2;
+        s.foresees_end = end;
+        assert_true(state_after(&s) == state_alone(&s));
+        words_play(&s, actors);
+        sent[end] = traffic_of_rank(&actors[0].traffic, 0).sent;
+        words_leave(&s, actors);
+    }
+    assert_true(sent[1] > sent[0]);
+    for (int i = 2; i < 8; i++) {
+        const int step = i / 2;
+        struct words_scene s = usual, until = usual;
+
+        s.foresees_end = 1;
+        s.leave_at = step;
+        s.leave_early = i % 2; /* worker 1 has asked, and does not fetch */
+        s.steps = step + 1;
+        until.steps = step;
+        assert_true(state_after(&s) == state_alone(&until));
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_one_hash),
-        cmocka_unit_test(test_one_hash_by_host),
-        cmocka_unit_test(test_one_hash_searched),
-        cmocka_unit_test(test_left_by_host),
-        cmocka_unit_test(test_left),
-        cmocka_unit_test(test_order_of_workers),
-        cmocka_unit_test(test_rules),
+        cmocka_unit_test(test_one_hash),          cmocka_unit_test(test_one_hash_by_host),
+        cmocka_unit_test(test_one_hash_searched), cmocka_unit_test(test_foreseen),
+        cmocka_unit_test(test_left_by_host),      cmocka_unit_test(test_left),
+        cmocka_unit_test(test_order_of_workers),  cmocka_unit_test(test_rules),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -34,7 +34,7 @@ static void use(struct used *u, int64_t step, int from, int to)
 
     words_batch(&alone, step);
     for (int i = from * WORDS_LENGTH; i < to * WORDS_LENGTH; i++) {
-        const int32_t token = alone.tokens[i];
+        const int32_t token = alone.tokens[step % 2][i];
 
         if (u->tokens[token])
             continue;

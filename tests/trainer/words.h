@@ -60,6 +60,7 @@ struct words_scene {
     int leave_at, save_at; /* worker 1 leaves this step; worker 0 saves after so many; WORDS_NEVER */
     size_t bucket_bytes;
     double clip_norm;
+    int foresees_end;  /* workers ask for the rows of the step after the last one, too */
     const char *hosts; /* a letter for each rank: its host; NULL: all are on one */
 };
 
@@ -76,8 +77,8 @@ struct words_actor {
     struct error error;
     int64_t last_step;
     struct traffic traffic;
-    int32_t tokens[WORDS_GLOBAL * WORDS_LENGTH], labels[WORDS_GLOBAL];
-    int64_t samples[WORDS_GLOBAL];
+    int32_t tokens[2][WORDS_GLOBAL * WORDS_LENGTH], labels[2][WORDS_GLOBAL]; /* of even and odd steps */
+    int64_t samples[2][WORDS_GLOBAL];
 };
 
 static inline struct strategy_options words_options(const struct words_scene *s)
@@ -111,21 +112,22 @@ static inline struct batch words_batch(struct words_actor *a, int64_t step)
     const int first = shards ? reduction_tree_first(shards, n, w) * (WORDS_GLOBAL / shards) : w * WORDS_GLOBAL / n;
     const int end = shards ? reduction_tree_first(shards, n, w + 1) * (WORDS_GLOBAL / shards)
                            : (w + 1) * WORDS_GLOBAL / n;
-    struct batch b = { .step = step, .count = WORDS_GLOBAL, .samples = a->samples, .field_count = 2 };
+    int32_t *const tokens = a->tokens[step % 2], *const labels = a->labels[step % 2];
+    struct batch b = { .step = step, .count = WORDS_GLOBAL, .samples = a->samples[step % 2], .field_count = 2 };
     struct random r;
 
     for (int i = 0; i < WORDS_GLOBAL; i++) {
         random_init(&r, 3, RANDOM_TEST, (uint64_t)step, (uint64_t)i);
-        a->samples[i] = step * WORDS_GLOBAL + i;
-        a->labels[i] = (int32_t)random_below(&r, 3);
+        a->samples[step % 2][i] = step * WORDS_GLOBAL + i;
+        labels[i] = (int32_t)random_below(&r, 3);
         for (int k = 0; k < WORDS_LENGTH; k++) {
             const uint64_t most = 1 + random_below(&r, WORDS_UNUSED);
 
-            a->tokens[i * WORDS_LENGTH + k] = (int32_t)random_below(&r, most);
+            tokens[i * WORDS_LENGTH + k] = (int32_t)random_below(&r, most);
         }
     }
-    b.fields[FIELD_INPUT] = (struct field){ a->tokens, ELEMENT_INT32, 4, { WORDS_GLOBAL, 1, WORDS_LENGTH, 1 } };
-    b.fields[FIELD_LABELS] = (struct field){ a->labels, ELEMENT_INT32, 1, { WORDS_GLOBAL } };
+    b.fields[FIELD_INPUT] = (struct field){ tokens, ELEMENT_INT32, 4, { WORDS_GLOBAL, 1, WORDS_LENGTH, 1 } };
+    b.fields[FIELD_LABELS] = (struct field){ labels, ELEMENT_INT32, 1, { WORDS_GLOBAL } };
     return batch_part(&b, first, end - first);
 }
 
@@ -133,7 +135,7 @@ static inline int words_step(struct words_actor *a, struct tally *tally)
 {
     struct strategy *s = a->strategy;
     const int64_t step = s->global_step;
-    const struct batch batch = words_batch(a, step);
+    const struct batch batch = words_batch(a, step), next = words_batch(a, step + 1);
     const int leaves = a->rank == 1 && step == a->scene->leave_at, early = leaves && a->scene->leave_early;
     struct score score = { 0 };
     int rc;
@@ -146,6 +148,9 @@ static inline int words_step(struct words_actor *a, struct tally *tally)
     *tally = (struct tally){ .score = score };
     if (leaves)
         tally->flags = TALLY_LEFT | TALLY_TERM;
+    /* Some know their next batch by then, and others do not. */
+    if (s->operations->foresee && (step + a->rank) % 3 && (step + 1 < a->scene->steps || a->scene->foresees_end))
+        s->operations->foresee(s, &next);
     return s->operations->step_end(s, tally, &a->error);
 }
 

@@ -46,6 +46,7 @@ struct hybrid {
     struct table_server *server; /* NULL on a worker */
     struct table_norm *norm;     /* NULL without --clip-norm */
     char *late;                  /* (workers) */
+    const struct batch *next;    /* NULL: not known */
 };
 
 static struct hybrid *hybrid_of(struct strategy *s)
@@ -68,6 +69,11 @@ static int hybrid_fetch(struct strategy *s, const struct batch *batch, struct er
     struct hybrid *h = hybrid_of(s);
 
     return table_worker_fetch(h->worker, s->global_step, batch, e);
+}
+
+static void hybrid_foresee(struct strategy *s, const struct batch *next)
+{
+    hybrid_of(s)->next = next;
 }
 
 static void hybrid_ready(struct strategy *s, size_t low)
@@ -102,13 +108,18 @@ static int hybrid_step_end(struct strategy *s, struct tally *tally, struct error
     mine.flags |= table_worker_flags(h->worker);
     rc = tally->flags & TALLY_LEFT ? table_worker_leave(h->worker, s->global_step, e)
                                    : table_worker_push(h->worker, s->global_step, s->shards, h->dense.vectors, e);
+    if (rc == OK && h->next && !(tally->flags & TALLY_LEFT))
+        rc = table_worker_foresee(h->worker, s->global_step + 1, h->next, e);
+    h->next = NULL;
     if (rc < 0 || (rc = dense_exchange_complete(&h->dense, &mine, h->parts, e)) < 0)
         return rc;
     if (mine.hashed && (rc = strategy_compare_parts(s, h->parts, e)) < 0)
         return rc;
     *tally = tally_sum(h->parts, s->workers, s->global_step, s->options.max_steps);
-    if (tally->flags & TALLY_LEFT)
+    if (tally->flags & TALLY_LEFT) {
+        table_worker_forget(h->worker, s->global_step);
         return OK;
+    }
     if ((rc = clip(h, e)) < 0)
         return rc;
     phase_clock_enter(s->options.clock, PHASE_UPDATING);
@@ -237,6 +248,7 @@ static void hybrid_release(struct strategy *s)
 static const struct strategy_operations operations = {
     .step_begin = hybrid_step_begin,
     .fetch = hybrid_fetch,
+    .foresee = hybrid_foresee,
     .ready = hybrid_ready,
     .step_end = hybrid_step_end,
     .collect = hybrid_collect,

@@ -114,6 +114,9 @@ struct strategy_operations {
     /* As gradient_sink.dense: all vectors of this worker are final from `low` on. Never blocks; errors are kept for
      * step_end. */
     void (*ready)(struct strategy *s, size_t low);
+    /* May be called before step_end with the batch of the next step: what fetch will need for it can be asked for as
+     * soon as this step's gradients are sent. Borrowed until fetch. NULL: nothing is gained by it. */
+    void (*foresee)(struct strategy *s, const struct batch *next);
     /* Call after training: returns when the network holds the weights of the next step. With TALLY_LEFT, set by a
      * worker that abandoned its step, the step is completed all the same, so that nobody waits for the others, but no
      * rank's state changes. Asynchronous workers then push nothing, and only they themselves end. */

@@ -17,8 +17,10 @@
  *                                               a "worker" above
  *
  * Every worker sends NAMES and SUMS to every server in every step, also if they name no row, so that a
- * server knows when a step's sums are complete. It makes the update when it is asked for anything as of the next step:
- * that says that no worker has abandoned the step. An abandoned step is the last one, and is never asked for.
+ * server knows when a step's sums are complete. It makes the update when it is asked for anything as of the next step,
+ * and all sums are there: a worker that abandons a step sends none, and that step is the last one. Who knows its next
+ * batch sends NAMES right after SUMS, while the gradients of dense variables still travel (table_worker_foresee()); if
+ * the step is abandoned then, they stay unanswered.
  *
  * Clipped (--clip-norm): what asks for a later state (NAMES, and CUT, COLLECT and WHOLE of TABLE_CONTROL) has the norm
  * of the last update's gradient, NAMES before everything else; table_norm.h says how workers find it. But where the

@@ -34,6 +34,7 @@ struct table_worker {
     int64_t step, pushes, bytes; /* bytes: sent in steps */
     double norm;                 /* of the last step's gradient */
     int fetched;                 /* rows for this step */
+    int64_t foreseen;            /* as of so many updates rows are asked for, and not taken; -1: none are */
     struct partition_search search;
     double window;             /* when the steps began that are timed */
     int64_t parts_words[3];    /* step, partitions, decided: to or from worker 0 */
@@ -193,12 +194,28 @@ static int ask(struct table_worker *w, int server, int64_t step, size_t rows, st
     return rc;
 }
 
-static int exchange_rows(struct table_worker *w, int64_t step, size_t rows, struct error *e)
+/* The k-th server in this worker's order: if all workers began with the first server, its link would get more than it
+ * carries while those of others are idle. */
+static int in_turn(const struct table_worker *w, int k)
+{
+    return (w->worker + k) % w->setup.servers;
+}
+
+/* Asks all servers for those of the first `rows` of w->ids that they have. */
+static int ask_all(struct table_worker *w, int64_t step, size_t rows, struct error *e)
 {
     int rc = OK;
 
-    for (int j = 0; j < w->setup.servers && rc == OK; j++)
-        rc = ask(w, j, step, rows, e);
+    for (int k = 0; k < w->setup.servers && rc == OK; k++)
+        rc = ask(w, in_turn(w, k), step, rows, e);
+    return rc;
+}
+
+/* Takes what the servers answer. */
+static int take_rows(struct table_worker *w, struct error *e)
+{
+    int rc = OK;
+
     for (int j = 0; j < w->setup.servers && rc == OK; j++) {
         struct serving *s = &w->servers[j];
         struct row_packet_head head;
@@ -224,13 +241,40 @@ static int fetch_rows(struct table_worker *w, int64_t step, size_t rows, struct 
         return table_host_fetch(w->host, step, w->ids, rows, e);
     if (w->host)
         rc = table_host_gather(w->host, step, w->ids, &rows, e);
-    if (rc == OK)
-        rc = exchange_rows(w, step, rows, e);
+    if (rc == OK && (rc = ask_all(w, step, rows, e)) == OK)
+        rc = take_rows(w, e);
     return rc == OK && w->host ? table_host_hand_out(w->host, e) : rc;
+}
+
+/* 1: before the step after `step` updates the workers agree on how the tables are cut. */
+static int may_be_cut(const struct table_worker *w, int64_t step)
+{
+    return !w->search.decided && partition_search_due(step - w->setup.first_step);
+}
+
+int table_worker_foresee(struct table_worker *w, int64_t step, const struct batch *batch, struct error *e)
+{
+    if (w->host || w->setup.alone || norm_bytes(w) || may_be_cut(w, step))
+        return OK;
+    w->foreseen = step;
+    return ask_all(w, step, rows_of(w, batch), e);
+}
+
+void table_worker_forget(struct table_worker *w, int64_t step)
+{
+    for (int j = 0; j < w->setup.servers && w->foreseen > step; j++)
+        message_cancel(w->setup.world, &w->servers[j].values_in);
+    w->foreseen = -1;
 }
 
 int table_worker_fetch(struct table_worker *w, int64_t step, const struct batch *batch, struct error *e)
 {
+    if (w->foreseen == step) {
+        w->step = step;
+        w->fetched = 1;
+        w->foreseen = -1;
+        return take_rows(w, e);
+    }
     return fetch_rows(w, step, rows_of(w, batch), e);
 }
 
@@ -250,7 +294,8 @@ static int send_sums(struct table_worker *w, int64_t step, const struct row_grad
     const struct row_packet_head head = { .step = time_of(w, step), .count = (int32_t)sums_of(w) };
     int rc = OK;
 
-    for (int j = 0; j < w->setup.servers && rc == OK; j++) {
+    for (int k = 0; k < w->setup.servers && rc == OK; k++) {
+        const int j = in_turn(w, k);
         struct serving *s = &w->servers[j];
         size_t bytes;
 
@@ -377,7 +422,8 @@ int table_worker_finish(struct table_worker *w, struct error *e)
         rc = wait_for_worker(w, &w->parts_out[k], k, "learn how tables are cut", e);
     for (int j = 0; j < w->setup.servers && rc == OK; j++)
         if ((rc = wait_for(w, &w->servers[j].control, j, "end", e)) == OK &&
-            (rc = wait_for(w, &w->servers[j].names_out, j, "ask for", e)) == OK)
+            (rc = wait_for(w, &w->servers[j].names_out, j, "ask for", e)) == OK &&
+            (rc = wait_for(w, &w->servers[j].values_in, j, "fetch", e)) == OK) /* foreseen, but the training ends */
             rc = wait_for(w, &w->servers[j].sums_out, j, "send", e);
     return rc;
 }
@@ -429,7 +475,7 @@ int table_worker_begin(struct table_worker *w, int64_t step, struct error *e)
     w->step = step;
     if (made == PARTITION_SEARCH_BEFORE)
         w->window = clock_monotonic();
-    if (w->search.decided || !partition_search_due(made))
+    if (!may_be_cut(w, step))
         return OK;
     rc = w->worker == 0 ? tell_parts(w, step, e) : learn_parts(w, step, e);
     if (rc == OK)
@@ -471,6 +517,7 @@ int table_worker_new(struct table_worker **out, const struct table_setup *setup,
     if (good) {
         w->setup = *setup;
         w->worker = worker;
+        w->foreseen = -1;
         rc = table_parts_make(&w->parts, n, setup->servers, setup->partitions, e);
     }
     if (good && rc == OK && group > 1)

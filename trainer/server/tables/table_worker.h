@@ -27,6 +27,12 @@ int table_worker_begin(struct table_worker *w, int64_t step, struct error *e);
 /* The number of parts now, and how it was searched; the times are of worker 0 alone. Borrowed. */
 const struct partition_search *table_worker_search(const struct table_worker *w);
 
+/* After the push of the step before: asks for the rows that the batch of the next step will use, as of `step` updates,
+ * so that they travel while this step still waits for other things; fetch() takes them. Does nothing where the question
+ * says more (the norm), where it is asked together with other workers, or where tables may be cut anew before. */
+int table_worker_foresee(struct table_worker *w, int64_t step, const struct batch *batch, struct error *e);
+/* After `step` updates the step was abandoned: what was asked for as of a later one nobody will answer. */
+void table_worker_forget(struct table_worker *w, int64_t step);
 /* Fetches the rows that the batch uses, as of `step` updates; alone: as they are once this worker's pushes are used. */
 int table_worker_fetch(struct table_worker *w, int64_t step, const struct batch *batch, struct error *e);
 /* TABLE_CLIPS_BY_WORKER: the norm of the gradient of this step, which nobody has abandoned. */
