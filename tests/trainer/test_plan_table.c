@@ -40,6 +40,22 @@ static void test_text(void **state)
     buffer_release(&out);
 }
 
+/* The longest name says what it is in 80 columns, too, beside mpi. */
+static void test_long_name(void **state)
+{
+    struct plan_row both[2] = { rows()[1], rows()[1] };
+    struct buffer out = BUFFER_EMPTY;
+
+    (void)state;
+    both[1].strategy = plan_strategy_find("mpi:sparse-exchange=all-gather");
+    plan_table_text(&out, both, 2, 80, 1);
+    assert_non_null(strstr(buffer_text(&out), "\nmpi:all-gather        2      2        -  500 "));
+    buffer_clear(&out);
+    plan_table_text(&out, both, 2, 0, 1);
+    assert_non_null(strstr(buffer_text(&out), "\nmpi:sparse-exchange=all-gather  "));
+    buffer_release(&out);
+}
+
 static void test_fitted(void **state)
 {
     struct plan_row row = rows()[0];
@@ -77,6 +93,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_text),
+        cmocka_unit_test(test_long_name),
         cmocka_unit_test(test_fitted),
         cmocka_unit_test(test_data),
     };

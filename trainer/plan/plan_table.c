@@ -6,6 +6,9 @@
 #include "base/program/table.h"
 
 #include <math.h>
+#include <string.h>
+
+enum { ROOM_FOR_NAMES = 100 }; /* columns */
 
 double plan_row_error(const struct plan_row *r)
 {
@@ -53,11 +56,23 @@ static void measured_cells(struct table *t, const struct plan_row *r)
         table_cell(t, "%+.1f %%", 100 * plan_row_error(r));
 }
 
-static void row_cells(struct table *t, const struct plan_row *r, int measured)
+/* The strategy as --strategies takes it; where there is no room for that, its option without a name: what would be cut
+ * out of the middle is more. */
+static void name_cell(struct table *t, const char *name, int whole)
+{
+    const char *option = strchr(name, ':'), *value = option ? strchr(option, '=') : NULL;
+
+    if (whole || !value)
+        table_cell(t, "%s", name);
+    else
+        table_cell(t, "%.*s%s", (int)(option + 1 - name), name, value + 1);
+}
+
+static void row_cells(struct table *t, const struct plan_row *r, int measured, int whole)
 {
     char text[HUMAN_TEXT_MAX];
 
-    table_cell(t, "%s", r->strategy->name);
+    name_cell(t, r->strategy->name, whole);
     table_cell(t, "%d", r->shape.workers);
     table_cell(t, "%d", hosts_of(r));
     if (servers_of(r))
@@ -76,7 +91,7 @@ static void row_cells(struct table *t, const struct plan_row *r, int measured)
 void plan_table_text(struct buffer *out, const struct plan_row *rows, size_t count, int columns, int ascii)
 {
     static const struct table_column all[] = {
-        { .title = "strategy", .cut = 12 },
+        { .title = "strategy", .cut = 14 },
         { .title = "workers", .right = 1 },
         { .title = "hosts", .right = 1, .leave_out = 1 },
         { .title = "servers", .right = 1, .leave_out = 3 },
@@ -93,7 +108,7 @@ void plan_table_text(struct buffer *out, const struct plan_row *rows, size_t cou
 
     table_init(&t, all, sizeof all / sizeof *all - (measured ? 0 : 2));
     for (size_t i = 0; i < count; i++)
-        row_cells(&t, &rows[i], measured);
+        row_cells(&t, &rows[i], measured, !columns || columns >= ROOM_FOR_NAMES);
     table_print(&t, 0, columns, ascii, out);
     table_release(&t);
 }
