@@ -112,8 +112,8 @@ size_t point_series_save_block(const struct point_series *p, size_t b, uint8_t o
 int point_series_load(struct point_series *p, const uint8_t *bytes, size_t n, size_t columns, struct shared_bytes *of)
 {
     while (n) {
-        const size_t size = n >= 2 ? get_le16(bytes) : SIZE_MAX;
-        struct column_block *b = size <= n - 2 ? column_block_load(bytes + 2, size, columns, of) : NULL;
+        const size_t size = n < 2 ? 0 : get_le16(bytes);
+        struct column_block *b = n >= 2 && size <= n - 2 ? column_block_load(bytes + 2, size, columns, of) : NULL;
 
         if (!b || !point_series_add_block(p, b))
             return 0;

@@ -198,6 +198,33 @@ static void test_no_damage_is_believed(void **state)
     cache_files_close(&c);
 }
 
+/* Blocks that were cut: those before are there, and nothing behind the end is looked at. */
+static void test_cut_blocks(void **state)
+{
+    uint8_t bytes[2 * POINT_SERIES_BLOCK_BYTES];
+    struct point_series p = { .rows = 0 }, back;
+    size_t first = 0, all = 0;
+
+    (void)state;
+    for (uint64_t step = 0; step < COLUMN_BLOCK_ROWS + 3; step++)
+        assert_int_equal(point_series_add(&p, &(struct column_row){ { step, step * step, step % 3 } }, 3), 1);
+    assert_int_equal(point_series_settle(&p, 3), 1);
+    assert_int_equal(p.block_count, 2);
+    all = first = point_series_save_block(&p, 0, bytes);
+    all += point_series_save_block(&p, 1, bytes + first);
+    for (size_t n = 0; n <= all; n++) {
+        uint8_t *exact = malloc(n + !n);
+
+        bytes_copy(exact, bytes, n);
+        back = (struct point_series){ .rows = 0 };
+        assert_int_equal(point_series_load(&back, exact, n, 3, NULL), n == 0 || n == first || n == all);
+        assert_int_equal(back.block_count, (size_t)(n >= first) + (n >= all));
+        point_series_release(&back);
+        free(exact);
+    }
+    point_series_release(&p);
+}
+
 /* Between the index and the points. */
 static void test_a_file_that_changes_meanwhile(void **state)
 {
@@ -313,6 +340,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_all_points_are_there_when_asked_for),
         cmocka_unit_test(test_no_damage_is_believed),
+        cmocka_unit_test(test_cut_blocks),
         cmocka_unit_test(test_a_file_that_changes_meanwhile),
         cmocka_unit_test(test_requests_wait_for_points_that_are_read_again),
         cmocka_unit_test(test_one_of_each_name),
