@@ -264,6 +264,7 @@ static int share_state(struct run *r, struct error *e)
     r->position.batch_size = r->batches.most;
     r->position.global_batch = r->update;
     r->position.micro_shards = o->sizes.micro_shards;
+    r->position.threads = train_options_parts_of_threads(o);
     snprintf(r->position.run_option, sizeof r->position.run_option, "%s", o->strategy.label);
     snprintf(r->position.data, sizeof r->position.data, "%s", o->data);
     snprintf(r->position.shard, sizeof r->position.shard, "%s", train_options_shard(o));
@@ -409,6 +410,7 @@ static int set_up(struct run *r, struct error *e)
                                                 .optimizer = r->optimizer,
                                                 .losses = &r->losses,
                                                 .global_batch = r->update,
+                                                .workers = r->workers,
                                                 .position = &r->position,
                                                 .lock = &r->lock },
                             &r->resumed, e);

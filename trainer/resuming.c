@@ -35,11 +35,37 @@ static void change_number(struct changes *c, const char *what, int64_t before, i
     change_text(c, what, a, b);
 }
 
+/* In how many parts the gradient of a step is computed by each worker or, with micro-shards, by all. */
+static int64_t parts_of(int64_t micro_shards, int64_t threads)
+{
+    return micro_shards ? micro_shards : threads ? threads : 1;
+}
+
+/* What other micro-shards or threads mean for the bits; "": there are none. Threads that share micro-shards do not
+ * count, and those of one worker count as that many micro-shards. */
+static const char *change_parts(struct changes *c, const struct resuming *r, const struct training_position *was)
+{
+    const struct batch_sizes *now = &r->options->sizes;
+    const int64_t threads = train_options_parts_of_threads(r->options);
+    const int64_t before = parts_of(was->micro_shards, was->threads), after = parts_of(now->micro_shards, threads);
+
+    if (was->threads || (threads && !was->micro_shards))
+        change_number(c, "--threads ", was->threads ? was->threads : 1, now->threads > 1 ? now->threads : 1);
+    if (was->micro_shards || now->micro_shards)
+        change_number(c, "--micro-shards ", was->micro_shards, now->micro_shards);
+    if (was->micro_shards == now->micro_shards && was->threads == threads)
+        return "";
+    return before == after && was->workers == 1 && r->workers == 1
+               ? ", which is the same sum of gradients, bit for bit"
+               : ", which adds gradients in another order: the last bits of weights differ from here on";
+}
+
 /* Reports what differs from the checkpoint, in one line. */
 static void warn_of_changes(const struct resuming *r, const char *prefix, const struct training_position *was, int kind)
 {
     const struct train_options *o = r->options;
     struct changes c = { BUFFER_EMPTY, BUFFER_EMPTY };
+    const char *parts = "";
 
     if (o->quiet)
         return;
@@ -50,8 +76,8 @@ static void warn_of_changes(const struct resuming *r, const char *prefix, const 
         change_number(&c, "ranks: ", was->world_size, world_size(r->world));
     if (was->workers && was->batch_size)
         change_number(&c, "global batch ", was->global_batch, r->global_batch);
-    if (was->workers && (was->micro_shards || o->sizes.micro_shards))
-        change_number(&c, "--micro-shards ", was->micro_shards, o->sizes.micro_shards);
+    if (was->workers)
+        parts = change_parts(&c, r, was);
     if (o->sizes.micro_shards)
         change_text(&c, "kernels: ", was->kernels, r->position->kernels);
     change_text(&c, "--data ", was->data, o->data);
@@ -59,8 +85,8 @@ static void warn_of_changes(const struct resuming *r, const char *prefix, const 
     if (o->seed_given)
         change_number(&c, "--seed ", (int64_t)was->seed, (int64_t)o->seed);
     if (c.before.length && buffer_ok(&c.before) && buffer_ok(&c.after))
-        log_line(r->log, "%s was trained with %s; continuing with %s", prefix, buffer_text(&c.before),
-                 buffer_text(&c.after));
+        log_line(r->log, "%s was trained with %s; continuing with %s%s", prefix, buffer_text(&c.before),
+                 buffer_text(&c.after), parts);
     buffer_release(&c.before);
     buffer_release(&c.after);
 }

@@ -24,7 +24,8 @@ struct resuming {
     struct network *network;
     struct optimizer *optimizer;
     struct loss_averages *losses;
-    int64_t global_batch;               /* of this run, to compare */
+    int64_t global_batch; /* of this run, to compare; as is the next */
+    int workers;
     struct training_position *position; /* of this run: kernels, to compare; gets seed and global_step */
     int *lock;                          /* of the checkpoint directory; taken */
 };

@@ -563,8 +563,7 @@ const char *train_options_shard(const struct train_options *o)
                                                                                : (int)o->shard];
 }
 
-/* The parts into which threads cut a worker's batch; 0: they change nothing. */
-static int parts_of_threads(const struct train_options *o)
+int train_options_parts_of_threads(const struct train_options *o)
 {
     return o->sizes.micro_shards || o->sizes.threads < 2 ? 0 : o->sizes.threads;
 }
@@ -589,7 +588,8 @@ uint64_t train_options_training(const struct train_options *o)
     const uint64_t h = exchange_hash(s->decay_at, (size_t)s->decays * sizeof *s->decay_at,
                                      exchange_hash(numbers, sizeof numbers, EXCHANGE_HASH_SEED));
     const char *precision = precisions[o->model->precision];
-    const int parts = parts_of_threads(o); /* as it was before there were threads: with one it is the same */
+    const int parts = train_options_parts_of_threads(
+        o); /* as it was before there were threads: with one it is the same */
     const uint64_t shared = parts ? exchange_hash(&parts, sizeof parts, h) : h;
 
     return o->model->precision == PRECISION_FLOAT32 ? shared : exchange_hash(precision, strlen(precision), shared);
@@ -611,7 +611,7 @@ uint64_t train_options_fingerprint(const struct train_options *o)
                          (double)o->shard_rule,
                          (double)o->augment,
                          (double)o->sizes.micro_shards,
-                         (double)parts_of_threads(o),
+                         (double)train_options_parts_of_threads(o),
                          (double)o->model->precision,
                          (double)o->time,
                          (double)(o->trace != NULL) };

@@ -74,6 +74,9 @@ struct option *train_options_rows(size_t *count, void **values);
 /* The word of --shard. Static. */
 const char *train_options_shard(const struct train_options *o);
 
+/* The parts into which threads cut a worker's batch; 0: they change nothing. */
+int train_options_parts_of_threads(const struct train_options *o);
+
 /* A hash of everything that must be the same on every rank, except the strategy's own options, which the strategy
  * compares itself. */
 uint64_t train_options_fingerprint(const struct train_options *o);

@@ -129,6 +129,7 @@ static int add_all(struct tensor_bundle_writer *w, const struct training_checkpo
         (p->micro_shards && (rc = add_integer(w, "evalboard/global_batch", p->global_batch, e)) < 0) ||
         (p->micro_shards && (rc = add_integer(w, "evalboard/micro_shards", p->micro_shards, e)) < 0) ||
         (p->micro_shards && (rc = add_text(w, "evalboard/kernels", p->kernels, e)) < 0) ||
+        (p->threads && (rc = add_integer(w, "evalboard/threads", p->threads, e)) < 0) ||
         (p->vocabulary && (rc = add_integer(w, "evalboard/vocabulary", (int64_t)p->vocabulary, e)) < 0) ||
         (rc = add_text(w, "evalboard/run_option", p->run_option, e)) < 0 ||
         (rc = add_text(w, "evalboard/shard", p->shard, e)) < 0 ||
@@ -312,12 +313,13 @@ static int load_position(struct tensor_bundle *b, struct training_position *p, s
     int64_t seed = (int64_t)p->seed, vocabulary = 0;
     int rc;
 
-    p->global_step = p->world_size = p->workers = p->batch_size = p->micro_shards = 0;
+    p->global_step = p->world_size = p->workers = p->batch_size = p->micro_shards = p->threads = 0;
     if ((rc = integer(b, "global_step", &p->global_step, e)) < 0 || (rc = integer(b, "evalboard/seed", &seed, e)) < 0 ||
         (rc = integer(b, "evalboard/world_size", &p->world_size, e)) < 0 ||
         (rc = integer(b, "evalboard/workers", &p->workers, e)) < 0 ||
         (rc = integer(b, "evalboard/batch_size", &p->batch_size, e)) < 0 ||
         (rc = integer(b, "evalboard/micro_shards", &p->micro_shards, e)) < 0 ||
+        (rc = integer(b, "evalboard/threads", &p->threads, e)) < 0 ||
         (rc = integer(b, "evalboard/vocabulary", &vocabulary, e)) < 0)
         return rc;
     p->vocabulary = (uint64_t)vocabulary;

@@ -13,6 +13,7 @@
  *   evalboard/seed, adam_updates, statistics_updates            int64: needed to resume exactly
  *   evalboard/world_size, workers, batch_size, run_option, shard, data, model, optimizer    for people and checks
  *   evalboard/global_batch, micro_shards, kernels   with micro-shards
+ *   evalboard/threads                      into how many parts threads cut a worker's batch, without micro-shards
  *   evalboard/vocabulary                   int64, with words: must be that of the data, also in the evaluator
  *
  * The position in the data is a function of seed, global batch and step, so it is saved, too.
@@ -34,6 +35,7 @@ struct training_position {
     int64_t world_size, workers, batch_size; /* 0: a foreign checkpoint does not say; batch_size: of the worker that has
                                                  most */
     int64_t global_batch, micro_shards;      /* micro_shards 0: none */
+    int64_t threads;                         /* that cut a worker's batch; 0: none, or they share micro-shards */
     uint64_t vocabulary;                     /* struct dataset's, of the words that it was trained with; 0: none */
     char run_option[16], shard[16], data[64]; /* "": does not say; run_option may also be "ps --async" */
     char kernels[80];                         /* network_kernels(); "": does not say */

@@ -42,6 +42,28 @@ def test_changes_are_named(before, after, wanted, tmp_path):
     assert changes(said) == ([wanted] if wanted else [])
 
 
+OTHER_BITS = ", which adds gradients in another order: the last bits of weights differ from here on"
+SAME_BITS = ", which is the same sum of gradients, bit for bit"
+
+
+@pytest.mark.parametrize("count,before,after,wanted", [
+    (0, [], ["--threads", 2], ("--threads 1", f"--threads 2{OTHER_BITS}")),
+    (0, ["--threads", 2], ["--micro-shards", 2], ("--threads 2, --micro-shards 0", f"--threads 1, --micro-shards 2{SAME_BITS}")),
+    (0, ["--micro-shards", 4, "--threads", 2], ["--micro-shards", 4], None),
+    (2, ["--micro-shards", 4], ["--micro-shards", 8, "--threads", 2], ("--micro-shards 4", f"--micro-shards 8{OTHER_BITS}")),
+    (2, ["--threads", 2], ["--micro-shards", 4], ("--threads 2, --micro-shards 0", f"--threads 1, --micro-shards 4{OTHER_BITS}"))],
+    ids=["threads", "as-micro-shards", "shared", "micro-shards", "ranks"])
+def test_other_threads_are_named(count, before, after, wanted, tmp_path):
+    """With what they mean for the bits, which is as it is said where they are the same."""
+    options = [*FASHION, "--batch-size", 8, *(["--run-option", "mpi"] if count else []), "--json", "--checkpoint-dir"]
+    ranks.train(count, *options, tmp_path / "a", *before, "--max-steps", 2)
+    summary, said = ranks.train(count, *options, tmp_path / "a", *after, "--max-steps", 4)
+    assert changes(said) == ([wanted] if wanted else [])
+    if not wanted or SAME_BITS in wanted[1]:
+        whole, _ = ranks.train(count, *options, tmp_path / "b", *before, "--max-steps", 4)
+        assert summary["weights"] == whole["weights"]
+
+
 def test_stop_file_of_an_earlier_run(tmp_path):
     """It ends this run as well; the line says what and why, since when, and what to do."""
     options = [*FASHION, "--batch-size", 8, "--checkpoint-dir", tmp_path]
