@@ -145,3 +145,15 @@ def test_lines(tmp_path):
     assert [line[line.index("--save-checkpoint-steps") + 1] for line in lines] == ["10", "20", "10"]
     assert lines[0][0] == "mpirun" and lines[0][lines[0].index("-n") + 1] == "2" and lines[1][lines[1].index("-n") + 1] == "4"
     assert lines[2][lines[2].index("--threads") + 1] == "2" and not (tmp_path / "cmp").exists()
+
+
+def test_workers_of_several_threads(tmp_path):
+    """One hash with those of one thread; they count as what takes turns on cores. Of mirrored the workers are threads."""
+    words = ["--strategies", "mpi,mirrored:weights=shared", "--ranks", "1,2", "--rounds", 1, "--evaluate", "never", *TRAINING]
+    run = compare(*words, "--micro-shards", 4, "--threads", 2, "--output", tmp_path / "two")
+    compare(*words, "--micro-shards", 4, "--output", tmp_path / "one")
+    cells = results(tmp_path / "two")
+    assert len({line["weights"] for line in cells + results(tmp_path / "one")}) == 1
+    assert {line["cell"]: line["ranks"] for line in cells}["mpi-2"] == 4
+    assert [line["ranks"] for line in cells if line["strategy"] != "mpi"] == [1, 2]
+    assert ("*: more ranks or threads than cores" in joined(run)) == any(line["ranks"] > line["cores"] for line in cells)

@@ -140,7 +140,7 @@ static void test_text(void **state)
     has_line(&out, "ss=2 4* - - - 3.25 9 17\n");
     has_line(&out, "strategy workers at step 100 +- after 4.0 s at its end after\n");
     has_line(&out, "\nring 1 0.6000 - 0.6000 0.9000 8.0 s\n");
-    has_line(&out, "*: more ranks than cores");
+    has_line(&out, "*: more ranks or threads than cores");
     buffer_release(&out);
     comparison_text(&c, &(struct text_style){ 0, 1 }, &out);
     assert_non_null(strstr(buffer_text(&out), "4.00 KiB  worker 3"));

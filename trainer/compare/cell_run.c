@@ -310,7 +310,7 @@ int cell_run(const struct cell_setup *s, const struct cell_job *j, void (*look)(
     snprintf(out->strategy, sizeof out->strategy, "%s", j->cell->strategy);
     out->workers = j->cell->workers;
     out->round = j->round;
-    out->ranks = cell_ranks(j);
+    out->ranks = cell_ranks(j) + (j->worker_threads > 1 ? (j->worker_threads - 1) * j->cell->workers : 0);
     out->cores = j->hosts * sysconf(_SC_NPROCESSORS_ONLN); /* other hosts are taken to be like this one */
     out->dropped = -1;
     out->epoch_samples = s->epoch_samples;

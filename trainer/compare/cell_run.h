@@ -35,6 +35,7 @@ struct cell_job {
     int round, servers, hosts; /* hosts: on how many it is */
     int each_host;             /* 1: it has servers because each host has one, as nobody said otherwise */
     int threads;               /* 1: its workers are threads */
+    int worker_threads;        /* --threads of each worker that is a rank; 0 or 1: one */
     int64_t max_steps;         /* of this cell; 0: as in `training` */
     int64_t save_steps;        /* 0: as in `training`, or only at the end */
 };

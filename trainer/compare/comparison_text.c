@@ -327,7 +327,8 @@ static void add_notes(const struct comparison *c, const struct text_style *style
     for (size_t i = 0; i < c->count; i++)
         crowded |= c->rows[i].ranks > c->rows[i].cores;
     if (crowded)
-        comparison_text_note(out, style, "*: more ranks than cores, which take turns: the speed says little.");
+        comparison_text_note(out, style,
+                             "*: more ranks or threads than cores, which take turns: the speed says little.");
     for (size_t i = 0; i < c->count; i++)
         if (c->rows[i].failed)
             comparison_text_note(out, style, "%s failed in %zu round%s: %s", c->rows[i].cell, c->rows[i].failed,

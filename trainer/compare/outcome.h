@@ -19,7 +19,7 @@
 struct outcome {
     char cell[CELL_TEXT + 16], strategy[CELL_TEXT];
     int64_t workers, round;
-    int64_t ranks, cores; /* processes with a share of the work, and cores of the machine */
+    int64_t ranks, cores; /* processes, and threads, with a share of the work, and cores of the machine */
     int64_t status;       /* exit status; 0: the rest is valid */
     char reason[400];     /* why it failed */
     int64_t steps;

@@ -52,11 +52,11 @@ static const char *const own_names[] = { "strategies",   "ranks",  "rounds", "sa
                                          "num-examples", "output", "table",  "format",  "dry-run",  "resource-info" };
 enum { OWN_NAMES = sizeof own_names / sizeof *own_names };
 /* What each cell has its own value of, or what would come between. */
-static const char *const refused[] = { "run-option", "threads", "checkpoint-dir", "log-dir", "resume", "json",
-                                       "take-over",  "trace",   "restarts",       "dry-run", "keep" };
+static const char *const refused[] = { "run-option", "checkpoint-dir", "log-dir",  "resume",  "json",
+                                       "take-over",  "trace",          "restarts", "dry-run", "keep" };
 /* The trainer's options that --help shows here, too. */
-static const char *const shown[] = { "model",        "data",         "data-dir",      "max-steps", "batch-size",
-                                     "global-batch", "reproducible", "learning-rate", "seed" };
+static const char *const shown[] = { "model",      "threads",      "data",         "data-dir",      "max-steps",
+                                     "batch-size", "global-batch", "reproducible", "learning-rate", "seed" };
 
 static int is_among(const char *name, const char *const *names, size_t count)
 {

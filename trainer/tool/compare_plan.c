@@ -95,6 +95,7 @@ static int plan_cell(struct compare_plan *p, const struct compare_wanted *w, con
         return rc;
     if (o.strategy.kind->workers(&o.strategy, job.threads ? 1 : c->workers + job.servers, NULL) != c->workers)
         return 0;
+    job.worker_threads = o.sizes.threads;
     job.max_steps = w->samples ? steps_for(&o, c->workers, w->samples) : 0;
     if (!o.save_steps && !(o.save_seconds > 0) && w->evaluations)
         job.save_steps = ((w->samples ? job.max_steps : o.max_steps) + w->evaluations - 1) / w->evaluations;
