@@ -218,6 +218,28 @@ static void test_servers_apart(void **state)
     near(c.seconds, 2 * (plan_wire_bytes(4, 4 * (FEW / 4 + 1)) / BANDWIDTH + LATENCY));
 }
 
+/* Gradients as bfloat16 are half as many bytes, but for the batch's weight; new values are float32. */
+static void test_servers_and_bfloat16(void **state)
+{
+    enum { FEW = 1025 };
+    struct plan_work w = bare_work(), whole = w;
+    const struct plan_machine m = bare_machine();
+    const double values = 4 * (FEW / 4 + 1), pushes = 2 * (FEW / 4) + 4;
+    const double saved = (plan_wire_bytes(4, values) - plan_wire_bytes(4, pushes)) / BANDWIDTH;
+    struct plan_cost c, before;
+
+    (void)state;
+    w.elements = whole.elements = FEW;
+    w.rounded = FEW - 1;
+    before = cost_of("ps", &whole, &m, shape(4, 1, 4));
+    c = cost_of("ps", &w, &m, shape(4, 1, 4));
+    near(c.bytes, before.bytes); /* a link carries as many one way */
+    assert_true(c.seconds < before.seconds && c.seconds >= before.seconds - saved);
+    c = cost_of("ps", &w, &m, shape(4, 1, 0));
+    near(c.bytes, 3 * pushes + 3 * values);
+    near(c.seconds, (plan_wire_bytes(3, pushes) + plan_wire_bytes(3, values)) / BANDWIDTH + 2 * LATENCY);
+}
+
 /* The workers of a host push their sum, so a host's link carries D however many there are; not asynchronously. */
 static void test_servers_and_local_aggregation(void **state)
 {
@@ -272,7 +294,7 @@ static void test_async(void **state)
 /* 1000 rows of 16 bytes, of which a worker uses 500: two workers of a host use 750, which it asks for and pushes once. */
 static void test_hybrid(void **state)
 {
-    struct plan_work w = bare_work();
+    struct plan_work w = bare_work(), rounded = w;
     const struct plan_machine m = bare_machine();
     const double dense = cost_of("mpi", &w, &m, shape(4, 2, 0)).seconds;
     const struct plan_cost without = cost_of("hybrid", &w, &m, shape(4, 2, 0));
@@ -289,6 +311,11 @@ static void test_hybrid(void **state)
     near(c.seconds,
          dense + 3 * LATENCY +
              (plan_wire_bytes(1, names) + plan_wire_bytes(1, values) + plan_wire_bytes(1, sums)) / BANDWIDTH);
+    rounded.rounded = rounded.elements - 1; /* rows stay float32, and so does the batch's weight */
+    w.rounded = w.elements - 1;
+    near(cost_of("hybrid", &w, &m, shape(4, 2, 0)).bytes,
+         cost_of("mpi", &rounded, &m, shape(4, 2, 0)).bytes + names + values + sums);
+    w.rounded = 0;
     w.apart = 1; /* two workers of a host, each for itself */
     near(cost_of("hybrid", &w, &m, shape(4, 2, 0)).bytes, without.bytes + 500 * 4 + 500 * 16 + 500 * 20);
     near(cost_of("hybrid", &w, &m, shape(4, 2, 1)).bytes, without.bytes + 2 * 500 * 24);
@@ -434,6 +461,7 @@ int main(void)
         cmocka_unit_test(test_one_server),
         cmocka_unit_test(test_packets_of_one_server),
         cmocka_unit_test(test_servers_apart),
+        cmocka_unit_test(test_servers_and_bfloat16),
         cmocka_unit_test(test_servers_beside_workers),
         cmocka_unit_test(test_servers_and_local_aggregation),
         cmocka_unit_test(test_async),

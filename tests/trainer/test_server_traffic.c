@@ -39,17 +39,21 @@ static void near(double value, double wanted)
 /* There and back, with what both ends do with it; or as long as a step takes to compute. */
 static void test_one_worker(void **state)
 {
-    const struct traffic_packet packet = { 0, BYTES, 3, 0.5, 0.125, 0.0625 };
+    const struct traffic_packet packet = { 0, BYTES, 3, 0.5, 0.125, 0.0625, 0 };
+    struct traffic_packet half = packet;
 
     (void)state;
     near(seconds_of(1, 1, &packet, 1, 0), 3 + 0.5 + 1.25 + 0.125 + 1.25 + 0.0625);
     near(seconds_of(1, 1, &packet, 1, 10), 10);
+    half.pushed = BYTES / 2.0; /* of the way there */
+    near(seconds_of(1, 1, &half, 1, 0),
+         seconds_of(1, 1, &packet, 1, 0) - 1 + plan_wire_bytes(1, BYTES / 2.0) / plan_wire_bytes(1, BYTES));
 }
 
 /* The second packet comes while the first leaves. */
 static void test_packets_overlap(void **state)
 {
-    const struct traffic_packet packets[] = { { 0, BYTES, 0, 0, 0, 0 }, { 0, BYTES, 0, 0, 0, 0 } };
+    const struct traffic_packet packets[] = { { 0, BYTES, 0, 0, 0, 0, 0 }, { 0, BYTES, 0, 0, 0, 0, 0 } };
 
     (void)state;
     near(seconds_of(1, 1, packets, 2, 0), 3 + 2 * 0.25);
@@ -59,7 +63,7 @@ static void test_packets_overlap(void **state)
  * then the first gets its answer. All that is computed makes every step longer. */
 static void test_workers_begin_one_after_the_other(void **state)
 {
-    struct traffic_packet packet = { 0, BYTES, 0, 0, 0, 0 };
+    struct traffic_packet packet = { 0, BYTES, 0, 0, 0, 0, 0 };
 
     (void)state;
     for (int n = 1; n < 6; n++) {
@@ -73,18 +77,19 @@ static void test_workers_begin_one_after_the_other(void **state)
 /* Two servers have two links, so two workers' packets never wait for each other but at the workers. */
 static void test_servers_share_the_traffic(void **state)
 {
-    const struct traffic_packet packets[] = { { 0, BYTES, 0, 0, 0, 0 }, { 1, BYTES, 0, 0, 0, 0 } };
+    const struct traffic_packet packets[] = { { 0, BYTES, 0, 0, 0, 0, 0 }, { 1, BYTES, 0, 0, 0, 0, 0 } };
     const double two = seconds_of(2, 2, packets, 2, 0);
 
     (void)state;
     assert_true(two >= 2 + 1 + 2 * 0.25);
-    assert_true(two < seconds_of(2, 1, (struct traffic_packet[]){ packets[0], { 0, BYTES, 0, 0, 0, 0 } }, 2, 0) + 1e-9);
+    assert_true(two <
+                seconds_of(2, 1, (struct traffic_packet[]){ packets[0], { 0, BYTES, 0, 0, 0, 0, 0 } }, 2, 0) + 1e-9);
 }
 
 /* Workers of a host share its link, which carries the packets of all of them; with one server they wait for that. */
 static void test_workers_of_a_host(void **state)
 {
-    const struct traffic_packet packets[] = { { 0, BYTES, 0, 0, 0, 0 }, { 1, BYTES, 0, 0, 0, 0 } };
+    const struct traffic_packet packets[] = { { 0, BYTES, 0, 0, 0, 0, 0 }, { 1, BYTES, 0, 0, 0, 0, 0 } };
 
     (void)state;
     near(seconds_on(2, 2, 1, packets, 1, 0), seconds_of(2, 1, packets, 1, 0));

@@ -14,7 +14,10 @@ static int hybrid_cost(const struct plan_work *w, const struct plan_machine *m, 
 
     without_servers.servers = 0;
     if (w->rows.rows > 0) {
-        dense.elements = row_traffic_dense(w);
+        const size_t tables = w->elements - row_traffic_dense(w);
+
+        dense.elements = w->elements - tables;
+        dense.rounded = w->rounded > tables ? w->rounded - tables : 0; /* rows of tables stay float32 */
         dense.finals = NULL;
         dense.final_count = 0;
     }

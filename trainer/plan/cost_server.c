@@ -35,16 +35,12 @@ struct server_case {
     struct row_traffic rows;
 };
 
+/* pushed: of gradients, which may travel as bfloat16; the new values, which come back, do not. */
 struct sent_packet {
     int server;
-    double bytes;
+    double bytes, pushed;
     size_t low;
 };
-
-static double packet_bytes(const struct packet *p)
-{
-    return (double)p->length * sizeof(float);
-}
 
 static int by_low(const void *a, const void *b)
 {
@@ -95,6 +91,16 @@ static int prepare(struct server_case *c, const struct plan_work *w, const struc
     return rc;
 }
 
+static struct sent_packet sent_packet(const struct server_case *c, int server, size_t k)
+{
+    const struct packing *p = &c->packings[server];
+
+    return (struct sent_packet){ .server = server,
+                                 .bytes = (double)p->packets[k].length * sizeof(float),
+                                 .pushed = (double)packing_bytes(p, k, c->work->rounded),
+                                 .low = p->packets[k].low };
+}
+
 /* The server with most to do. */
 static int busiest(const struct server_case *c)
 {
@@ -124,9 +130,13 @@ static double leaving(const struct server_case *c, int reply)
 /* Bytes of a step, one way, of a server's host and of a worker's. */
 static double server_bytes(const struct server_case *c)
 {
-    const double most = (double)c->packings[busiest(c)].length * sizeof(float);
+    const int most = busiest(c);
+    const double bytes = (double)c->packings[most].length * sizeof(float);
+    double pushed = 0;
 
-    return most * (c->where == COLOCATED ? leaving(c, 0) + leaving(c, 1) : c->senders);
+    for (size_t k = 0; k < c->packings[most].packet_count; k++)
+        pushed += sent_packet(c, most, k).pushed;
+    return c->where == COLOCATED ? leaving(c, 0) * pushed + leaving(c, 1) * bytes : c->senders * bytes;
 }
 
 static double worker_bytes(const struct server_case *c)
@@ -142,7 +152,7 @@ static struct pipeline_task message(const struct server_case *c, const struct se
 {
     const struct plan_machine *m = c->machine;
     const int server = OF_WORKER + OF_SERVER * (c->where == APART ? p->server : 0);
-    const double n = c->senders, bandwidth = m->network.bandwidth;
+    const double n = c->senders, bandwidth = m->network.bandwidth, bytes = reply ? p->bytes : p->pushed;
     struct pipeline_task t = { .resource = { reply ? DOWN : UP, -1 },
                                .delay = m->network.latency,
                                .after = { PIPELINE_NOTHING, PIPELINE_NOTHING } };
@@ -150,17 +160,17 @@ static struct pipeline_task message(const struct server_case *c, const struct se
     if (c->where == ONE_HOST) {
         t.resource[0] = PROCESSOR;
         t.resource[1] = OF_WORKER + OF_SERVER * p->server + SERVER_PROCESSOR;
-        t.duration[0] = p->bytes / m->memory.bandwidth + m->message;
-        t.duration[1] = n * (p->bytes / m->memory.bandwidth + m->message);
+        t.duration[0] = bytes / m->memory.bandwidth + m->message;
+        t.duration[1] = n * (bytes / m->memory.bandwidth + m->message);
         t.delay = m->memory.latency;
     } else if (c->where == COLOCATED) { /* what all ranks of a host send; as much comes to it */
         t.resource[0] = UP;
-        t.duration[0] = plan_wire_bytes(leaving(c, reply), p->bytes) / bandwidth;
+        t.duration[0] = plan_wire_bytes(leaving(c, reply), bytes) / bandwidth;
     } else if (server_bytes(c) >= worker_bytes(c)) {
         t.resource[0] = server + (reply ? SERVER_UP : SERVER_DOWN);
-        t.duration[0] = plan_wire_bytes(n, p->bytes) / bandwidth;
+        t.duration[0] = plan_wire_bytes(n, bytes) / bandwidth;
     } else {
-        t.duration[0] = plan_wire_bytes(senders_of_host(c), p->bytes) / bandwidth;
+        t.duration[0] = plan_wire_bytes(senders_of_host(c), bytes) / bandwidth;
     }
     return t;
 }
@@ -208,11 +218,8 @@ static int list_packets(const struct server_case *c, struct sent_packet **out, s
     if (!(*out = calloc(all + 1, sizeof **out)))
         return error_memory(e, NULL, "for %zu packets", all);
     for (int j = 0; j < c->servers; j++)
-        for (size_t k = 0; k < c->packings[j].packet_count && (only < 0 || only == j); k++) {
-            const struct packet *p = &c->packings[j].packets[k];
-
-            (*out)[(*count)++] = (struct sent_packet){ j, packet_bytes(p), p->low };
-        }
+        for (size_t k = 0; k < c->packings[j].packet_count && (only < 0 || only == j); k++)
+            (*out)[(*count)++] = sent_packet(c, j, k);
     qsort(*out, *count, sizeof **out, by_low);
     return OK;
 }
@@ -241,6 +248,7 @@ static int play_steps(const struct server_case *c, const struct sent_packet *pac
     for (size_t i = 0; i < count; i++)
         all[i] = (struct traffic_packet){ .server = packets[i].server,
                                           .bytes = packets[i].bytes,
+                                          .pushed = packets[i].pushed,
                                           .final = c->crowding * plan_final_at(c->work, packets[i].low),
                                           .prepare = adding_first(c, packets[i].bytes),
                                           .answer = server_work(c, packets[i].bytes),
@@ -300,17 +308,18 @@ static int sync_cost(const struct plan_work *w, const struct plan_machine *m, co
 /* Seconds for which a push and its answer keep the busiest resource of a server. */
 static double server_seconds(const struct server_case *c)
 {
-    const struct packing *p = &c->packings[busiest(c)];
+    const int most = busiest(c);
     struct server_case one = *c;
     double link = 0, processor = 0;
 
     one.workers = one.senders = 1;
-    for (size_t k = 0; k < p->packet_count; k++) {
-        const struct sent_packet sent = { 0, packet_bytes(&p->packets[k]), 0 };
+    for (size_t k = 0; k < c->packings[most].packet_count; k++) {
+        struct sent_packet sent = sent_packet(c, most, k);
 
+        sent.server = 0;
         processor += server_work(&one, sent.bytes);
         if (c->where == ONE_HOST)
-            processor += 2 * (sent.bytes / c->machine->memory.bandwidth + c->machine->message);
+            processor += (sent.pushed + sent.bytes) / c->machine->memory.bandwidth + 2 * c->machine->message;
         else if (c->where ==
                  COLOCATED) /* of n pushes all but this host's come over the link, and leave it as answers */
             link += (message(c, &sent, 0).duration[0] + message(c, &sent, 1).duration[0]) / c->senders;

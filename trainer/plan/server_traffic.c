@@ -115,9 +115,14 @@ static double use(double *free_at, double now, double duration)
 
 /* ---- messages ---------------------------------------------------------------------------------------------------- */
 
-static int pieces_of(const struct play *p, const struct traffic_packet *k)
+static int pieces_of(const struct play *p, double bytes)
 {
-    return k->bytes > p->piece ? (int)ceil(k->bytes / p->piece) : 1;
+    return bytes > p->piece ? (int)ceil(bytes / p->piece) : 1;
+}
+
+static double pushed(const struct traffic_packet *k)
+{
+    return k->pushed > 0 ? k->pushed : k->bytes;
 }
 
 static double wire(const struct play *p, double bytes)
@@ -152,11 +157,11 @@ static double send_piece(struct play *p, double *link_free, double now, struct e
 static void push_packet(struct play *p, const struct event *e)
 {
     const struct traffic_packet *k = &p->t->packets[e->packet];
-    const int pieces = pieces_of(p, k);
+    const int pieces = pieces_of(p, pushed(k));
 
     for (int i = 0; i < pieces; i++)
         send_piece(p, &p->hosts[e->who / p->t->per_host].link_free, e->at,
-                   (struct event){ .kind = COMING, .who = e->who, .packet = e->packet }, k->bytes / pieces);
+                   (struct event){ .kind = COMING, .who = e->who, .packet = e->packet }, pushed(k) / pieces);
 }
 
 /* The piece has all come over the second link. */
@@ -172,7 +177,7 @@ static void take_piece(struct play *p, const struct event *e)
     const struct traffic_packet *k = &p->t->packets[e->packet];
     struct traffic_server *s = &p->servers[k->server];
 
-    if (++p->come[e->packet] < pieces_of(p, k) * p->t->workers)
+    if (++p->come[e->packet] < pieces_of(p, pushed(k)) * p->t->workers)
         return;
     p->come[e->packet] = 0;
     put(p,
@@ -210,7 +215,7 @@ static void next_turn(struct play *p, int server, double now)
     while (c->next < s->answered_count) {
         const size_t packet = s->answered[c->next];
         const struct traffic_packet *k = &p->t->packets[packet];
-        const int pieces = pieces_of(p, k);
+        const int pieces = pieces_of(p, k->bytes);
 
         if (sent > 0 && sent + k->bytes / pieces > TURN_BYTES + 1)
             break;
@@ -240,7 +245,7 @@ static void answer(struct play *p, const struct event *e)
 static void take_values(struct play *p, const struct event *e)
 {
     struct traffic_worker *w = &p->workers[e->who];
-    const double pieces = pieces_of(p, &p->t->packets[e->packet]);
+    const double pieces = pieces_of(p, p->t->packets[e->packet].bytes);
     const double end = use(&w->processor_free, e->at, p->t->packets[e->packet].take / pieces);
 
     if (++w->returned == p->pieces && w->steps <= STEPS)
@@ -306,7 +311,7 @@ static int play_new(struct play *p, struct error *e)
         bad = !s->to || !s->ring || !s->answered;
     }
     for (size_t i = 0; i < p->t->count; i++)
-        p->pieces += (size_t)pieces_of(p, &p->t->packets[i]);
+        p->pieces += (size_t)pieces_of(p, p->t->packets[i].bytes);
     return bad ? error_memory(e, NULL, "to plan the messages of %d workers", p->t->workers) : OK;
 }
 

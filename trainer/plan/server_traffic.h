@@ -19,11 +19,12 @@
 
 struct traffic_packet {
     int server;
-    double bytes;   /* each way */
+    double bytes;   /* of the new values, and of a gradient unless pushed says otherwise */
     double final;   /* seconds after the beginning of a step, in which all computing is of the model */
     double prepare; /* seconds of the worker's processor before it is sent, */
     double answer;  /* of the server's when all its parts have come, */
     double take;    /* and of the worker's for the new values */
+    double pushed;  /* bytes of a gradient; 0: as of the values */
 };
 
 struct server_traffic {

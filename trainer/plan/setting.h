@@ -25,7 +25,7 @@ struct plan_rows {
 /* One step of one worker, alone. */
 struct plan_work {
     size_t elements; /* of the exchange vector; the last is the batch's weight */
-    size_t rounded;  /* of these, from the first on: what an all-reduce sends as bfloat16 */
+    size_t rounded;  /* of these, from the first on: what of gradients is sent as bfloat16 */
     const struct extent
         *variables; /* what servers hold beside tables: (variable_count), or NULL: all but the weight is one */
     size_t variable_count;

@@ -548,7 +548,7 @@ static size_t add_where_rows(struct option *t, size_t at, struct plan *p)
         { OPTION_FLAG, .name = "overlap", .value = &p->overlap,
           .help = "Send gradients while backward goes on (default), or with --no-overlap after it." },
         { OPTION_CHOICE, .name = "exchange", .value = &p->exchange, .argument = "NAME", .choices = "float32|bfloat16",
-          .help = "Send gradients of mpi and ring in messages as float32 (the default), or rounded to bfloat16." },
+          .help = "Send gradients in messages as float32 (the default), or rounded to bfloat16." },
         { OPTION_INT, .name = "bucket-bytes", .value = &p->bucket_bytes, .argument = "N", .minimum = 64,
           .maximum = 1 << 30,
           .help = "Exchange gradients in pieces of N bytes. Default: as the trainer, by the size of the "
