@@ -10,6 +10,7 @@ import statistics
 import subprocess
 
 import programs
+import summary
 
 TENSORS = 40
 
@@ -54,6 +55,15 @@ def workers(options, megabytes, where):
         yield Worker(module, [python, here / "checkpoint_peer.py", module, megabytes, TENSORS], where / module)
 
 
+def summarize(options, megabytes, found):
+    """found: {(who, verb): milliseconds}"""
+    for verb, name in (("write", "write_gb_per_second"), ("read", "copy_gb_per_second")):
+        peers = [(ms, who) for (who, what), ms in found.items() if what == verb and not who.startswith("ours")]
+        least = summary.roof(options, name, 1e6 * megabytes)
+        summary.add(f"{verb} a checkpoint of {megabytes} MB", "ms", found["ours, 1 thread", verb],
+                    *([*min(peers)] if peers else [None, ""]), least and 1000 * least, "memory")
+
+
 def run(options):
     for megabytes in (100, 1000):
         with contextlib.ExitStack() as stack:
@@ -74,5 +84,6 @@ def run(options):
                 rows.append([f"{name}, {verb}", f"{statistics.median(speeds):.0f}", f"({max(speeds):.0f})",
                              f"{statistics.median(speeds) / statistics.median(peer):.2f}" if peer else "-"])
             programs.table(["", "median", "best", "x"], rows)
+            summarize(options, megabytes, {key: 1000 * megabytes / statistics.median(speeds) for key, speeds in figures.items()})
     print("fresh: read into memory taken for it; wanted of 2 threads: write 1.5, read 2.5")
     return True

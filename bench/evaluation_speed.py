@@ -16,6 +16,7 @@ import subprocess
 import time
 
 import programs
+import summary
 
 MODELS = ("resnet32", "cifar10_cnn")
 DEADLINE = 300
@@ -164,6 +165,14 @@ def measure(options, data, directory, model, threads, missing):
     return found
 
 
+def summarize(options, what, found):
+    """found: {who: milliseconds of processor time of an image}"""
+    peers = [(ms, who) for who, ms in found.items() if who != Ours.name]
+    if Ours.name in found:
+        summary.add(f"evaluation of an image by {what}, processor time", "ms", found[Ours.name],
+                    *(min(peers) if peers else (None, "")), None, "compute")
+
+
 def run(options):
     data, note = programs.cifar10(options.cifar10_dir, options.build)
     print(f"\nEvaluation of {options.num_examples} images, median of {options.rounds} rounds, best in brackets"
@@ -175,6 +184,8 @@ def run(options):
                 found = measure(options, data, directory, model, threads, missing)
                 peers = [statistics.median(row[0]) for name, row in found.items() if name != Ours.name]
                 costs = [statistics.median(row[3]) for name, row in found.items() if name != Ours.name]
+                summarize(options, f"{model}, {threads} thread{'s' if threads > 1 else ''}",
+                          {name: 1000 * statistics.median(row[3]) / options.num_examples for name, row in found.items()})
                 for name, (seconds, whole, fresh, processor) in found.items():
                     middle, cost = statistics.median(seconds), statistics.median(processor)
                     rows.append([f"{model}, {threads} thread{'s' if threads > 1 else ''}, {name}",

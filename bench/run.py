@@ -163,6 +163,7 @@ def main():
         programs.say(f"OPENBLAS_CORETYPE is set: our matrix products use the kernels of {kernels}, which may not be the fastest here")
     done = [measured(name, options) for name in BENCHMARKS if not options.only or name in options.only]
     if summary.RESULTS:
+        summary.measure_roofs(options.build)
         summary.show(earlier)
     if options.json:
         summary.write(options.json)

@@ -4,11 +4,13 @@ best (the roof), what limits, and how that compares with an earlier run (`--comp
 import json
 import pathlib
 import platform
+import subprocess
 import time
 
 import programs
 
 RESULTS = []
+ROOFS = {}  # of one core of this machine: what machine_roof.c measures
 
 
 def add(what, unit, ours, peer=None, peer_name="", roof=None, limit=""):
@@ -16,6 +18,24 @@ def add(what, unit, ours, peer=None, peer_name="", roof=None, limit=""):
     unit as ours. limit: what takes the time, "compute", "memory" or "system calls"."""
     RESULTS.append({"what": what, "unit": unit, "ours": ours, "peer": peer, "peer_name": peer_name, "roof": roof,
                     "limit": limit})
+
+
+def measure_roofs(build):
+    """Once, before the rows that are compared with them. {} where the program is not built, or OpenBLAS missing."""
+    if not ROOFS:
+        try:
+            said = subprocess.run([programs.helper(build, "bench/machine_roof")], capture_output=True, text=True,
+                                  env=programs.ENVIRONMENT).stdout.split()
+        except programs.Missing:
+            said = []
+        ROOFS.update(zip(("product_gflops", "copy_gb_per_second", "write_gb_per_second", "system_call_ns"), map(float, said)))
+    return ROOFS
+
+
+def roof(options, name, amount):
+    """Seconds for so many operations (product_gflops) or bytes; None where that was not measured."""
+    fastest = measure_roofs(options.build).get(name)
+    return amount / fastest / 1e9 if fastest else None
 
 
 def limit_of(run, roof=None):
@@ -39,6 +59,10 @@ def show(earlier):
     print("\nall of it; smaller is better", flush=True)
     programs.table(("", "ours", "unit", "peer", "which", "peer / ours", "roof", "limited by",
                     *(["before", "before / now"] if earlier else [])), rows)
+    if ROOFS:
+        print("one core of this machine at best: {product_gflops:.0f} GFLOP/s in products of float32, {copy_gb_per_second:.1f} GB/s "
+              "copied in memory,\n{write_gb_per_second:.1f} GB/s written to a file in memory, {system_call_ns:.0f} ns a system call"
+              .format(**ROOFS))
 
 
 def read(path):
@@ -48,7 +72,7 @@ def read(path):
 
 def write(path):
     document = {"version": 1, "time": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
-                "machine": platform.machine(), "cores": programs.cores(), "results": RESULTS}
+                "machine": platform.machine(), "cores": programs.cores(), "roofs": ROOFS, "results": RESULTS}
     temporary = pathlib.Path(f"{path}.tmp")
     temporary.write_text(json.dumps(document, indent=1) + "\n")
     temporary.rename(path)
