@@ -116,7 +116,9 @@ static int take_points(void *context, const struct log_run *run, void *one, stru
     for (size_t k = 0; k < scalars->count; k++) {
         struct scalar_series *series = &scalars->series[k];
 
-        if (!scan_tag_wanted(w->scan, series->tag))
+        if (scan_tag_wanted(w->scan, series->tag))
+            w->scan->others |= !series->seen;
+        else
             series->count = series->seen = series->skipped = 0;
         gather_sift(series, &w->gather->range, 0);
     }

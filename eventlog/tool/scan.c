@@ -111,7 +111,11 @@ int scan_status(struct scan *s, int matched)
     size_t unmatched = scan_tell_unmatched(s) + s->unmatched;
 
     if (!matched && !unmatched && !s->failed && !s->empty)
-        log_line(&s->log, "nothing matched");
+        log_line(&s->log, "nothing matched%s",
+                 s->others && s->tags.patterns.count
+                     ? ": series with such tags have no scalar points, but other values; 'eventlog tail --all' prints "
+                       "them, and 'eventlog export --media DIR' extracts them"
+                     : "");
     return s->failed ? EXIT_USAGE : !matched || unmatched || s->damaged ? EXIT_NO : EXIT_DONE;
 }
 

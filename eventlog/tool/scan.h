@@ -20,6 +20,7 @@ struct scan {
     struct log_directory directory;
     struct log_input input;
     int empty;                      /* there are no event files, which has been reported */
+    int others;                     /* --tag matches series that have no scalar points, but other values */
     size_t unmatched;               /* the command's own filters that matched nothing, already reported */
     int quiet_damage;               /* the command reports damage itself */
     uint64_t bytes, bytes_done;     /* of the runs that match, as stored, for progress */

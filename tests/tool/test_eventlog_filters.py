@@ -96,6 +96,13 @@ def test_members_of_an_archive(log, tmp_path):
 
 
 @pytest.mark.parametrize("command", ["stats", "tail", "compare", "plot", "export", "export --format=wide"])
+def test_only_other_values(kinds, command):
+    """Who asks for texts learns that they are there, and how to see them."""
+    said = told(1, *command.split(), kinds, "--tag", "text/*")
+    assert "nothing matched: series with such tags have no scalar points, but other values; 'eventlog tail --all'" in said
+
+
+@pytest.mark.parametrize("command", ["stats", "tail", "compare", "plot", "export", "export --format=wide"])
 def test_nothing_in_a_range(log, command):
     """Where no filter explains it, it is said all the same."""
     assert told(1, *command.split(), log, "--from-step", "100") == f"eventlog {command.split()[0]}: nothing matched\n"

@@ -125,9 +125,15 @@ int curves_choose_tags(struct curves *w, struct error *e)
         return error_memory(e, NULL, "for %zu tags", n);
     n = 0;
     for (size_t i = 0; i < w->count; i++)
-        for (size_t k = 0; k < w->runs[i].count; k++)
-            if (scan_tag_wanted(w->scan, w->runs[i].series[k].tag) && w->runs[i].series[k].count)
-                w->tags[n++] = (struct curves_tag){ w->runs[i].series[k].tag, w->runs[i].series[k].tag_length, 1, 0 };
+        for (size_t k = 0; k < w->runs[i].count; k++) {
+            const struct scalar_series *s = &w->runs[i].series[k];
+
+            if (!scan_tag_wanted(w->scan, s->tag))
+                continue;
+            w->scan->others |= !s->seen;
+            if (s->count)
+                w->tags[n++] = (struct curves_tag){ s->tag, s->tag_length, 1, 0 };
+        }
     qsort(w->tags, n, sizeof *w->tags, by_text);
     for (size_t i = 0; i < n; i++)
         if (kept && !by_text(&w->tags[kept - 1], &w->tags[i]))

@@ -263,6 +263,7 @@ static int take_event(struct tail *t, struct tail_run *run, const struct event *
         int wanted = rc >= 0 && scan_tag_wanted(t->scan, s->tag) &&
                      point_range_holds(&t->range, event->step, event->wall_time);
 
+        t->scan->others |= rc == 0 && wanted;
         if (rc == 0 && t->everything && wanted) {
             l.word = value_words_word(value, s->plugin);
             if (!(l.details = details(value, s->plugin, t->json)))
