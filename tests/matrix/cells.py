@@ -73,7 +73,8 @@ class Training:
         """About how many are sent, where each bucket goes in messages of its own."""
         options = dict(self.options)
         buckets = MODELS[self.model].size / min(options.get("--bucket-bytes", 60 << 10), MODELS[self.model].size)
-        tables = self.servers and MODELS[self.model].tables  # of which the rows that are used travel alone
+        gathered = ("--sparse-exchange", "all-gather") in self.options
+        tables = (self.servers or gathered) and MODELS[self.model].tables  # of which the rows that are used travel alone
         if not self.ranks or options.get("--transport") == "shared" or tables:
             return 0
         return STEPS * buckets * 2 * self.workers * (1 if self.strategy == "ps" else self.workers - 1)
@@ -125,6 +126,7 @@ def on_one_host(model):
     yield from cells("ps", WORKERS, SERVERS, [(("--placement", "greedy"),), (("--placement", "round-robin"),)])
     if MODELS[model].tables:
         yield from cells("hybrid", WORKERS, SERVERS)
+        yield from cells("mpi", WORKERS, options=[(("--sparse-exchange", "all-gather"),)])
     else:  # the same as mpi: all ranks are workers
         yield from cells("hybrid", WORKERS)
     yield from cells("mirrored shared", WORKERS)
@@ -141,6 +143,8 @@ def on_several_hosts(model):
         made = [Training(model, "mpi", workers, layout, 0, (sizes[number], ("--transport", transport)))
                 for number, transport in enumerate(("two-level", "mpi"))]
         made += [Training(model, "ring", workers, layout, 0, (sizes[0],))]
+        if MODELS[model].tables:
+            made += [Training(model, "mpi", workers, layout, 0, (sizes[2], ("--sparse-exchange", "all-gather")))]
         for servers, size in zip(SERVERS, sizes):
             made += [Training(model, "ps", workers, layout, servers, (size, *next(pushing)))]
             if MODELS[model].tables:

@@ -122,6 +122,10 @@ def test_cells_are_all():
             served = strategy == "ps" or (strategy == "hybrid" and cells.MODELS[model].tables)
             for wanted in itertools.product(cells.WORKERS, cells.SERVERS if served else (0,), cells.BUCKETS):
                 assert (strategy, *wanted) in here
+        gathered = {(cell.training.workers, cell.layout) for cell in found
+                    if ("--sparse-exchange", "all-gather") in cell.training.options}
+        assert len(gathered) == (len(cells.WORKERS) + sum(
+            workers >= hosts for workers in cells.WORKERS for hosts in list(cells.LAYOUTS.values())[1:])) * cells.MODELS[model].tables
         for strategy, layout in itertools.product(("mpi", "ring", "ps", "hybrid"), list(cells.LAYOUTS)[1:]):
             those = [cell.training for cell in found if cell.training.strategy == strategy and cell.layout == layout]
             assert {training.workers for training in those} >= {4, 5, 8}
