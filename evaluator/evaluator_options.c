@@ -2,6 +2,7 @@
 
 #include "base/file.h"
 #include "checkpoint/directory/checkpoint_directory.h"
+#include "checkpoint/directory/training_state.h"
 #include "dataset/dataset.h"
 #include "evaluator/score/builtin_runner.h"
 #include "evaluator/score/command_runner.h"
@@ -321,6 +322,31 @@ static void find_model(struct evaluator_options *c)
         c->model = c->model_file;
 }
 
+/* 1: a word of this list, as "a|b|c". */
+static int is_among(const char *word, const char *list)
+{
+    const size_t n = strlen(word);
+
+    for (const char *at = list; n && !strchr(word, '|') && (at = strstr(at, word)); at += n)
+        if ((at == list || at[-1] == '|') && (at[n] == '|' || !at[n]))
+            return 1;
+    return 0;
+}
+
+/* Who trains there tells what its model and data are called. */
+static int say_missing(const struct evaluator_options *c, struct error *e)
+{
+    const char *missing = c->model ? "data" : "model";
+    struct training_state s;
+
+    if (!evaluator_options_several(c) && training_state_read(c->checkpoint_directory, &s, NULL) == 1 &&
+        is_among(s.model, c->models) && is_among(s.data, c->data_sets))
+        return error_set(e, ERR_ARG, "--%s is missing; by %s/training.json it is --model %s --data %s", missing,
+                         c->checkpoint_directory, s.model, s.data);
+    return error_set(e, ERR_ARG, "--%s is missing; use one of %s%s, or --exec", missing,
+                     c->model ? c->data_sets : c->models, c->model ? "" : ", or a model file");
+}
+
 static int check_command(const struct evaluator_options *c, struct error *e)
 {
     struct stat st;
@@ -348,8 +374,7 @@ static int check_command(const struct evaluator_options *c, struct error *e)
     if (!c->exec && (c->exec_timeout > 0 || c->retries || c->jobs))
         return error_set(e, ERR_ARG, "--exec-timeout, --retries and --jobs need --exec");
     if (!c->exec && (!c->model || !c->data))
-        return error_set(e, ERR_ARG, "--%s is missing; use one of %s%s, or --exec", c->model ? "data" : "model",
-                         c->model ? c->data_sets : c->models, c->model ? "" : ", or a model file");
+        return say_missing(c, e);
     if (evaluator_options_several(c))
         return OK;
     if (stat(c->checkpoint_directory, &st) == 0 && !S_ISDIR(st.st_mode))
