@@ -148,6 +148,7 @@ def main():
         tables.add_argument(f"--table-{what}", type=lambda text: [int(n) for n in text.split(",") if n], default=some, metavar="LIST",
                             help=f"{text} ({some})" if some else text)
     tables.add_argument("--table-megabits", type=int, help="a second of each host, instead of that of each vocabulary")
+    tables.add_argument("--table-queue", type=int, default=200, metavar="MS", help="of a link's rate waits for it at most (200)")
     tables.add_argument("--table-steps", type=int, default=3, help="of which the first is not counted (3)")
     tables.add_argument("--table-rounds", type=int, default=2, help="the median of which counts (2)")
     logs = parser.add_argument_group("export_speed, verify_speed, inspect_speed, data_server, data_server_latency")

@@ -42,7 +42,8 @@ def checked(*words):
 class Network:
     """Namespaces h0, h1, ... and the switch's."""
 
-    def __init__(self, directory, count, megabits, congestion="kernel"):
+    def __init__(self, directory, count, megabits, congestion="kernel", queue=4_000_000):
+        """queue: bytes that wait for a link."""
         self.directory, self.holders = pathlib.Path(directory), []
         self.switch = self.namespace("switch")
         checked(*self.inside(self.switch), "ip", "link", "add", "switch", "up", "type", "bridge")
@@ -59,7 +60,7 @@ class Network:
             checked(*self.inside(self.switch), "ip", "link", "set", f"port{number}", "master", "switch", "up")
             for process, device in ((pid, "cable"), (self.switch, f"port{number}")):
                 checked(*self.inside(process), "tc", "qdisc", "add", "dev", device, "root", "tbf", "rate",
-                        f"{megabits}mbit", "burst", f"{max(5, megabits // 8)}kb", "limit", "4mb")
+                        f"{megabits}mbit", "burst", f"{max(5, megabits // 8)}kb", "limit", str(int(queue)))
         agent = self.directory / "agent"
         agent.write_text(f'#!/bin/sh\nhost=$1\nshift\necho "$*" >{self.directory}/$host\n')
         agent.chmod(0o755)

@@ -7,7 +7,12 @@ What a host sends by all-gather grows with the number of workers, until it is mo
 small. So there are three vocabularies, each at a rate at which the network takes most of a step: all hosts share the cores of
 this machine, and what these take would be noise. The column "of the wire" says how much of a step the bytes of the busiest
 host take at this rate. Rounds take turns, and the median counts. Weights must be equal, bit for bit.
+
+A link's queue holds 200 ms of its rate (--table-queue). With one of 4 MB, 5 s at 6 Mbit/s, TCP's timers expire while packets wait
+in it, whoever pauses begins slowly again, and a connection needs seconds to be fast: links idle, more of them where more
+connections share a host, as with workers and servers.
 """
+import csv
 import os
 import pathlib
 import statistics
@@ -22,7 +27,7 @@ CELLS = {"dense": (1, ["--run-option", "mpi"]),
          "all-gather": (1, ["--run-option", "mpi", "--sparse-exchange", "all-gather"]),
          "hybrid": (2, ["--run-option", "hybrid", "--servers-per-host", "1", "--partitions", "HOSTS", "--sparse-reduce", "mean"])}
 # words: megabits a second, hosts
-VOCABULARIES = {500: (6, [2, 4, 8]), 10000: (50, [2, 4]), 100000: (100, [2, 4])}
+VOCABULARIES = {500: (6, [2, 4, 8]), 10000: (50, [2, 4, 8]), 100000: (100, [2, 4])}
 
 
 def model(options, directory, words):
@@ -34,21 +39,31 @@ def model(options, directory, words):
     return path
 
 
+def seconds_a_step(options, log):
+    """Without the first, in which connections are made, and without what comes after the last: of the hybrid rank 0 then
+    fetches the whole tables."""
+    points = subprocess.run([programs.program(options.build, "eventlog"), "export", log, "--tag", "loss", "--format", "csv"], check=True,
+                            capture_output=True, text=True).stdout
+    times = [float(row["wall_time"]) for row in csv.DictReader(points.splitlines())]
+    return (times[-1] - times[0]) / (len(times) - 1)
+
+
 def measured(options, words, hosts, megabits, cell):
     """(seconds a step without the first, bytes a step that the busiest host sends or gets, hash of the weights)"""
     each, how = CELLS[cell]
     network = None
     with tempfile.TemporaryDirectory() as directory:
         try:
-            network = slow_network.Network(directory, hosts, megabits, options.network_congestion)
+            network = slow_network.Network(directory, hosts, megabits, options.network_congestion,
+                                           options.table_queue * megabits * 125)
             summary = network.train(
                 programs.program(options.build, "trainer"), [each] * hosts, "--model", str(model(options, directory, words)), "--data",
-                "synthetic", "--batch-size", str(SEQUENCES), "--max-steps", str(options.table_steps), "--log-every", "100000",
-                "--quiet", "--json", "--deadline", "300", *(str(hosts) if word == "HOSTS" else word for word in how))
+                "synthetic", "--batch-size", str(SEQUENCES), "--max-steps", str(options.table_steps), "--log-every", "1",
+                "--log-dir", f"{directory}/log", "--quiet", "--json", "--deadline", "300", *(str(hosts) if word == "HOSTS" else word for word in how))
         finally:
             if network:
                 network.close()
-    seconds = (summary["seconds"] - summary["first_step_seconds"]) / (summary["steps"] - 1)
+        seconds = seconds_a_step(options, f"{directory}/log")
     ways = {}
     for link in summary["links"]:
         sums = ways.setdefault(link["host"], [0, 0])
@@ -87,6 +102,6 @@ def run(options):
         for hosts in several:
             rows += rows_of(words, hosts, megabits, {cell: found[hosts, cell] for cell in CELLS})
     print(f"\nlanguage_model, {SEQUENCES * STEPS} words of each worker a step, median of {options.table_rounds}, {options.table_steps} "
-          f"steps without the first;\n{', '.join(rates)}")
+          f"steps without the first;\n{', '.join(rates)}; queues of {options.table_queue} ms")
     programs.table(("  words hosts", "words/s", "least-most", "/ dense", "MB/step", "of the wire", "weights"), rows)
     return rows
