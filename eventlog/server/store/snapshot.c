@@ -96,7 +96,8 @@ static int by_tag(const void *a, const void *b)
 
 void series_views_sort(struct series_view **series, size_t count)
 {
-    qsort(series, count, sizeof *series, by_tag);
+    if (count)
+        qsort(series, count, sizeof *series, by_tag);
 }
 
 struct series_view *series_view_keep(struct series_view *v)

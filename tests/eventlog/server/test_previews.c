@@ -159,6 +159,29 @@ static void test_all_points_are_there_when_asked_for(void **state)
     cache_files_close(&c);
 }
 
+/* Its first event only. */
+static void test_a_run_without_series(void **state)
+{
+    static const uint8_t record[] = { 0x09, 0, 0, 0, 0, 0, 0, 0, 0x40 };
+    struct run_data *run = run_data_new("r", 1);
+    struct run_view *view;
+    struct cache_files c;
+    struct event event;
+
+    (void)state;
+    empty_preview_folder();
+    assert_int_equal(cache_files_open(&c, preview_folder, NULL), OK);
+    assert_int_equal(event_decode(record, sizeof record, &event, NULL), OK);
+    assert_int_equal(run_data_event(run, 0, log_file, &event, 0, NULL), OK);
+    assert_int_equal(cache_files_write(&c, "/log/r", run, 1, &one_file, 1, NULL), OK);
+    assert_non_null(view = shown(&c));
+    assert_true(view->count == 0 && view->start_time == 2);
+    run_view_drop(view);
+    run_data_free(run);
+    empty_preview_folder();
+    cache_files_close(&c);
+}
+
 /* Each byte, and each length: what is damaged in the index is not shown, a curve whose points are damaged has none. */
 static void test_no_damage_is_believed(void **state)
 {
@@ -339,6 +362,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_all_points_are_there_when_asked_for),
+        cmocka_unit_test(test_a_run_without_series),
         cmocka_unit_test(test_no_damage_is_believed),
         cmocka_unit_test(test_cut_blocks),
         cmocka_unit_test(test_a_file_that_changes_meanwhile),
