@@ -78,8 +78,9 @@ static void assert_same_state(struct training *a, struct training *b)
         assert_true(a->losses.items[i].value == b->losses.items[i].value);
 }
 
-static const struct training_position position = { 7, 0x8000000000000001u, 3,    2,       64,      120,
-                                                   8, 0x9000000000000002u, "ps", "files", "mnist", "OpenBLAS Haswell" };
+static const struct training_position position = {
+    7, 0x8000000000000001u, 3, 2, 64, 120, 8, 5, 0x9000000000000002u, "ps", "files", "mnist", "OpenBLAS Haswell"
+};
 
 static void save(struct training *t)
 {
@@ -97,13 +98,14 @@ static void test_without_micro_shards(void **state)
     struct training_position p = position;
 
     (void)state;
-    p.micro_shards = 0;
+    p.micro_shards = p.threads = 0;
     assert_int_equal(training_checkpoint_save(NULL, directory, 5, t.optimizer, &t.losses, &p, NULL), OK);
-    p = (struct training_position){ .global_batch = 1, .micro_shards = 1 };
+    p = (struct training_position){ .global_batch = 1, .micro_shards = 1, .threads = 1 };
     snprintf(prefix, sizeof prefix, "%s/model.ckpt-7", directory);
     assert_int_equal(training_checkpoint_load(prefix, t.optimizer, &t.losses, &p, NULL), CHECKPOINT_EXACT);
     assert_int_equal(p.global_batch, 128);
     assert_int_equal(p.micro_shards, 0);
+    assert_int_equal(p.threads, 0);
     release(&t);
 }
 
