@@ -78,6 +78,10 @@ static int add_roots(struct server_options *o, const struct option_list *also, s
 
         if (!equals || equals == also->items[i] || !equals[1])
             return error_set(e, ERR_ARG, "--also: '%s' is not NAME=DIR", also->items[i]);
+        for (size_t k = 0; k < i; k++)
+            if (strncmp(also->items[k], also->items[i], (size_t)(equals - also->items[i]) + 1) == 0)
+                return error_set(e, ERR_ARG, "--also: '%s' has the name of '%s'; give each its own", also->items[i],
+                                 also->items[k]);
         if (!(o->names[i] = strndup(also->items[i], (size_t)(equals - also->items[i]))))
             return error_memory(e, NULL, "for --also");
         o->roots[o->root_count++] = (struct log_root){ equals + 1, o->names[i] };

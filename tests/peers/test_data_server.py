@@ -261,7 +261,7 @@ def test_ends_in_the_middle_of_a_load(tmp_path):
 
 @pytest.mark.parametrize("arguments, status, said", [
     (["--logdir="], 8, "empty --logdir"), (["--logdir=wat://x"], 8, 'unknown protocol "wat" in logdir wat://x'),
-    (["--logdir=gs://x"], 8, None), ([], 2, None), (["--logdir=.", "--samples-per-plugin=scalars"], 2, None),
+    (["--logdir=gs://x"], 8, None), ([], 2, None), (["--also=a=.", "--also=a=.."], 2, None), (["--logdir=.", "--samples-per-plugin=scalars"], 2, None),
     (["--logdir=.", "--samples-per-plugin==1"], 2, None), (["--logdir=.", "--samples-per-plugin=a=-1"], 2, None),
     (["--logdir=.", "--samples-per-plugin=a=1,"], 2, None), (["--logdir=.", "--reload=5s"], 2, None),
     (["--logdir=.", "--reload=-1"], 2, None), (["--logdir=.", "--port=70000"], 2, None), (["--logdir=.", "--port="], 2, None),

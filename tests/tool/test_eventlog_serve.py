@@ -142,6 +142,7 @@ def test_mistakes(tmp_path, monkeypatch):
     log.mkdir()
     for arguments, words in (([], "which log directory?"), ([file], "file: not a directory; give the directory of the log"),
                              ([log, log], f"a second log directory needs a name: NAME={log}"),
+                             ([f"a={log}", f"a={log}"], f"a={log}: has the name of a={log}; give each its own"),
                              ([f"x={file}"], "file: not a directory"), ([file / "x"], "Not a directory"),
                              (["x" * 300], "File name too long"),
                              ([log, "--server-only", "--samples=7"], "--samples and --tensorboard are for TensorBoard")):

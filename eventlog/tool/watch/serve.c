@@ -412,6 +412,17 @@ static int check_directory(struct serve *s, const char *path)
     return missing;
 }
 
+/* An earlier NAME=DIR of the same name, or NULL. */
+static const char *same_name(const struct serve *s, const char *word)
+{
+    const size_t length = (size_t)(strchr(word, '=') - word) + 1;
+
+    for (size_t i = 0; i < s->also.count; i++)
+        if (strncmp(s->also.items[i], word, length) == 0)
+            return s->also.items[i];
+    return NULL;
+}
+
 static int take_paths(struct serve *s, char **words, int count)
 {
     for (int i = 0; i < count; i++) {
@@ -419,6 +430,10 @@ static int take_paths(struct serve *s, char **words, int count)
 
         if (!check_directory(s, directory ? directory : words[i]))
             return 0;
+        if (directory && same_name(s, words[i])) {
+            log_line(&s->log, "%s: has the name of %s; give each its own", words[i], same_name(s, words[i]));
+            return 0;
+        }
         if (directory && !option_list_add(&s->also, words[i])) {
             log_line(&s->log, "%s: there can be at most %d directories with a name", words[i], OPTION_LIST_MOST);
             return 0;
