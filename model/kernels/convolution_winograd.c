@@ -348,13 +348,11 @@ int convolution_winograd_can(const struct convolution_shape *s)
  */
 int convolution_winograd_pays(const struct convolution_shape *s)
 {
-    const double pixels = (double)s->out_height * s->out_width;
-
-    if (!convolution_winograd_can(s))
-        return 0;
     const int side = SIDE + 1 - s->window.height;
+    const double pixels = (double)s->out_height * s->out_width;
     const double tiles = (double)tiles_of(s->out_height, side) * tiles_of(s->out_width, side);
-    return s->window.height * s->window.width * pixels >= 2.2 * POINTS * tiles &&
+
+    return convolution_winograd_can(s) && s->window.height * s->window.width * pixels >= 2.2 * POINTS * tiles &&
            (double)s->channels * s->out_channels <= 512 * pixels;
 }
 
