@@ -3,7 +3,6 @@
 
 #include "model/kernels/bfloat16.h"
 #include "model/kernels/convolution.h"
-#include "model/kernels/convolution_winograd.h"
 #include "model/layers/layers.h"
 
 struct convolution_layer {
@@ -142,10 +141,6 @@ int network_builder_convolution(struct network_builder *b, int in, const char *n
         .window = window,
         .bfloat16 = network_builder_computes(b) == PRECISION_BFLOAT16,
     };
-#if CONVOLUTION_WINOGRAD
-    if (backend == &convolution_onednn && convolution_winograd_pays(&own->shape))
-        own->backend = &convolution_winograd;
-#endif
     own->parameter = l->low = network_builder_kernel(b, name, 4, shape, options);
     network_builder_note(
         b, name,
