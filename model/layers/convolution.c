@@ -3,6 +3,7 @@
 
 #include "model/kernels/bfloat16.h"
 #include "model/kernels/convolution.h"
+#include "model/kernels/convolution_winograd.h"
 #include "model/layers/layers.h"
 
 struct convolution_layer {
@@ -10,6 +11,10 @@ struct convolution_layer {
     const struct convolution_backend *backend;
     struct convolution_shape shape;
     struct convolution *convolution;
+    /* What computes gradients, and its plan; NULL: the same. What goes forward alone decides the signs of activations,
+     * so there the sum itself is computed, with the least rounding; gradients may be rounded a little more. */
+    const struct convolution_backend *gradient_backend;
+    struct convolution *gradients;
 };
 
 static int layer_convolution_make(struct layer *l, int slice, int batch, struct error *e)
@@ -20,6 +25,11 @@ static int layer_convolution_make(struct layer *l, int slice, int batch, struct 
     (void)batch;
     own->shape.images = slice;
     own->shape.need_data_gradient = l->inputs[0].wanted;
+    if (own->gradient_backend) {
+        if ((rc = own->gradient_backend->make(&own->gradients, &own->shape, e)) < 0)
+            return rc;
+        own->shape.need_data_gradient = 0;
+    }
     rc = own->backend->make(&own->convolution, &own->shape, e);
     if (rc != ERR_ARG || !own->shape.bfloat16)
         return rc;
@@ -33,13 +43,19 @@ static void layer_convolution_release(struct layer *l)
 
     if (own->convolution)
         own->backend->release(own->convolution);
+    if (own->gradients)
+        own->gradient_backend->release(own->gradients);
 }
 
 static void forward_begin(struct layer *l, const struct run *r)
 {
     struct convolution_layer *own = l->state;
+    const real *w = r->parameters + own->parameter;
+    const int backward = r->training && !l->idle;
 
-    own->backend->prepare(own->convolution, r->parameters + own->parameter, r->training && !l->idle);
+    own->backend->prepare(own->convolution, w, backward && !own->gradients);
+    if (own->gradients && backward)
+        own->gradient_backend->prepare(own->gradients, w, 1);
 }
 
 static void layer_convolution_forward(struct layer *l, const struct run *r, const struct slice *s)
@@ -53,19 +69,23 @@ static void layer_convolution_forward(struct layer *l, const struct run *r, cons
 static void layer_convolution_backward(struct layer *l, const struct run *r, const struct slice *s)
 {
     struct convolution_layer *own = l->state;
+    const struct convolution_backend *backend = own->gradients ? own->gradient_backend : own->backend;
+    struct convolution *c = own->gradients ? own->gradients : own->convolution;
 
     (void)r;
     if (!l->frozen)
-        own->backend->backward_weights(own->convolution, s->count, s->in, s->gradient_out);
+        backend->backward_weights(c, s->count, s->in, s->gradient_out);
     if (s->gradient_in)
-        own->backend->backward_data(own->convolution, s->count, s->gradient_out, s->gradient_in);
+        backend->backward_data(c, s->count, s->gradient_out, s->gradient_in);
 }
 
 static void backward_end(struct layer *l, const struct run *r)
 {
     struct convolution_layer *own = l->state;
 
-    if (!l->frozen)
+    if (!l->frozen && own->gradients)
+        own->gradient_backend->weights_gradient(own->gradients, r->exchange + own->parameter);
+    else if (!l->frozen)
         own->backend->weights_gradient(own->convolution, r->exchange + own->parameter);
 }
 
@@ -141,6 +161,10 @@ int network_builder_convolution(struct network_builder *b, int in, const char *n
         .window = window,
         .bfloat16 = network_builder_computes(b) == PRECISION_BFLOAT16,
     };
+#if CONVOLUTION_WINOGRAD
+    if (backend == &convolution_onednn && convolution_winograd_pays(&own->shape))
+        own->gradient_backend = &convolution_winograd;
+#endif
     own->parameter = l->low = network_builder_kernel(b, name, 4, shape, options);
     network_builder_note(
         b, name,

@@ -3,6 +3,7 @@
 
 #include "base/random.h"
 #include "model/kernels/bfloat16.h"
+#include "model/kernels/convolution_winograd.h"
 #include "model/network_builder.h"
 #include "tests/check.h"
 
@@ -128,6 +129,21 @@ static void check_backend(const struct convolution_backend *backend, struct samp
     free(x), free(w), free(dy), free(y), free(dx), free(dw);
 }
 
+#if CONVOLUTION_WINOGRAD
+/* Returns 0 if it does not compute such convolutions, or not on this processor. */
+static int check_winograd(struct sample *p, int images)
+{
+    struct convolution_shape s = p->s;
+
+    s.block = convolution_winograd.block(s.channels, s.channels <= 4);
+    s.out_block = convolution_winograd.block(s.out_channels, 0);
+    if (!convolution_winograd_can(&s))
+        return 0;
+    check_backend(&convolution_winograd, p, images);
+    return 1;
+}
+#endif
+
 #if CONVOLUTION_ONEDNN || CONVOLUTION_AVX512
 static void round_all(double *a, size_t n)
 {
@@ -159,43 +175,59 @@ static int check_rounded(const struct convolution_backend *backend, struct sampl
 
 #if CONVOLUTION_AVX512
 /* Images all in one call, and each in its own: the same bits. */
-static void any_calls(void **state)
+static void check_calls(const struct convolution_backend *backend, const struct convolution_shape *s)
 {
-    enum { IMAGES = 3, SIDE = 9, IN = 16, OUT = 20 };
-    const size_t size = (size_t)(SIDE * SIDE), kernel = (size_t)(9 * IN * OUT);
-    const struct convolution_shape s = { IMAGES, SIDE, SIDE, IN,  IN,
-                                         SIDE,   SIDE, OUT,  OUT, { 3, 3, 1, 1, 1, 1, 1, 1, PADDING_EXPLICIT },
-                                         1,      1 };
-    double *values = new_doubles(IMAGES * size * OUT + kernel, 1);
-    real *x = new_images(values, IMAGES * size * IN, 1, 1, 1), *dy = new_images(values, IMAGES * size * OUT, 1, 1, 1);
-    real *w = new_images(values + IMAGES * size * OUT, kernel, 1, 1, 1);
+    const size_t images = (size_t)s->images, pixels = (size_t)(s->height * s->width);
+    const size_t in = pixels * (size_t)s->channels, out = pixels * (size_t)s->out_channels;
+    const size_t kernel = (size_t)(s->window.height * s->window.width * s->channels * s->out_channels);
+    double *values = new_doubles(images * (in + out) + kernel, 1);
+    real *x = new_images(values, images * in, 1, 1, 1), *dy = new_images(values + images * in, images * out, 1, 1, 1);
+    real *w = new_images(values + images * (in + out), kernel, 1, 1, 1);
     real *y[2], *dx[2], *dw[2];
 
-    (void)state;
-    for (int apart = 0; apart < 2 && bfloat16_units() == BFLOAT16_AVX512; apart++) {
+    for (int apart = 0; apart < 2; apart++) {
         struct convolution *c;
 
-        y[apart] = new_images(NULL, IMAGES * size * OUT, 1, 1, 1);
-        dx[apart] = new_images(NULL, IMAGES * size * IN, 1, 1, 1);
+        y[apart] = new_images(NULL, images * out, 1, 1, 1);
+        dx[apart] = new_images(NULL, images * in, 1, 1, 1);
         dw[apart] = new_images(NULL, kernel, 1, 1, 1);
-        assert_int_equal(convolution_avx512.make(&c, &s, NULL), OK);
-        convolution_avx512.prepare(c, w, 1);
-        for (size_t n = 0, count = apart ? 1 : IMAGES; n < IMAGES; n += count) {
-            convolution_avx512.forward(c, (int)count, x + n * size * IN, y[apart] + n * size * OUT);
-            convolution_avx512.backward_weights(c, (int)count, x + n * size * IN, dy + n * size * OUT);
-            convolution_avx512.backward_data(c, (int)count, dy + n * size * OUT, dx[apart] + n * size * IN);
+        assert_int_equal(backend->make(&c, s, NULL), OK);
+        backend->prepare(c, w, 1);
+        for (size_t n = 0, count = apart ? 1 : images; n < images; n += count) {
+            backend->forward(c, (int)count, x + n * in, y[apart] + n * out);
+            backend->backward_weights(c, (int)count, x + n * in, dy + n * out);
+            backend->backward_data(c, (int)count, dy + n * out, dx[apart] + n * in);
         }
-        convolution_avx512.weights_gradient(c, dw[apart]);
-        convolution_avx512.release(c);
-        if (!apart)
-            continue;
-        assert_memory_equal(y[0], y[1], IMAGES * size * OUT * sizeof(real));
-        assert_memory_equal(dx[0], dx[1], IMAGES * size * IN * sizeof(real));
-        assert_memory_equal(dw[0], dw[1], kernel * sizeof(real));
-        for (int i = 0; i < 2; i++)
-            free(y[i]), free(dx[i]), free(dw[i]);
+        backend->weights_gradient(c, dw[apart]);
+        backend->release(c);
     }
+    assert_memory_equal(y[0], y[1], images * out * sizeof(real));
+    assert_memory_equal(dx[0], dx[1], images * in * sizeof(real));
+    assert_memory_equal(dw[0], dw[1], kernel * sizeof(real));
+    for (int i = 0; i < 2; i++)
+        free(y[i]), free(dx[i]), free(dw[i]);
     free(values), free(x), free(dy), free(w);
+}
+
+static void any_calls(void **state)
+{
+    const struct window small = { 3, 3, 1, 1, 1, 1, 1, 1, PADDING_EXPLICIT };
+    const struct convolution_shape rounded = { 3, 9, 9, 16, 16, 9, 9, 20, 20, small, 1, 1 };
+
+    (void)state;
+    if (bfloat16_units() == BFLOAT16_AVX512)
+        check_calls(&convolution_avx512, &rounded);
+#if CONVOLUTION_WINOGRAD
+    const struct window large = { 5, 5, 1, 1, 2, 2, 2, 2, PADDING_EXPLICIT };
+    const struct convolution_shape blocked[] = {
+        { 3, 18, 13, 16, 16, 18, 13, 48, 16, small, 1, 0 },
+        { 5, 8, 8, 32, 16, 8, 8, 16, 16, large, 1, 0 },
+    };
+
+    assert_int_equal(convolution_onednn.load(NULL), OK);
+    for (size_t i = 0; i < 2 && convolution_winograd.block(16, 0); i++)
+        check_calls(&convolution_winograd, &blocked[i]);
+#endif
 }
 #endif
 
@@ -235,6 +267,8 @@ static void each_shape(void **state)
         { 2, 6, 6, 16, 16, window_same(1, 2) },
         { 1, 3, 3, 4, 4, window_same(5, 1) },
         { 2, 10, 10, 16, 16, window_valid(3, 1) },
+        { 3, 11, 14, 48, 16, rectangle(3, 3, 1, 1, 0, 2, 2, 1) },
+        { 2, 14, 13, 16, 48, rectangle(5, 5, 1, 1, 4, 0, 1, 3) },
         { 40, 2, 2, 3, 7, window_same(2, 1) },
         { 2, 11, 8, 16, 16, window_valid(3, 2) },
         /* Of 5 channels for OpenBLAS, of 3 as the network's input, of 16 and 32 in blocks. */
@@ -255,7 +289,7 @@ static void each_shape(void **state)
         { 2, 8, 10, 3, 16, rectangle(4, 2, 3, 2, 3, 0, 1, 1) },
         { 2, 2, 3, 16, 16, rectangle(3, 5, 1, 1, 2, 2, 4, 4) },
     };
-    int onednn = 0, rounded = 0, pairs = 0;
+    int onednn = 0, winograd = 0, rounded = 0, pairs = 0;
 
     (void)state;
     for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
@@ -297,6 +331,9 @@ static void each_shape(void **state)
                 check_backend(&convolution_onednn, &p, images);
                 onednn++;
             }
+#if CONVOLUTION_WINOGRAD
+            winograd += check_winograd(&p, images);
+#endif
             rounded += check_rounded(&convolution_bfloat16, &p, images); /* from here on the sample is rounded */
 #endif
 #if CONVOLUTION_AVX512
@@ -305,7 +342,40 @@ static void each_shape(void **state)
         }
         free(p.x), free(p.w), free(p.dy), free(p.y), free(p.dx), free(p.dw);
     }
-    print_message("oneDNN did %d of them, and %d in bfloat16, AVX512-BF16 %d\n", onednn, rounded, pairs);
+    print_message("oneDNN did %d of them, and %d in bfloat16, AVX512-BF16 %d, Winograd %d\n", onednn, rounded, pairs,
+                  winograd);
+}
+
+/* Which convolutions are computed by Winograd's algorithm: a rule of their shapes alone. */
+static void winograd_pays(void **state)
+{
+    (void)state;
+#if CONVOLUTION_WINOGRAD
+    static const struct {
+        int side, channels, out_channels, window, stride, pays;
+    } cases[] = {
+        { 32, 16, 16, 3, 1, 1 },  { 8, 64, 64, 3, 1, 1 },  { 12, 64, 64, 5, 1, 1 }, { 14, 256, 256, 3, 1, 1 },
+        { 7, 512, 512, 3, 1, 0 }, { 32, 16, 32, 3, 2, 0 }, { 5, 64, 64, 5, 1, 0 },  { 2, 64, 64, 3, 1, 0 },
+        { 32, 16, 16, 1, 1, 0 },  { 16, 16, 16, 7, 1, 0 },
+    };
+
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct convolution_shape s = { .height = cases[i].side,
+                                       .width = cases[i].side,
+                                       .channels = cases[i].channels,
+                                       .block = 16,
+                                       .out_channels = cases[i].out_channels,
+                                       .out_block = 16,
+                                       .window = window_same(cases[i].window, cases[i].stride) };
+
+        assert_true(window_fit(&s.window, s.height, s.width));
+        s.out_height = window_rows(&s.window, s.height);
+        s.out_width = window_columns(&s.window, s.width);
+        assert_int_equal(convolution_winograd_pays(&s), cases[i].pays);
+        s.bfloat16 = 1;
+        assert_int_equal(convolution_winograd_pays(&s), 0);
+    }
+#endif
 }
 
 /* Windows by counting, and TensorFlow's rule worked out apart; each axis with its own numbers. */
@@ -443,6 +513,7 @@ int main(void)
 #if CONVOLUTION_AVX512
         cmocka_unit_test(any_calls),
 #endif
+        cmocka_unit_test(winograd_pays),
         cmocka_unit_test(builder),
     };
 
