@@ -322,17 +322,6 @@ static void find_model(struct evaluator_options *c)
         c->model = c->model_file;
 }
 
-/* 1: a word of this list, as "a|b|c". */
-static int is_among(const char *word, const char *list)
-{
-    const size_t n = strlen(word);
-
-    for (const char *at = list; n && !strchr(word, '|') && (at = strstr(at, word)); at += n)
-        if ((at == list || at[-1] == '|') && (at[n] == '|' || !at[n]))
-            return 1;
-    return 0;
-}
-
 /* Who trains there tells what its model and data are called. */
 static int say_missing(const struct evaluator_options *c, struct error *e)
 {
@@ -340,7 +329,8 @@ static int say_missing(const struct evaluator_options *c, struct error *e)
     struct training_state s;
 
     if (!evaluator_options_several(c) && training_state_read(c->checkpoint_directory, &s, NULL) == 1 &&
-        is_among(s.model, c->models) && is_among(s.data, c->data_sets))
+        options_is_choice(c->models, s.model, strlen(s.model)) &&
+        options_is_choice(c->data_sets, s.data, strlen(s.data)))
         return error_set(e, ERR_ARG, "--%s is missing; by %s/training.json it is --model %s --data %s", missing,
                          c->checkpoint_directory, s.model, s.data);
     return error_set(e, ERR_ARG, "--%s is missing; use one of %s%s, or --exec", missing,

@@ -63,7 +63,7 @@ int options_given(const struct options *o, const char *name)
     return row && row->given;
 }
 
-static int in_choices(const char *choices, const char *word, size_t n)
+int options_is_choice(const char *choices, const char *word, size_t n)
 {
     while (*choices) {
         size_t length = strcspn(choices, "|");
@@ -116,7 +116,7 @@ static int check_choices(const struct option *row, const char *text, struct erro
 
         if (row->kind == OPTION_CHOICE_OR_PATH && strpbrk(text, "/."))
             return OK;
-        if (!in_choices(row->choices, text, n)) {
+        if (!options_is_choice(row->choices, text, n)) {
             snprintf(word, sizeof word, "%.*s", (int)minimum_of(n, sizeof word - 1), text);
             nearest_choice(row->choices, word, near, sizeof near);
             return error_set(e, ERR_ARG, "--%s: '%s' is not one of %s%s%s%s", row->name, word, row->choices,

@@ -88,6 +88,8 @@ int options_unknown_command(const struct options *o, const char *word, struct er
 /* The item of names (count) nearest to `word` by edit distance, NULL: none is near. Borrowed from names. */
 const char *options_nearest(const char *word, const char *const *names, size_t count);
 
+/* Whether the n bytes of `word` are one of `choices`. */
+int options_is_choice(const char *choices, const char *word, size_t n);
 /* "a|b|c" from names, which end with NULL, for `choices`; truncated to `size` bytes. Returns out. */
 const char *options_choices(const char *const *names, char *out, size_t size);
 
