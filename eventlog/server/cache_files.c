@@ -133,24 +133,13 @@ int cache_files_read(const struct cache_files *c, struct run_cache *out, const c
 
 enum { PREVIEW_TAIL = 8 * 1024 }; /* most indexes are no longer */
 
-static int read_at(int fd, uint8_t *bytes, size_t size, uint64_t offset)
-{
-    ssize_t got = 1;
-
-    for (size_t have = 0; have < size && got > 0; have += (size_t)got)
-        do
-            got = pread(fd, bytes + have, size - have, (off_t)(offset + have));
-        while (got < 0 && errno == EINTR);
-    return got > 0;
-}
-
 /* The index at the end of a file, in *tail, to be freed in any case. 0: there is none. */
 static size_t read_file_index(int fd, uint64_t size, uint8_t **tail)
 {
     const size_t n = size < PREVIEW_TAIL ? (size_t)size : PREVIEW_TAIL;
     uint64_t index = 0;
 
-    if ((*tail = malloc(n + !n)) && n >= RUN_CACHE_END && read_at(fd, *tail, n, size - n))
+    if ((*tail = malloc(n + !n)) && n >= RUN_CACHE_END && file_read_at(fd, *tail, n, size - n) == (ssize_t)n)
         index = run_cache_index_size(*tail + n - RUN_CACHE_END, size);
     if (index <= n) {
         if (index)
@@ -159,7 +148,7 @@ static size_t read_file_index(int fd, uint64_t size, uint8_t **tail)
     }
     free(*tail);
     *tail = index < SIZE_MAX / 2 ? malloc((size_t)index) : NULL;
-    return *tail && read_at(fd, *tail, (size_t)index, size - index) ? (size_t)index : 0;
+    return *tail && file_read_at(fd, *tail, (size_t)index, size - index) == (ssize_t)index ? (size_t)index : 0;
 }
 
 int cache_files_preview(const struct cache_files *c, struct run_cache *out, const char *place, const char *name,

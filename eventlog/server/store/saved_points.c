@@ -1,8 +1,8 @@
 #include "eventlog/server/store/saved_points.h"
 
 #include "base/crc32c.h"
+#include "base/file.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
@@ -60,18 +60,15 @@ static struct shared_bytes *read_place(const char *path, const struct saved_plac
 {
     struct shared_bytes *all = NULL;
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW);
-    ssize_t got = 1;
+    int whole;
 
     if (fd < 0)
         return NULL;
     if (place->length && place->length <= SIZE_MAX / 2)
         all = shared_bytes_new((size_t)place->length);
-    for (size_t have = 0; all && have < all->size && got > 0; have += (size_t)got)
-        do
-            got = pread(fd, all->bytes + have, all->size - have, (off_t)(place->offset + have));
-        while (got < 0 && errno == EINTR);
+    whole = all && file_read_at(fd, all->bytes, all->size, place->offset) == (ssize_t)all->size;
     close(fd);
-    if (got > 0)
+    if (whole)
         return all;
     shared_bytes_drop(all);
     return NULL;
