@@ -36,6 +36,7 @@ struct convolution_shape {
     struct window window;   /* with explicit padding */
     int need_data_gradient; /* 0: backward_data is never called */
     int bfloat16;           /* 1, for convolution_bfloat16 and convolution_avx512: x, w and dy are rounded to it */
+    int forward_only;       /* 1: neither backward_data nor backward_weights is called, nor prepare for them */
 };
 
 struct convolution; /* begins with a pointer to its backend */

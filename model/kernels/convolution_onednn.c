@@ -241,10 +241,10 @@ static int onednn_make(struct convolution **out, const struct convolution_shape 
         !(rc = dnnl.stream_create(&c->stream, c->engine, dnnl_stream_default_flags)) &&
         !(rc = make_primitive(c, FORWARD, 1)) &&
         !(rc = s->need_data_gradient ? make_primitive(c, BACKWARD_DATA, 1) : 0) &&
-        !(rc = make_primitive(c, BACKWARD_WEIGHTS_ONE, 1)) && s->images > 1)
+        !(rc = s->forward_only ? 0 : make_primitive(c, BACKWARD_WEIGHTS_ONE, 1)) && !s->forward_only && s->images > 1)
         rc = make_primitive(c, BACKWARD_WEIGHTS, s->images);
     library_onednn_threads(threads);
-    if (!rc && !(c->sum = new_floats(c->primitives[BACKWARD_WEIGHTS_ONE].kernel_size)))
+    if (!rc && !s->forward_only && !(c->sum = new_floats(c->primitives[BACKWARD_WEIGHTS_ONE].kernel_size)))
         rc = dnnl_out_of_memory;
     if (rc) {
         onednn_release(c);

@@ -29,6 +29,7 @@ static int layer_convolution_make(struct layer *l, int slice, int batch, struct 
         if ((rc = own->gradient_backend->make(&own->gradients, &own->shape, e)) < 0)
             return rc;
         own->shape.need_data_gradient = 0;
+        own->shape.forward_only = 1;
     }
     rc = own->backend->make(&own->convolution, &own->shape, e);
     if (rc != ERR_ARG || !own->shape.bfloat16)

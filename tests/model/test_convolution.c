@@ -212,7 +212,7 @@ static void check_calls(const struct convolution_backend *backend, const struct 
 static void any_calls(void **state)
 {
     const struct window small = { 3, 3, 1, 1, 1, 1, 1, 1, PADDING_EXPLICIT };
-    const struct convolution_shape rounded = { 3, 9, 9, 16, 16, 9, 9, 20, 20, small, 1, 1 };
+    const struct convolution_shape rounded = { 3, 9, 9, 16, 16, 9, 9, 20, 20, small, 1, 1, 0 };
 
     (void)state;
     if (bfloat16_units() == BFLOAT16_AVX512)
@@ -220,8 +220,8 @@ static void any_calls(void **state)
 #if CONVOLUTION_WINOGRAD
     const struct window large = { 5, 5, 1, 1, 2, 2, 2, 2, PADDING_EXPLICIT };
     const struct convolution_shape blocked[] = {
-        { 3, 18, 13, 16, 16, 18, 13, 48, 16, small, 1, 0 },
-        { 5, 8, 8, 32, 16, 8, 8, 16, 16, large, 1, 0 },
+        { 3, 18, 13, 16, 16, 18, 13, 48, 16, small, 1, 0, 0 },
+        { 5, 8, 8, 32, 16, 8, 8, 16, 16, large, 1, 0, 0 },
     };
 
     assert_int_equal(convolution_onednn.load(NULL), OK);
@@ -307,6 +307,7 @@ static void each_shape(void **state)
                                          0,
                                          cases[k].window,
                                          1,
+                                         0,
                                          0 };
         assert_true(window_fit(&s->window, s->height, s->width));
         s->out_height = window_rows(&s->window, s->height);
