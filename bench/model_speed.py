@@ -3,6 +3,7 @@ compiled, and TensorFlow, one thread each. All take turns. Ours reads and transf
 and again; it is measured as what a long training takes more than a short one.
 """
 import pathlib
+import random
 import re
 import statistics
 import subprocess
@@ -31,13 +32,11 @@ OURS = {"evalboard": "float32", "evalboard in bfloat16": "bfloat16"}
 
 def noise_of_mnist(directory):
     """Noise in MNIST's shape: speed does not depend on the pixels."""
-    noise, _ = programs.cifar10(None, directory)
-    pixels = (noise / "data_batch_1.bin").read_bytes()
+    noise = random.Random(1)
     for name, count in (("train", 10000), ("t10k", 1000)):
-        for kind, magic, shape in (("images-idx3", 2051, (count, 28, 28)), ("labels-idx1", 2049, (count,))):
-            size = count * (784 if len(shape) == 3 else 1)
-            content = pixels[:size] if len(shape) == 3 else bytes(i % 10 for i in range(size))
-            (directory / f"{name}-{kind}-ubyte").write_bytes(b"".join(n.to_bytes(4, "big") for n in (magic, *shape)) + content)
+        for kind, shape, content in (("images-idx3", (2051, count, 28, 28), noise.randbytes(784 * count)),
+                                     ("labels-idx1", (2049, count), bytes(i % 10 for i in range(count)))):
+            (directory / f"{name}-{kind}-ubyte").write_bytes(b"".join(n.to_bytes(4, "big") for n in shape) + content)
     return directory
 
 

@@ -4,12 +4,11 @@ layers, the optimizer and the loss of `trainer describe MODEL`, on a batch of no
 
 Prints `seconds a step: X` of the processor, of the steps after --warm-up.
 """
-import argparse
 import os
-import time
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 
+import model_peer  # noqa: E402
 import numpy  # noqa: E402
 import tensorflow as tf  # noqa: E402
 from tensorflow.python.ops import rnn_grad  # noqa: E402,F401  registers the gradient of BlockLSTM
@@ -80,12 +79,7 @@ MODELS = {
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--model", choices=MODELS, required=True)
-    parser.add_argument("--batch-size", type=int, default=128)
-    parser.add_argument("--steps", type=int, default=100)
-    parser.add_argument("--warm-up", type=int, default=20)
-    options = parser.parse_args()
+    options = model_peer.parser(__doc__, MODELS).parse_args()
     v1.disable_eager_execution()
     v1.set_random_seed(1)
     model, shape, optimizer = MODELS[options.model]
@@ -97,11 +91,7 @@ def main():
     fed = {images: noise.random([options.batch_size, *shape], "float32"), labels: noise.integers(0, 10, options.batch_size)}
     with v1.Session(config=v1.ConfigProto(intra_op_parallelism_threads=1, inter_op_parallelism_threads=1)) as session:
         session.run(v1.global_variables_initializer())
-        for step in range(options.steps):
-            if step == options.warm_up:
-                started = time.process_time()
-            session.run(update, fed)
-    print("seconds a step:", (time.process_time() - started) / (options.steps - options.warm_up))
+        model_peer.tell_seconds(options, lambda: session.run(update, fed))
 
 
 main()

@@ -4,9 +4,7 @@ layers, the optimizer and the loss of `trainer describe MODEL`, on a batch of no
 
 Prints `seconds a step: X` of the processor, of the steps after --warm-up.
 """
-import argparse
-import time
-
+import model_peer
 import torch
 from torch import nn
 from torch.nn import functional
@@ -95,11 +93,7 @@ MODELS = {"lenet": Lenet, "cifar10_cnn": Cifar10Cnn, "mnist_lstm": MnistLstm, "m
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--model", choices=MODELS, required=True)
-    parser.add_argument("--batch-size", type=int, default=128)
-    parser.add_argument("--steps", type=int, default=100)
-    parser.add_argument("--warm-up", type=int, default=20)
+    parser = model_peer.parser(__doc__, MODELS)
     parser.add_argument("--bfloat16", action="store_true", help="forward under torch.autocast")
     parser.add_argument("--compile", action="store_true", help="by torch.compile")
     options = parser.parse_args()
@@ -112,16 +106,15 @@ def main():
     if images.dim() == 4:
         network, images = network.to(memory_format=torch.channels_last), images.to(memory_format=torch.channels_last)
     called = torch.compile(network) if options.compile else network
-    for step in range(options.steps):
-        if step == options.warm_up:
-            started = time.process_time()
+
+    def train_step():
         with torch.autocast("cpu", dtype=torch.bfloat16, enabled=options.bfloat16):
             logits = called(images)
         loss = functional.cross_entropy(logits.float(), labels)
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
-    print("seconds a step:", (time.process_time() - started) / (options.steps - options.warm_up))
+    model_peer.tell_seconds(options, train_step)
 
 
 if __name__ == "__main__":

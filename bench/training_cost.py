@@ -42,7 +42,8 @@ def cost(options, contender, data, steps):
 
 
 def roof_of(options):
-    """Milliseconds that the products of a step take at least in float32: forward, and twice as many backward. None: not known."""
+    """Milliseconds that the sums of a step take at least in float32: forward, and twice as many backward. Winograd's algorithm has
+    fewer products than sums, so that a step may take less. None: not known."""
     said = subprocess.run([programs.program(options.build, "trainer"), "describe", "resnet32"], capture_output=True, text=True,
                           env=programs.ENVIRONMENT).stdout
     macs = re.search(r"(\d+) MACs forward", said)
