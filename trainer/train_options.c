@@ -588,8 +588,7 @@ uint64_t train_options_training(const struct train_options *o)
     const uint64_t h = exchange_hash(s->decay_at, (size_t)s->decays * sizeof *s->decay_at,
                                      exchange_hash(numbers, sizeof numbers, EXCHANGE_HASH_SEED));
     const char *precision = precisions[o->model->precision];
-    const int parts = train_options_parts_of_threads(
-        o); /* as it was before there were threads: with one it is the same */
+    const int parts = train_options_parts_of_threads(o); /* 0: the hash is as it was before there were threads */
     const uint64_t shared = parts ? exchange_hash(&parts, sizeof parts, h) : h;
 
     return o->model->precision == PRECISION_FLOAT32 ? shared : exchange_hash(precision, strlen(precision), shared);

@@ -331,13 +331,14 @@ static void task(void **state)
     assert_int_equal(task_in_top(3, cases[0].z, 0, 3), 1);
 }
 
-/* By the formula in double. gates: of one unit; recurrent may be NULL. */
-static void expected_cell(const float *gates, const float *recurrent, double forget, double c, double *out)
+/* By the formula in double. gates, bias: of one unit; recurrent may be NULL. */
+static void expected_cell(const float *gates, const float *recurrent, const float *bias, double forget, double c,
+                          double *out)
 {
     double sum[4];
 
     for (int k = 0; k < 4; k++)
-        sum[k] = (double)(gates[k] + (recurrent ? recurrent[k] : 0)) + (k == 2 ? forget : 0);
+        sum[k] = (double)(gates[k] + (recurrent ? recurrent[k] : 0) + bias[k]) + (k == 2 ? forget : 0);
     out[0] = 1 / (1 + exp(-sum[0]));
     out[1] = tanh(sum[1]);
     out[2] = 1 / (1 + exp(-sum[2]));
@@ -362,12 +363,13 @@ static void lstm_cell_values(void **state)
     for (size_t units = 1; units <= VALUES; units++)
         for (int with = 0; with < 2; with++) {
             float gates[4 * VALUES], recurrent[4 * VALUES], given[4 * VALUES], c[VALUES], bent[VALUES], h[VALUES];
-            const float bias[4 * VALUES] = { 0 };
+            float bias[4 * VALUES];
 
             for (size_t k = 0; k < 4 * units; k++) {
                 const size_t i = (k * 7 + units) % VALUES;
                 given[k] = gates[k] = i < SIZES ? sizes[i] : -sizes[i - SIZES];
                 recurrent[k] = 0.001F * (float)k;
+                bias[k] = 0.002F * (float)(k % 5);
             }
             for (size_t k = 0; k < units; k++)
                 c[k] = 0.1F * (float)k - 1;
@@ -376,9 +378,10 @@ static void lstm_cell_values(void **state)
                 const float of[4] = { given[k], given[units + k], given[2 * units + k], given[3 * units + k] };
                 const float add[4] = { recurrent[k], recurrent[units + k], recurrent[2 * units + k],
                                        recurrent[3 * units + k] };
+                const float biases[4] = { bias[k], bias[units + k], bias[2 * units + k], bias[3 * units + k] };
                 double expected[6];
 
-                expected_cell(of, with ? add : NULL, 1, 0.1F * (float)k - 1, expected);
+                expected_cell(of, with ? add : NULL, biases, 1, 0.1F * (float)k - 1, expected);
                 for (size_t g = 0; g < 4; g++)
                     assert_within((double)gates[g * units + k], expected[g], g == 1 ? 4e-7 : 1e-5);
                 assert_near((double)c[k], expected[4], 0.1);

@@ -426,12 +426,12 @@ static const char *same_name(const struct serve *s, const char *word)
 static int take_paths(struct serve *s, char **words, int count)
 {
     for (int i = 0; i < count; i++) {
-        const char *directory = directory_of(words[i]);
+        const char *directory = directory_of(words[i]), *same = directory ? same_name(s, words[i]) : NULL;
 
         if (!check_directory(s, directory ? directory : words[i]))
             return 0;
-        if (directory && same_name(s, words[i])) {
-            log_line(&s->log, "%s: has the name of %s; give each its own", words[i], same_name(s, words[i]));
+        if (same) {
+            log_line(&s->log, "%s: has the name of %s; give each its own", words[i], same);
             return 0;
         }
         if (directory && !option_list_add(&s->also, words[i])) {
