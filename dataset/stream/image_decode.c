@@ -73,6 +73,36 @@ static void jpeg_progress(j_common_ptr jpeg)
     }
 }
 
+/* How much of the light an ink takes away, of 255 each, rounded. */
+static unsigned inked(unsigned a, unsigned b)
+{
+    return (a * b + 127) / 255;
+}
+
+/* Files have inks the wrong way round, 255 for none, as Adobe's programs began to write them. Of the light that black
+ * lets through, each other ink takes its part: the sums of Pillow's convert("RGB"), to the bit. */
+static void colours_of_inks(const uint8_t *inks, uint8_t *colours, int width)
+{
+    for (int x = 0; x < width; x++)
+        for (int c = 0; c < 3; c++) {
+            const unsigned light = inks[4 * x + 3];
+
+            colours[3 * x + c] = (uint8_t)(light - inked(255 - inks[4 * x + c], light));
+        }
+}
+
+/* inks: where a row has room that is not of three colours, otherwise NULL. */
+static void read_rows(struct decoding *d, j_decompress_ptr jpeg, JSAMPARRAY inks)
+{
+    while (jpeg->output_scanline < jpeg->output_height) {
+        JSAMPROW row = d->image.pixels + (size_t)jpeg->output_scanline * (size_t)d->image.width * 3;
+
+        jpeg_read_scanlines(jpeg, inks ? inks : &row, 1);
+        if (inks)
+            colours_of_inks(inks[0], row, d->image.width);
+    }
+}
+
 static int decode_jpeg(struct decoding *d)
 {
     struct jpeg_decompress_struct jpeg;
@@ -92,20 +122,16 @@ static int decode_jpeg(struct decoding *d)
     jpeg.progress = &progress;
     jpeg_mem_src(&jpeg, d->bytes, d->n);
     jpeg_read_header(&jpeg, TRUE);
-    if (jpeg.jpeg_color_space == JCS_CMYK || jpeg.jpeg_color_space == JCS_YCCK) {
-        snprintf(d->problem, sizeof d->problem, "its colours are CMYK; save it as RGB");
-        longjmp(d->leave, 1);
-    }
-    jpeg.out_color_space = JCS_RGB;
+    jpeg.out_color_space = jpeg.num_components == 4 ? JCS_CMYK : JCS_RGB;
     if (!make_room(d, jpeg.image_height, jpeg.image_width))
         longjmp(d->leave, 1);
     if (!d->size_only) {
-        jpeg_start_decompress(&jpeg);
-        while (jpeg.output_scanline < jpeg.output_height) {
-            JSAMPROW row = d->image.pixels + (size_t)jpeg.output_scanline * (size_t)d->image.width * 3;
+        JSAMPARRAY inks = NULL;
 
-            jpeg_read_scanlines(&jpeg, &row, 1);
-        }
+        jpeg_start_decompress(&jpeg);
+        if (jpeg.out_color_space == JCS_CMYK) /* which jpeg_destroy_decompress() gives back */
+            inks = jpeg.mem->alloc_sarray((j_common_ptr)&jpeg, JPOOL_IMAGE, jpeg.output_width * 4, 1);
+        read_rows(d, &jpeg, inks);
         jpeg_finish_decompress(&jpeg);
     }
     jpeg_destroy_decompress(&jpeg);

@@ -1,8 +1,9 @@
 /*
  * image_decode.h - JPEG (libjpeg-turbo) and PNG (libpng) in memory to pixels: red, green and blue, 8 bits each. Grey is
- * spread over the three, transparency is left out, of 16 bits the upper 8 are kept, and rotation marks (EXIF), colour
- * profiles and gamma are ignored, as Pillow's convert("RGB") does. Any damage that the library notices is an error:
- * also a picture that ends early, which many programs fill with grey. Calls share nothing.
+ * spread over the three, inks (CMYK, YCCK) become colours, transparency is left out, of 16 bits the upper 8 are kept,
+ * and rotation marks (EXIF), colour profiles and gamma are ignored, as Pillow's convert("RGB") does. Any damage that
+ * the library notices is an error: also a picture that ends early, which many programs fill with grey. Calls share
+ * nothing.
  */
 #ifndef DATASET_STREAM_IMAGE_DECODE_H
 #define DATASET_STREAM_IMAGE_DECODE_H

@@ -23,13 +23,18 @@ def write(tree):
     """All that the two formats have: their ways to store colours, and both ways to send them."""
     kinds = [("a.jpg", "RGB", {"quality": 90}), ("b.jpg", "RGB", {"quality": 75, "progressive": True}),
              ("c.JPEG", "L", {}), ("d.jpg", "RGB", {"quality": 60, "subsampling": 0}), ("e.png", "RGB", {}),
-             ("f.png", "L", {}), ("g.png", "P", {}), ("h.png", "RGBA", {}), ("i.png", "1", {}), ("j.png", "LA", {})]
-    sizes = [(32, 32), (57, 40), (40, 91), (16, 20), (33, 32), (200, 31), (32, 47), (8, 8), (100, 100), (64, 32)]
+             ("f.png", "L", {}), ("g.png", "P", {}), ("h.png", "RGBA", {}), ("i.png", "1", {}), ("j.png", "LA", {}),
+             ("k.jpg", "CMYK", {}), ("l.jpg", "CMYK", {"quality": 95})]
+    sizes = [(32, 32), (57, 40), (40, 91), (16, 20), (33, 32), (200, 31), (32, 47), (8, 8), (100, 100), (64, 32), (45, 50), (33, 61)]
     paths = []
     for i, ((name, mode, how), size) in enumerate(zip(kinds, sizes)):
         path = tree / ("cat" if i % 3 else "dog") / name
         path.parent.mkdir(parents=True, exist_ok=True)
         picture(i, *size).convert(mode).save(path, **how)
+        if name == "l.jpg":  # YCCK, which Pillow reads, but does not write
+            data = path.read_bytes()
+            at = data.index(b"Adobe") + 11
+            path.write_bytes(data[:at] + b"\2" + data[at + 1:])
         paths.append(path)
     return paths
 
