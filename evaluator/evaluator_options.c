@@ -2,7 +2,6 @@
 
 #include "base/file.h"
 #include "checkpoint/directory/checkpoint_directory.h"
-#include "checkpoint/directory/training_state.h"
 #include "dataset/dataset.h"
 #include "evaluator/score/builtin_runner.h"
 #include "evaluator/score/command_runner.h"
@@ -44,9 +43,10 @@ static const struct option table_template[] = {
     { OPTION_HEADING,
       .help = "Evaluate with a built-in model; --model and --data are required unless --exec is given:" },
     { OPTION_CHOICE_OR_PATH, .name = "model", .argument = "NAME",
-      .help = "Evaluate checkpoints of this model: a built-in one, or that of a model file. Default: the model file "
-              "that the trainer put beside the checkpoints, CKPT/net.model." },
-    { OPTION_CHOICE, .name = "data", .argument = "NAME", .help = "Evaluate on the test images of this data set." },
+      .help = "Evaluate checkpoints of this model: a built-in one, or that of a model file. Default: that of the "
+              "trainer that writes to --checkpoint-dir." },
+    { OPTION_CHOICE, .name = "data", .argument = "NAME",
+      .help = "Evaluate on the test images of this data set. Default: the trainer's." },
     { OPTION_TEXT, .name = "data-dir", .argument = "DIR",
       .help = "Read the data set from DIR. Default: where Debian's package installs it, if there is one." },
     { OPTION_INT, .name = "batch-size", .argument = "N",
@@ -312,28 +312,31 @@ int evaluator_options_several(const struct evaluator_options *c)
     return c->watch.count || c->watch_file || c->watch_tree;
 }
 
-/* Without --model, uses the file that the trainer put beside the checkpoints. */
-static void find_model(struct evaluator_options *c)
+/* The name in training.json, if it is one of the choices; otherwise NULL. */
+static const char *told(const char *name, const char *choices)
 {
-    if (c->model || c->exec || !c->checkpoint_directory || evaluator_options_several(c))
-        return;
-    if (file_join(c->model_file, sizeof c->model_file, c->checkpoint_directory, CHECKPOINT_MODEL_FILE, NULL) == OK &&
-        access(c->model_file, R_OK) == 0)
-        c->model = c->model_file;
+    return options_is_choice(choices, name, strlen(name)) ? name : NULL;
 }
 
-/* Who trains there tells what its model and data are called. */
+/* Where --model or --data is missing, uses what the training there says: the model file beside its checkpoints, and the
+ * built-in names in its training.json. */
+static void ask_training(struct evaluator_options *c)
+{
+    if ((c->model && c->data) || c->exec || !c->checkpoint_directory || evaluator_options_several(c))
+        return;
+    if (!c->model &&
+        file_join(c->model_file, sizeof c->model_file, c->checkpoint_directory, CHECKPOINT_MODEL_FILE, NULL) == OK &&
+        access(c->model_file, R_OK) == 0)
+        c->model = c->model_file;
+    if (training_state_read(c->checkpoint_directory, &c->training, NULL) != 1)
+        return;
+    c->told_model = !c->model && (c->model = told(c->training.model, c->models));
+    c->told_data = !c->data && (c->data = told(c->training.data, c->data_sets));
+}
+
 static int say_missing(const struct evaluator_options *c, struct error *e)
 {
-    const char *missing = c->model ? "data" : "model";
-    struct training_state s;
-
-    if (!evaluator_options_several(c) && training_state_read(c->checkpoint_directory, &s, NULL) == 1 &&
-        options_is_choice(c->models, s.model, strlen(s.model)) &&
-        options_is_choice(c->data_sets, s.data, strlen(s.data)))
-        return error_set(e, ERR_ARG, "--%s is missing; by %s/training.json it is --model %s --data %s", missing,
-                         c->checkpoint_directory, s.model, s.data);
-    return error_set(e, ERR_ARG, "--%s is missing; use one of %s%s, or --exec", missing,
+    return error_set(e, ERR_ARG, "--%s is missing; use one of %s%s, or --exec", c->model ? "data" : "model",
                      c->model ? c->data_sets : c->models, c->model ? "" : ", or a model file");
 }
 
@@ -436,7 +439,7 @@ int evaluator_options_parse(struct evaluator_options *out, const struct subcomma
         out->pin = 1;
     out->metric_bits = metric_choice(out->metrics);
     if (rc == OPTIONS_RUN)
-        find_model(out);
+        ask_training(out);
     if (rc == OPTIONS_RUN && dataset_reading_parse(&out->reading, &out->words, e) < 0)
         return ERR_ARG;
     return rc == OPTIONS_RUN ? check_command(out, e) : rc;

@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "base/program/options.h"
 #include "base/program/subcommand.h"
+#include "checkpoint/directory/training_state.h"
 #include "dataset/dataset.h"
 
 #include <stddef.h>
@@ -31,7 +32,9 @@ struct evaluator_options {          /* text is borrowed from argv; what is not g
     int tutorial_denominator, take_over;
     struct option_list watch;
     const char *watch_file, *watch_tree, *eval_root, *prom, *log_format, *log_file;
-    char model_file[4096];            /* `model`, if it was found beside the checkpoints */
+    char model_file[4096];          /* `model`, if it was found beside the checkpoints */
+    struct training_state training; /* if told_model: `model` is its; told_data: `data` is */
+    int told_model, told_data;
     char models[256], data_sets[256]; /* to choose from */
 };
 

@@ -348,5 +348,9 @@ int main(int argc, char **argv)
         log_event(&log, "error", NULL, "%s", e.message);
         return EXIT_USAGE;
     }
+    if (o.told_model || o.told_data)
+        log_line(&log, "using%s%s%s%s, as %s/training.json says", o.told_model ? " --model " : "",
+                 o.told_model ? o.model : "", o.told_data ? " --data " : "", o.told_data ? o.data : "",
+                 o.checkpoint_directory);
     return work(&o, &log);
 }

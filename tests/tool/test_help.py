@@ -61,16 +61,20 @@ def test_options_that_end_the_evaluator_stand_in_their_order():
                      "wait-for-restart", "strict"]
 
 
-def test_missing_model_of_a_training(tmp_path):
-    """Is told from what the trainer wrote, if that is a model and data that there are."""
+def test_model_and_data_of_a_training(tmp_path):
+    """Without --model or --data the evaluator uses those that the trainer wrote down, where there are such, and says so."""
     command = [BUILD / "bin/evaluator", "--checkpoint-dir", tmp_path, "--eval-dir", tmp_path / "eval", "--once"]
-    for model, said in (("lenet", f"by {tmp_path}/training.json it is --model lenet --data mnist\n"), ("lenet|cifar10_cnn", "use one of"),
-                        ("len", "use one of"), ("", "use one of")):
-        state = {"state": "finished", "host": "h", "pid": 1, "global_step": 1, "model": model, "data": "mnist"}
+    for model, data, more, status, said in (
+            ("lenet", "synthetic", [], 0, "using --model lenet --data synthetic, as"),
+            ("lenet", "synthetic", ["--model", "lenet"], 0, "using --data synthetic, as"),
+            ("resnet32", "synthetic", ["--model", "lenet", "--data", "synthetic"], 0, "watching"),
+            ("lenet", "mnist|cifar10", [], 2, "--data is missing; use one of"),
+            ("lenet|cifar10_cnn", "synthetic", [], 2, "--model is missing; use one of"),
+            ("len", "synthetic", [], 2, "--model is missing"), ("", "", [], 2, "--model is missing")):
+        state = {"state": "finished", "host": "h", "pid": 1, "global_step": 1, "model": model, "data": data}
         (tmp_path / "training.json").write_text(json.dumps(state))
-        for more, missing in (([], "model"), (["--model", "lenet"], "data")):
-            run = subprocess.run([*command, *more], capture_output=True, text=True)
-            assert run.returncode == 2 and f"--{missing} is missing; {said}" in run.stderr
+        run = subprocess.run([*command, *more], capture_output=True, text=True)
+        assert run.returncode == status and run.stderr.startswith(f"evaluator: {said}"), run.stderr
 
 
 def test_one_directory_or_several_a_model_or_a_command(tmp_path):
