@@ -1,5 +1,6 @@
 #include "trainer/optimizer.h"
 
+#include "base/vector.h"
 #include "trainer/collective/exchange.h"
 #include "trainer/collective/team.h"
 #include "trainer/update/gradient_norm.h"
@@ -147,16 +148,20 @@ double optimizer_rate(const struct optimizer *o, int64_t step)
     return schedule_rate(&o->options.schedule, o->options.learning_rate, step);
 }
 
+VECTOR_CLONES static void move_averages(real *restrict averages, const real *restrict w, real part, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        averages[i] -= part * (averages[i] - w[i]);
+}
+
 /* after: the number of updates, this one included. */
 static void update_averages(const struct optimizer *o, double after, const struct optimizer_state *at, size_t count)
 {
     /* With an update count the decay is min(decay, (1 + u) / (10 + u)): young averages follow quickly. */
     const real keep = (real)fmin(o->options.moving_average, (1 + after) / (10 + after));
-    const real *w = at->values;
-    real *averages = at->averages;
 
-    for (size_t i = 0; averages && i < count; i++)
-        averages[i] -= (1 - keep) * (averages[i] - w[i]);
+    if (at->averages)
+        move_averages(at->averages, at->values, 1 - keep, count);
 }
 
 static void update_statistics(const struct optimizer *o, int64_t step, real scale, int debias, const real *sum,

@@ -1,8 +1,11 @@
 #include "trainer/optimizers/optimizer_rule.h"
 
+#include "base/vector.h"
+
 #include <math.h>
 
-static void adagrad_update(struct optimizer_step s, const real *sum, real *w, real *first, real *second, size_t count)
+VECTOR_CLONES static void adagrad_update(struct optimizer_step s, const real *restrict sum, real *restrict w,
+                                         real *restrict first, real *restrict second, size_t count)
 {
     const real rate = (real)s.rate;
 

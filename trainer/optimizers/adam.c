@@ -1,10 +1,13 @@
 #include "trainer/optimizers/adam.h"
 
+#include "base/vector.h"
+
 #include <math.h>
 
 #define EPSILON 1e-8f /* outside the root and not corrected, as in TensorFlow 1 */
 
-void adam_update(struct optimizer_step s, const real *sum, real *w, real *first, real *second, size_t count)
+VECTOR_CLONES void adam_update(struct optimizer_step s, const real *restrict sum, real *restrict w,
+                               real *restrict first, real *restrict second, size_t count)
 {
     const real rate = (real)(s.rate * sqrt(1 - pow(ADAM_BETA2, s.updates)) / (1 - pow(ADAM_BETA1, s.updates)));
 

@@ -1,6 +1,9 @@
 #include "trainer/optimizers/optimizer_rule.h"
 
-static void sgd_update(struct optimizer_step s, const real *sum, real *w, real *first, real *second, size_t count)
+#include "base/vector.h"
+
+VECTOR_CLONES static void sgd_update(struct optimizer_step s, const real *restrict sum, real *restrict w,
+                                     real *restrict first, real *restrict second, size_t count)
 {
     const real rate = (real)s.rate;
 
