@@ -58,7 +58,7 @@ OURS = {
     "trainer/collective/transports": {"base", "model", "trainer/collective", "trainer/timing"},
     "trainer/compare": BASE | {"trainer/launch", "trainer/timing"},
     "trainer/launch": BASE | {"checkpoint/directory"},
-    "trainer/optimizers": {"model"},
+    "trainer/optimizers": {"base", "model"},
     "trainer/plan": BASE | {"model", "trainer/collective", "trainer/recipes", "trainer/server"},
     "trainer/recipes": {"model"},
     "trainer/server": {"base", "model", "trainer/collective", "trainer/server/decisions", "trainer/server/groups",
