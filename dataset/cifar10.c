@@ -2,6 +2,7 @@
 
 #include "base/file.h"
 #include "dataset/dataset_kind.h"
+#include "dataset/stream/fixed_dataset.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -13,37 +14,9 @@
 #include <unistd.h>
 
 enum {
-    RECORDS_A_READ = 64, /* 192 KiB: stays in the L2 cache between read(2) and transposing */
     TRAIN_FILES = 5,
     META_BYTES_MAX = 4096,
 };
-
-int cifar10_decode(const uint8_t *bytes, size_t n, const char *name, uint64_t offset, uint8_t *images, uint8_t *labels,
-                   struct error *e)
-{
-    if (n % CIFAR10_RECORD)
-        return error_set(e, ERR_CORRUPT, "%s: byte %llu: %zu bytes are left, but a CIFAR-10 record has %d", name,
-                         (unsigned long long)(offset + n - n % CIFAR10_RECORD), n % CIFAR10_RECORD, CIFAR10_RECORD);
-    for (size_t record = 0; record < n / CIFAR10_RECORD; record++) {
-        const uint8_t *red = bytes + record * CIFAR10_RECORD + 1;
-        const uint8_t *green = red + CIFAR10_PIXELS, *blue = green + CIFAR10_PIXELS;
-        uint8_t *restrict image = images + record * CIFAR10_IMAGE;
-
-        if (red[-1] >= CIFAR10_CLASSES)
-            return error_set(
-                e, ERR_CORRUPT,
-                "%s: byte %llu: label %d of record %llu is not in 0..9; is this CIFAR-10 in its binary version?", name,
-                (unsigned long long)(offset + record * CIFAR10_RECORD), red[-1],
-                (unsigned long long)(offset / CIFAR10_RECORD + record));
-        labels[record] = red[-1];
-        for (size_t p = 0; p < CIFAR10_PIXELS; p++) {
-            image[3 * p] = red[p];
-            image[3 * p + 1] = green[p];
-            image[3 * p + 2] = blue[p];
-        }
-    }
-    return OK;
-}
 
 int cifar10_decode_names(const char *text, size_t n, const char *name, char names[CIFAR10_CLASSES][CIFAR10_NAME_MAX],
                          struct error *e)
@@ -68,11 +41,10 @@ int cifar10_decode_names(const char *text, size_t n, const char *name, char name
     return OK;
 }
 
-int cifar10_count(const char *path, size_t *count, struct error *e)
+int cifar10_check_size(const char *path, struct error *e)
 {
     struct stat st;
 
-    *count = 0;
     if (stat(path, &st) < 0)
         return error_system(e, "%s: cannot open", path);
     if (!S_ISREG(st.st_mode))
@@ -82,37 +54,7 @@ int cifar10_count(const char *path, size_t *count, struct error *e)
                          "%s: byte %lld: the file ends here, but its length is not a multiple of %d, the size of a "
                          "record of binary CIFAR-10; get the file again",
                          path, (long long)st.st_size, CIFAR10_RECORD);
-    *count = (size_t)(st.st_size / CIFAR10_RECORD);
     return OK;
-}
-
-int cifar10_read(const char *path, size_t count, uint8_t *images, uint8_t *labels, struct error *e)
-{
-    uint8_t *piece = NULL;
-    size_t done = 0, want;
-    ssize_t got;
-    int rc = OK, fd = open(path, O_RDONLY | O_CLOEXEC);
-
-    if (fd < 0)
-        return error_system(e, "%s: cannot open", path);
-    if (!(piece = malloc((size_t)RECORDS_A_READ * CIFAR10_RECORD)))
-        rc = error_memory(e, path, "for it");
-    while (rc == OK && done < count) {
-        want = count - done < RECORDS_A_READ ? count - done : RECORDS_A_READ;
-        got = file_read_at(fd, piece, want * CIFAR10_RECORD, (uint64_t)done * CIFAR10_RECORD);
-        if (got < 0)
-            rc = error_system(e, "%s: cannot read", path);
-        else if ((size_t)got < want * CIFAR10_RECORD)
-            rc = error_set(e, ERR_CORRUPT, "%s: byte %llu: the file was truncated while it was read", path,
-                           (unsigned long long)(done * CIFAR10_RECORD + (size_t)got));
-        else
-            rc = cifar10_decode(piece, want * CIFAR10_RECORD, path, (uint64_t)done * CIFAR10_RECORD,
-                                images + done * CIFAR10_IMAGE, labels + done, e);
-        done += want;
-    }
-    free(piece);
-    close(fd);
-    return rc;
 }
 
 /* The directory with the files: `directory`, or the one in it that its archive unpacks to. */
@@ -168,43 +110,32 @@ static int read_cifar10(struct dataset_owned *o, const struct dataset_kind *kind
         "data_batch_1.bin", "data_batch_2.bin", "data_batch_3.bin", "data_batch_4.bin", "data_batch_5.bin",
     };
     static const char *const test_files[] = { "test_batch.bin" };
+    static const struct fixed_layout layout = { .bytes = CIFAR10_RECORD,
+                                                .label_bytes = 1,
+                                                .input_at = 1,
+                                                .height = CIFAR10_SIDE,
+                                                .width = CIFAR10_SIDE,
+                                                .channels = 3,
+                                                .planar = 1 };
     const char *const *names = split == DATASET_TRAIN ? train_files : test_files;
-    const int files = kind->files[split];
-    char where[PATH_MAX], path[TRAIN_FILES][PATH_MAX];
-    size_t count[TRAIN_FILES] = { 0 }, total = 0, done = 0;
-    uint8_t *images, *labels;
+    char where[PATH_MAX], path[TRAIN_FILES][PATH_MAX], *paths[TRAIN_FILES];
+    const struct data_files files = { paths, (size_t)kind->files[split], (size_t)kind->files[split] };
+    struct error why = { 0 };
     int rc;
 
-    (void)how;
     if ((rc = find_files(directory, names[0], kind, where, sizeof where, e)) < 0 ||
         (rc = read_class_names(o, where, e)) < 0)
         return rc;
-    for (int f = 0; f < files; f++) {
-        if (!shard_has_file(shard, (uint64_t)f, (uint64_t)files))
-            continue;
-        if ((rc = file_join(path[f], sizeof path[f], where, names[f], e)) < 0 ||
-            (rc = cifar10_count(path[f], &count[f], e)) < 0)
+    for (size_t f = 0; f < files.count; f++) {
+        paths[f] = path[f];
+        if ((rc = file_join(path[f], sizeof path[f], where, names[f], e)) < 0)
             return rc;
-        if (count[f] > UINT32_MAX - total)
-            return error_set(e, ERR_CORRUPT, "%s: more records than CIFAR-10 has", path[f]);
-        total += count[f];
-    }
-    images = o->input = total > SIZE_MAX / CIFAR10_IMAGE ? NULL : malloc(total * CIFAR10_IMAGE);
-    labels = o->labels = malloc(total);
-    if (!images || !labels)
-        return error_memory(e, where, "for %zu images", total);
-    for (int f = 0; f < files; f++) {
-        if (count[f] == 0)
-            continue;
-        if ((rc = cifar10_read(path[f], count[f], images + done * CIFAR10_IMAGE, labels + done, e)) < 0)
+        if (!how->skip_bad && shard_has_file(shard, f, files.count) && (rc = cifar10_check_size(path[f], e)) < 0)
             return rc;
-        dataset_owned_add_file(o, path[f]);
-        done += count[f];
     }
-    o->d.count = total;
-    o->d.height = o->d.width = CIFAR10_SIDE;
-    o->d.channels = 3;
-    return OK;
+    if ((rc = fixed_dataset_open(o, &layout, &files, kind->classes, split, shard, how, &why)) == ERR_CORRUPT)
+        return error_set(e, rc, "%.400s; is this CIFAR-10 in its binary version?", why.message);
+    return rc < 0 ? error_copy(e, &why) : OK;
 }
 
 const struct dataset_kind dataset_kind_cifar10 = {

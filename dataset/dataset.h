@@ -1,7 +1,7 @@
 /*
  * dataset.h - labelled samples, read from the files as they are published: in memory, images of MNIST and Fashion-MNIST
- * (idx, gzipped or not) and CIFAR-10 (binary), words of plain text and of captions; or left on disk, where each is
- * read when it is wanted, images of a folder tree. Each has an index, so the order of a training is a function of its
+ * (idx, gzipped or not), words of plain text and of captions; or left on disk, where each is read when it is wanted,
+ * images of CIFAR-10 (binary) and of a folder tree. Each has an index, so the order of a training is a function of its
  * seed alone. Read-only after opening, so any number of threads may read.
  */
 #ifndef DATASET_DATASET_H

@@ -35,7 +35,7 @@ def folder(tree):
 
 
 def test_bits(data, tmp_path):
-    wanted, from_memory = ranks.train(0, *OPTIONS, "--data", "cifar10", "--data-dir", data / "cifar", "--max-steps", 6)
+    wanted, of_records = ranks.train(0, *OPTIONS, "--data", "cifar10", "--data-dir", data / "cifar", "--max-steps", 6)
     alone, said = ranks.train(0, *OPTIONS, *folder(data / "tree"), "--max-steps", 6)
     several, _ = ranks.train(3, *OPTIONS, *folder(data / "tree"), "--max-steps", 6, "--run-option", "ps")
     first = [*OPTIONS, *folder(data / "tree"), "--checkpoint-dir", tmp_path / "ckpt"]
@@ -43,7 +43,9 @@ def test_bits(data, tmp_path):
     resumed, _ = ranks.train(0, *first, "--max-steps", 6)
     assert wanted["weights"] == alone["weights"] == several["weights"] == resumed["weights"]
     line = r"waited .* for the first batch, then [\d.]+ % of the time for input"
-    assert len(re.findall(line, said)) == 1 and not re.search(line, from_memory)
+    assert len(re.findall(line, said)) == len(re.findall(line, of_records)) == 1
+    _, from_memory = ranks.train(0, "--model", "lenet", "--data", "fashion-mnist", "--batch-size", 8, "--max-steps", 1)
+    assert not re.search(line, from_memory)
     time, start = alone["time"][0], alone["first_batch_seconds"]
     assert start >= 0 and time["input"] == pytest.approx(
         start + alone["input_waiting_share_later"] * (time["seconds"] - start), rel=1e-6, abs=1e-9)
