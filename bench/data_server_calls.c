@@ -3,13 +3,14 @@
  * the answers took. It speaks HTTP/2 by itself, with headers that are encoded once, so that its own cost is a few
  * microseconds a call; gRPC's Python client takes some hundred.
  *
- *   data_server_calls PORT METHOD MESSAGE CLIENTS[:PAUSE] CALLS|=BYTES
+ *   data_server_calls PORT METHOD MESSAGE CLIENTS[:PAUSE] CALLS|=BYTES [METHOD MESSAGE]
  *
  * Each of CLIENTS connections asks CALLS times, each time PAUSE milliseconds after the last answer is complete, half of it
  * more or less, so that clients do not ask in step; without a pause, which is how many calls the processors can take rather
  * than how long one takes, at once. 0 calls: until standard input ends; =BYTES: until the answer's DATA are so long. MESSAGE
  * is hexadecimal. Prints how long the DATA of the last answer are, the number of calls, and milliseconds from sending the
- * request to the end of the answer: median, 99th of 100, longest.
+ * request to the end of the answer: median, 99th of 100, longest. Then each asks the second thing once, at once, and the same is
+ * printed of it.
  */
 #include "base/buffer.h"
 #include "base/bytes.h"
@@ -297,32 +298,45 @@ static int compare(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
+static void ask_for(struct load *l, const char *method, const char *message, struct client *clients, size_t count)
+{
+    l->count = 0;
+    make_request(l, method, message);
+    run(l, clients, count);
+    qsort(l->took, l->count, sizeof *l->took, compare);
+    printf("%llu %zu %.4f %.4f %.4f\n", (unsigned long long)l->bytes, l->count, 1e3 * l->took[l->count / 2],
+           1e3 * l->took[l->count * 99 / 100], 1e3 * l->took[l->count - 1]);
+    fflush(stdout);
+    buffer_release(&l->headers);
+    buffer_release(&l->data);
+}
+
 int main(int argc, char **argv)
 {
     static struct client clients[CLIENTS_MOST];
     struct load l = { .headers = BUFFER_EMPTY, .data = BUFFER_EMPTY };
     char *rest = NULL;
-    size_t count = argc == 6 ? strtoull(argv[4], &rest, 10) : 0;
+    size_t count = argc == 6 || argc == 8 ? strtoull(argv[4], &rest, 10) : 0;
 
     if (count && *rest == ':')
         l.pause = strtod(rest + 1, &rest) / 1000;
     if (!count || *rest || count > CLIENTS_MOST) {
-        fprintf(stderr, "data_server_calls PORT METHOD MESSAGE CLIENTS[:PAUSE] CALLS|=BYTES\n");
+        fprintf(stderr, "data_server_calls PORT METHOD MESSAGE CLIENTS[:PAUSE] CALLS|=BYTES [METHOD MESSAGE]\n");
         return 2;
     }
     if (*argv[5] == '=')
         l.wanted = strtoull(argv[5] + 1, NULL, 10);
     else
         l.calls_each = strtoull(argv[5], NULL, 10);
-    make_request(&l, argv[2], argv[3]);
     for (size_t i = 0; i < count; i++)
         open_client(&clients[i], (uint16_t)strtoul(argv[1], NULL, 10));
-    run(&l, clients, count);
-    qsort(l.took, l.count, sizeof *l.took, compare);
-    printf("%llu %zu %.4f %.4f %.4f\n", (unsigned long long)l.bytes, l.count, 1e3 * l.took[l.count / 2],
-           1e3 * l.took[l.count * 99 / 100], 1e3 * l.took[l.count - 1]);
-    buffer_release(&l.headers);
-    buffer_release(&l.data);
+    ask_for(&l, argv[2], argv[3], clients, count);
+    if (argc == 8) {
+        l.pause = 0;
+        l.wanted = 0;
+        l.calls_each = 1;
+        ask_for(&l, argv[6], argv[7], clients, count);
+    }
     free(l.took);
     return 0;
 }

@@ -349,6 +349,11 @@ static int times_tell(const struct event_reader_place *place)
     return place->seen - place->modified[0] > TIMES_COARSE && place->seen - place->changed[0] > TIMES_COARSE;
 }
 
+static int nothing_changed(const struct event_reader_place *place, const struct stat *st)
+{
+    return can_be_continued(place, st) && as_it_was(place, st) && times_tell(place);
+}
+
 /* Whether the file that the reader knows goes on at the place. OK and its stat, ERR_CORRUPT, ERR_IO. */
 static int look_at_place(struct event_reader *r, const struct event_reader_place *place, struct stat *st,
                          struct error *e)
@@ -357,7 +362,7 @@ static int look_at_place(struct event_reader *r, const struct event_reader_place
 
     if (stat(r->path, st) < 0)
         return error_system(e, "%s: cannot stat", r->path);
-    if (can_be_continued(place, st) && as_it_was(place, st) && times_tell(place))
+    if (nothing_changed(place, st))
         return OK;
     if (can_be_continued(place, st) &&
         ((fd = open(r->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)) < 0 || fstat(fd, st) < 0)) {
@@ -406,6 +411,20 @@ int event_reader_continue(struct event_reader **out, const char *path, const str
     r->seen.st_mtim = (struct timespec){ .tv_sec = place->modified[0], .tv_nsec = place->modified[1] };
     *out = r;
     return OK;
+}
+
+/* Many files are asked about at once, so nothing is allocated for one that is as it was. */
+int event_reader_can_continue(const char *path, const struct event_reader_place *place)
+{
+    struct event_reader *r;
+    struct stat st;
+
+    if (stat(path, &st) == 0 && nothing_changed(place, &st))
+        return 1;
+    if (event_reader_continue(&r, path, place, NULL) != OK)
+        return 0;
+    event_reader_close(r);
+    return 1;
 }
 
 /* ---- records and events ---------------------------------------------------------------------------------------- */

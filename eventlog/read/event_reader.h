@@ -83,6 +83,8 @@ int event_reader_place(const struct event_reader *r, struct event_reader_place *
  * seconds when it was seen, and has the same size and times, is not opened. ERR_IO, ERR_NOMEM. */
 int event_reader_continue(struct event_reader **out, const char *path, const struct event_reader_place *place,
                           struct error *e);
+/* 1 if that would be OK now. */
+int event_reader_can_continue(const char *path, const struct event_reader_place *place);
 
 /*
  * A large file can be read in pieces, by several threads, with the same events, the same damage and the same state as

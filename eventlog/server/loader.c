@@ -2,6 +2,7 @@
 
 #include "base/clock.h"
 #include "eventlog/server/loader_state.h"
+#include "eventlog/server/workers.h"
 
 #include <poll.h>
 #include <stdarg.h>
@@ -20,7 +21,6 @@
 
 enum {
     OPEN_MOST = 32, /* files between rounds: the server has 64 descriptors, and one for each client */
-    THREADS_MOST = 64,
 };
 
 /* ---- messages -------------------------------------------------------------------------------------------------- */
@@ -128,7 +128,7 @@ size_t loader_threads(const struct loader *l)
 {
     size_t most = l->options.threads > 0 ? (size_t)l->options.threads : (size_t)sysconf(_SC_NPROCESSORS_ONLN);
 
-    return most > THREADS_MOST ? THREADS_MOST : most;
+    return most > WORKERS_MOST ? WORKERS_MOST : most;
 }
 
 /* Reads the runs of this round, with as many threads as are allowed and useful. */
@@ -136,19 +136,11 @@ static void read_round(struct loader *l)
 {
     const size_t runs = l->all ? l->run_count : l->hot_count, most = loader_threads(l),
                  wanted = most < runs ? most : runs + !runs;
-    pthread_t threads[THREADS_MOST];
-    size_t count = 0;
 
     l->next_run = 0;
     l->threads = most;
-    l->reading = wanted;
-    for (; count + 1 < wanted; count++)
-        if (pthread_create(&threads[count], NULL, read_runs, l) != 0)
-            break;
-    __atomic_fetch_sub(&l->reading, wanted - 1 - count, __ATOMIC_RELAXED);
-    read_runs(l);
-    for (size_t i = 0; i < count; i++)
-        pthread_join(threads[i], NULL);
+    l->reading = wanted; /* threads that cannot be started count, too: then large files are read by one */
+    workers_run(wanted, l->previews.count ? WORKERS_BEHIND : WORKERS_EQUAL, read_runs, l);
 }
 
 static int every_run(void *context, const char *run)

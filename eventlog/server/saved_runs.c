@@ -1,9 +1,9 @@
 #include "eventlog/server/saved_runs.h"
 
 #include "base/clock.h"
+#include "eventlog/server/workers.h"
 
 #include <limits.h>
-#include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,18 +23,14 @@ enum {
     FILES_FOR_A_THREAD = 20,
 };
 
-/* work(context) in this thread and in others, one for so many items each. */
-static void in_threads(size_t threads, size_t items, size_t for_each, void *(*work)(void *), void *context)
+/* work(context) in several threads, one for so many items each. */
+static void in_threads(size_t threads, size_t items, size_t for_each, enum worker_rank rank, void *(*work)(void *),
+                       void *context)
 {
-    pthread_t others[THREADS_MOST_FOR_PACK];
-    size_t count = 0;
+    const size_t useful = items / for_each + 1,
+                 most = threads < THREADS_MOST_FOR_PACK ? threads : THREADS_MOST_FOR_PACK;
 
-    for (; count < THREADS_MOST_FOR_PACK && count + 1 < threads && (count + 1) * for_each < items; count++)
-        if (pthread_create(&others[count], NULL, work, context) != 0)
-            break;
-    work(context);
-    for (size_t i = 0; i < count; i++)
-        pthread_join(others[i], NULL);
+    workers_run(useful < most ? useful : most, rank, work, context);
 }
 
 static void saved_say(struct saved_runs *s, int warning, const char *format, ...) __attribute__((format(printf, 3, 4)));
@@ -135,16 +131,13 @@ int saved_run_bring_back(struct saved_runs *s, struct saved_run *run, struct run
 /* Takes the view if all files are what they were. */
 static struct run_view *view_of(struct run_cache *c)
 {
-    struct event_reader **readers = readers_of(c);
-    struct run_view *view = NULL;
+    struct run_view *view = c->count ? c->view : NULL;
 
-    if (readers) {
-        view = c->view;
+    for (size_t i = 0; i < c->count; i++)
+        if (!event_reader_can_continue(c->files[i].path, &c->files[i].place))
+            return NULL;
+    if (view)
         c->view = NULL;
-    }
-    for (size_t i = 0; readers && i < c->count; i++)
-        event_reader_close(readers[i]);
-    free(readers);
     return view;
 }
 
@@ -182,7 +175,7 @@ void saved_runs_preview(struct saved_runs *s, struct saved_preview *previews, si
 {
     struct previewing p = { s, previews, count, 0 };
 
-    in_threads(threads, count, FILES_FOR_A_THREAD, preview_some, &p);
+    in_threads(threads, count, FILES_FOR_A_THREAD, WORKERS_EQUAL, preview_some, &p);
 }
 
 /* ---- bringing small runs back ---------------------------------------------------------------------------------- */
@@ -228,7 +221,7 @@ void saved_pack_preview(struct saved_pack *p, size_t threads, struct run_view **
     memset(views, 0, p->pack.count * sizeof *views);
     p->views = views;
     p->next = 0;
-    in_threads(threads, p->pack.count, RUNS_FOR_A_THREAD, preview_smalls, p);
+    in_threads(threads, p->pack.count, RUNS_FOR_A_THREAD, WORKERS_EQUAL, preview_smalls, p);
 }
 
 static void read_small(struct saved_pack *p, size_t i)
@@ -311,7 +304,7 @@ int saved_pack_load(struct saved_pack *p, size_t threads)
     if (!(p->small = calloc(p->pack.count, sizeof *p->small)))
         return 0;
     p->next = 0;
-    in_threads(threads, p->pack.count, RUNS_FOR_A_THREAD, read_smalls, p);
+    in_threads(threads, p->pack.count, RUNS_FOR_A_THREAD, WORKERS_BEHIND, read_smalls, p);
     return list_small(p);
 }
 
