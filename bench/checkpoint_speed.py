@@ -56,12 +56,14 @@ def workers(options, megabytes, where):
 
 
 def summarize(options, megabytes, found):
-    """found: {(who, verb): milliseconds}"""
+    """found: {(who, verb): milliseconds of each round}"""
+    middle = {key: statistics.median(times) for key, times in found.items()}
     for verb, name in (("write", "write_gb_per_second"), ("read", "copy_gb_per_second")):
-        peers = [(ms, who) for (who, what), ms in found.items() if what == verb and not who.startswith("ours")]
+        peers = [(ms, who) for (who, what), ms in middle.items() if what == verb and not who.startswith("ours")]
         least = summary.roof(options, name, 1e6 * megabytes)
-        summary.add(f"{verb} a checkpoint of {megabytes} MB", "ms", found["ours, 1 thread", verb],
-                    *([*min(peers)] if peers else [None, ""]), least and 1000 * least, "memory")
+        summary.add(f"{verb} a checkpoint of {megabytes} MB", "ms", middle["ours, 1 thread", verb],
+                    *([*min(peers)] if peers else [None, ""]), least and 1000 * least, "memory",
+                    found["ours, 1 thread", verb])
 
 
 def run(options):
@@ -84,6 +86,6 @@ def run(options):
                 rows.append([f"{name}, {verb}", f"{statistics.median(speeds):.0f}", f"({max(speeds):.0f})",
                              f"{statistics.median(speeds) / statistics.median(peer):.2f}" if peer else "-"])
             programs.table(["", "median", "best", "x"], rows)
-            summarize(options, megabytes, {key: 1000 * megabytes / statistics.median(speeds) for key, speeds in figures.items()})
+            summarize(options, megabytes, {key: [1000 * megabytes / speed for speed in speeds] for key, speeds in figures.items()})
     print("fresh: read into memory taken for it; wanted of 2 threads: write 1.5, read 2.5")
     return True

@@ -80,7 +80,7 @@ def run(options):
                 latency += latency_rows(WORDS[which], found[which])
         for key, unit, words in (("load", "s", "until all is shown"), ("cpu", "s", "processor time"), ("mebibytes", "MiB", "memory")):
             mine, stock = middle(found["ours"], key), middle(found["stock"], key)
-            summary.add(f"{name}: {words}", unit, mine, stock, "data server")
+            summary.add(f"{name}: {words}", unit, mine, stock, "data server", measured=[run[key] for run in found["ours"]])
             ratios.append((name, words, f"{mine / stock:.2f}" if stock else ""))
     print(f"\ndata_server: medians of {options.rounds} rounds, from the start of the process until all curves are shown", flush=True)
     programs.table(("", "s", "CPU s", "first data s", "points s", "MiB", "open files"), rows)

@@ -166,11 +166,11 @@ def measure(options, data, directory, model, threads, missing):
 
 
 def summarize(options, what, found):
-    """found: {who: milliseconds of processor time of an image}"""
-    peers = [(ms, who) for who, ms in found.items() if who != Ours.name]
+    """found: {who: milliseconds of processor time of an image, in each round}"""
+    peers = [(statistics.median(times), who) for who, times in found.items() if who != Ours.name]
     if Ours.name in found:
-        summary.add(f"evaluation of an image by {what}, processor time", "ms", found[Ours.name],
-                    *(min(peers) if peers else (None, "")), None, "compute")
+        summary.add(f"evaluation of an image by {what}, processor time", "ms", statistics.median(found[Ours.name]),
+                    *(min(peers) if peers else (None, "")), None, "compute", found[Ours.name])
 
 
 def run(options):
@@ -185,7 +185,7 @@ def run(options):
                 peers = [statistics.median(row[0]) for name, row in found.items() if name != Ours.name]
                 costs = [statistics.median(row[3]) for name, row in found.items() if name != Ours.name]
                 summarize(options, f"{model}, {threads} thread{'s' if threads > 1 else ''}",
-                          {name: 1000 * statistics.median(row[3]) / options.num_examples for name, row in found.items()})
+                          {name: [1000 * seconds / options.num_examples for seconds in row[3]] for name, row in found.items()})
                 for name, (seconds, whole, fresh, processor) in found.items():
                     middle, cost = statistics.median(seconds), statistics.median(processor)
                     rows.append([f"{model}, {threads} thread{'s' if threads > 1 else ''}, {name}",

@@ -45,6 +45,7 @@ def run(options):
     programs.table(["", "scalars", "median /s", "best /s", "of the fastest other"],
                    [[name, count, f"{middle[name]:,.0f}", f"{max(rates[name]):,.0f}",
                      f"{middle[name] / fastest:.2f}" if fastest else "-"] for name, count, *_ in lines])
-    summary.add("a scalar written", "ns", 1e9 / middle["evalboard"], fastest and 1e9 / fastest, "the fastest peer")
+    summary.add("a scalar written", "ns", 1e9 / middle["evalboard"], fastest and 1e9 / fastest, "the fastest peer",
+                measured=[1e9 / rate for rate in rates["evalboard"]])
     print("wanted: 5,000,000 /s and 8 times the fastest other")
     return list(rates)

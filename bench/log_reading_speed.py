@@ -29,8 +29,8 @@ def one_core():
     os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
 
 
-def measure(command, rounds=3, good=(0,), given=None):
-    """The fastest of some runs on one core; memory is the most of all. given: a file on standard input."""
+def measure_all(command, rounds=3, good=(0,), given=None):
+    """Some runs on one core. given: a file on standard input."""
     runs = []
     for _ in range(rounds):
         started = time.monotonic()
@@ -42,7 +42,17 @@ def measure(command, rounds=3, good=(0,), given=None):
         if process.returncode not in good:
             raise RuntimeError(f"{' '.join(map(str, command))} ended with {process.returncode}")
         runs.append(Run(time.monotonic() - started, usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024, usage.ru_stime))
+    return runs
+
+
+def best_of(runs):
+    """The fastest; memory is the most of all."""
     return min(runs)._replace(mebibytes=max(run.mebibytes for run in runs))
+
+
+def measure(command, rounds=3, good=(0,), given=None):
+    """The fastest of some runs on one core; memory is the most of all. given: a file on standard input."""
+    return best_of(measure_all(command, rounds, good, given))
 
 
 class Logs:
@@ -83,10 +93,11 @@ def peer(rows, name, module, command, count):
 
 
 def ours(rows, name, command, count, wanted):
-    run = measure(command, good=(0, 1))
+    runs = measure_all(command, good=(0, 1))
+    run = best_of(runs)
     file = pathlib.Path(command[-1])
     roof = programs.copy_seconds(file.stat().st_size) if file.is_file() else None
-    summary.add(name, "s", run.cpu, None, "", roof, summary.limit_of(run, roof))
+    summary.add(name, "s", run.cpu, None, "", roof, summary.limit_of(run, roof), [run.cpu for run in runs])
     rows.append((name, f"{run.seconds:.2f}", f"{run.cpu:.2f}", f"{run.mebibytes:.0f}", f"{run.seconds / count * 1e9:.0f}",
                  wanted))
     return run.seconds / count

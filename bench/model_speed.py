@@ -92,7 +92,7 @@ def report(found):
                 continue
             cells.append(f"{middle[model, peer] / middle[model, name]:.2f} x")
             summary.add(f"step of {model} in {precision}, processor time", "ms", middle[model, name], middle[model, peer], peer, None,
-                        "compute")
+                        "compute", found[model, name])
         rows.append([f"best peer / {name}", *cells])
     programs.table(["ms a step", *MODELS], rows)
     return rows

@@ -5,9 +5,12 @@ so that a slow minute of the machine hits each of them. Two processes of a peer 
 two cores give at best; our two ranks also exchange their gradients.
 """
 import concurrent.futures
+import re
 import statistics
+import subprocess
 
 import programs
+import summary
 
 HERE = programs.ROOT / "bench"
 
@@ -58,6 +61,32 @@ def measure(options, data, command, processes):
         return sum(pool.map(one, range(max(-processes, 1))))
 
 
+def roof_of(options):
+    """Milliseconds that the sums of a step take at least in float32: forward, and twice as many backward. Winograd's algorithm has
+    fewer products than sums, so that a step may take less. None: not known."""
+    said = subprocess.run([programs.program(options.build, "trainer"), "describe", "resnet32"], capture_output=True, text=True,
+                          env=programs.ENVIRONMENT).stdout
+    macs = re.search(r"(\d+) MACs forward", said)
+    seconds = macs and summary.roof(options, "product_gflops", 3 * 2 * int(macs.group(1)) * options.batch_size)
+    return 1000 * seconds if seconds else None
+
+
+def summarize(options, found):
+    """found: {name: images/s of each round}. As time of an image, beside the best peer of as many processes and of no better
+    precision."""
+    middle = {name: 1000 / statistics.median(values) for name, values in found.items()}
+    roof = roof_of(options)
+    for name, _, processes in CONTENDERS:
+        if not name.startswith("evalboard") or name not in middle:
+            continue
+        peers = [other for other, _, number in CONTENDERS if other in middle and not other.startswith("evalboard") and
+                 abs(number) == abs(processes) and ("bfloat16" in other) <= ("bfloat16" in name)]
+        best = min(peers, key=middle.get, default=None)
+        summary.add(f"image of ResNet-32 training, {name.split(', ')[1]}{' in bfloat16' if 'bfloat16' in name else ''}", "ms", middle[name],
+                    best and middle[best], best or "", roof and "bfloat16" not in name and roof / options.batch_size / abs(processes) or None,
+                    "compute", [1000 / speed for speed in found[name]])
+
+
 def run(options):
     data, note = programs.cifar10(options.cifar10_dir, options.build)
     print(f"\nResNet-32 training, batch {options.batch_size} a process, {options.steps} steps of which the first"
@@ -77,6 +106,7 @@ def run(options):
             except RuntimeError as why:
                 missing[name] = why
                 programs.say(f"  {name}: {why}")
+    summarize(options, found)
     middle = {name: statistics.median(values) for name, values in found.items()}
     rows = []
     for name, _, _ in CONTENDERS:

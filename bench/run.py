@@ -115,7 +115,7 @@ def main():
     parser.add_argument("--mnist-dir", help="MNIST, for mnist_lstm_accuracy")
     parser.add_argument("--lstm-seeds", type=int, default=3, help="mnist_lstm_accuracy: trainings of each side (3)")
     parser.add_argument("--json", metavar="FILE", help="write the results of the last table to FILE")
-    parser.add_argument("--compare", metavar="FILE", help="show beside them those that --json wrote in an earlier run")
+    parser.add_argument("--compare", metavar="FILE", help="show beside them those that --json wrote in an earlier run, and say which changed by more than their spread")
     parser.add_argument("--batch-size", type=int, default=128, help="a process (128)")
     speed = parser.add_argument_group("resnet32_speed")
     speed.add_argument("--steps", type=int, default=100, help="(100)")
@@ -159,13 +159,13 @@ def main():
         sizes.add_argument(f"--growth-{by}", type=growth.powers_of, default=powers, metavar="LIST", help=f"({powers})")
     parser.add_argument("--num-examples", type=int, default=10000, help="evaluation_speed, resnet50_curve: images (10000)")
     options = parser.parse_args()
-    earlier = summary.read(options.compare) if options.compare else []
+    earlier, roofs = summary.read(options.compare) if options.compare else ([], {})
     if kernels := os.environ.get("OPENBLAS_CORETYPE"):
         programs.say(f"OPENBLAS_CORETYPE is set: our matrix products use the kernels of {kernels}, which may not be the fastest here")
     done = [measured(name, options) for name in BENCHMARKS if not options.only or name in options.only]
     if summary.RESULTS:
         summary.measure_roofs(options.build)
-        summary.show(earlier)
+        summary.show(earlier, roofs)
     if options.json:
         summary.write(options.json)
     sys.exit(0 if any(done) else 1)

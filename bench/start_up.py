@@ -10,6 +10,7 @@ import tempfile
 import time
 
 import programs
+import summary
 
 
 def seconds_until(command, mark=None, stop=True):
@@ -27,11 +28,16 @@ def seconds_until(command, mark=None, stop=True):
     return taken
 
 
-def row(name, wanted_ms, figures):
+def row(name, wanted_ms, figures, peer=None, peer_name="", roof=None, limit="system calls"):
+    """Prints a row, and adds it to the summary where something is wanted. peer, roof: milliseconds. Returns the median."""
     milliseconds = sorted(1000 * x for x in figures)
     wanted = f"{wanted_ms:.0f}" if wanted_ms else "-"
     print(f"{name:58}{statistics.median(milliseconds):10.1f}{milliseconds[0]:10.1f}{milliseconds[-1]:10.1f}{wanted:>8}",
           flush=True)
+    middle = statistics.median(milliseconds)
+    if wanted_ms:
+        summary.add(f"start-up: {name}", "ms", middle, peer, peer_name, roof, limit, milliseconds)
+    return middle
 
 
 def latency(binaries, writer, times):
@@ -63,23 +69,25 @@ def run(options):
     binaries, times = pathlib.Path(options.build) / "bin", 15
     writer = programs.helper(options.build, "tests/programs/write_checkpoint")
     print(f"\nstart-up, milliseconds, {times} times each\n{'':58}{'median':>10}{'least':>10}{'most':>10}{'wanted':>8}")
-    row("/bin/true", None, [seconds_until(["/bin/true"]) for _ in range(times)])
+    least = row("/bin/true", None, [seconds_until(["/bin/true"]) for _ in range(times)])
+    theirs = None
     try:
         python = programs.peer_python("tensorflow")
-        row("python -c 'import tensorflow'", None, [seconds_until([python, "-c", "import tensorflow"]) for _ in range(3)])
+        theirs = row("python -c 'import tensorflow'", None, [seconds_until([python, "-c", "import tensorflow"]) for _ in range(3)])
     except programs.Missing as missing:
         print(missing)
+    peer = (theirs, "import tensorflow" if theirs else "", least)
     for program in ("trainer", "evaluator", "eventlog"):
-        row(f"{program} --help", 3, [seconds_until([binaries / program, "--help"]) for _ in range(times)])
+        row(f"{program} --help", 3, [seconds_until([binaries / program, "--help"]) for _ in range(times)], roof=least)
     with tempfile.TemporaryDirectory() as directory:
         where = pathlib.Path(directory)
         (where / "empty").mkdir()
         data = ["--model", "lenet", "--data", "fashion-mnist"]
         row("evaluator on an empty directory until it watches", 15, [
             seconds_until([binaries / "evaluator", "--checkpoint-dir", where / "empty", "--eval-dir", where / "eval",
-                           *data], "watching") for _ in range(times)])
+                           *data], "watching") for _ in range(times)], *peer)
         row("trainer, one rank, until lenet's first step is done", 300, [
             seconds_until([binaries / "trainer", *data, "--max-steps", "1000", "--log-every", "1"], "step: 1,")
-            for _ in range(times)])
+            for _ in range(times)], *peer, "compute")
     row("rename of the index to the start of its evaluation", 50, latency(binaries, writer, 200))
     return True

@@ -72,5 +72,6 @@ def run(options):
                     found[name].append(ask(python, loader, logs, logdir, runs, environment))
             rows, ours, stock = tell(found, f"TensorBoard {words}")
             all_rows += rows
-            summary.add(f"TensorBoard {words}, {RUNS} runs: until all has come by HTTP", "s", ours, stock, "its data server")
+            summary.add(f"TensorBoard {words}, {RUNS} runs: until all has come by HTTP", "s", ours, stock, "its data server",
+                        measured=[run["all"] for run in found["eventlog-server"]])
     return all_rows

@@ -3,7 +3,6 @@ TensorFlow's, one thread each. Processor time hardly changes when other programs
 takes more than a short one. All take turns.
 """
 import os
-import re
 import statistics
 import subprocess
 
@@ -41,16 +40,6 @@ def cost(options, contender, data, steps):
     return used.ru_utime + used.ru_stime, used.ru_maxrss / 1024
 
 
-def roof_of(options):
-    """Milliseconds that the sums of a step take at least in float32: forward, and twice as many backward. Winograd's algorithm has
-    fewer products than sums, so that a step may take less. None: not known."""
-    said = subprocess.run([programs.program(options.build, "trainer"), "describe", "resnet32"], capture_output=True, text=True,
-                          env=programs.ENVIRONMENT).stdout
-    macs = re.search(r"(\d+) MACs forward", said)
-    seconds = macs and summary.roof(options, "product_gflops", 3 * 2 * int(macs.group(1)) * options.batch_size)
-    return 1000 * seconds if seconds else None
-
-
 def report(found, roof):
     """Prints the table, and adds to the summary. roof: of a step in float32; found: {name: (milliseconds of each round, MiB of each)}."""
     middle = {name: [statistics.median(values) for values in both] for name, both in found.items()}
@@ -64,10 +53,10 @@ def report(found, roof):
                  ("bfloat16" in name) <= (what == "bfloat16")]  # in bfloat16 a peer may take what is faster
         best = min(peers, key=lambda name: middle[name][0], default=None)
         summary.add(f"step of ResNet-32 in {what}, processor time", "ms", middle[ours][0], best and middle[best][0], best or "",
-                    roof if what == "float32" else None, "compute")
+                    roof if what == "float32" else None, "compute", found[ours][0])
     if "evalboard" in middle:
         theirs = middle.get("TensorFlow")
-        summary.add("peak memory of training ResNet-32", "MiB", middle["evalboard"][1], theirs and theirs[1], "TensorFlow")
+        summary.add("peak memory of training ResNet-32", "MiB", middle["evalboard"][1], theirs and theirs[1], "TensorFlow", measured=found["evalboard"][1])
 
 
 def run(options):
@@ -88,7 +77,7 @@ def run(options):
             programs.say(f"  round {number + 1}: {name}: {milliseconds:.0f} ms, {memory:.0f} MiB")
             for values, value in zip(found.setdefault(name, ([], [])), (milliseconds, memory)):
                 values.append(value)
-    report(found, roof_of(options))
+    report(found, resnet32_speed.roof_of(options))
     for name, why in missing.items():
         print(f"missing: {name}: {why}")
     return found

@@ -30,8 +30,9 @@ print(least(lambda: histogram('a', values, bins).SerializeToString())[0], *least
 
 def run(options):
     with programs.scratch(options.build, in_memory=True) as directory:
-        ours = subprocess.run([programs.helper(options.build, "bench/value_speed"), directory, str(3 * options.rounds)],
-                              check=True, capture_output=True, text=True, env=programs.ENVIRONMENT).stdout.split()
+        rounds = [subprocess.run([programs.helper(options.build, "bench/value_speed"), directory, "3"], check=True,
+                                 capture_output=True, text=True, env=programs.ENVIRONMENT).stdout.split()
+                  for _ in range(options.rounds)]
         theirs = None
         try:
             ran = subprocess.run([programs.peer_python("torch"), "-c", PEER, directory, str(options.rounds)],
@@ -41,7 +42,8 @@ def run(options):
                 print(f"PyTorch: missing: {ran.stderr.splitlines()[-1]}")
         except programs.Missing as missing:
             print(f"PyTorch: missing: {missing}")
-    floats, doubles, picture = (1000 * float(x) for x in ours[:3])
+    measured = [[1000 * float(round[kind]) for round in rounds] for kind in range(3)]
+    floats, doubles, picture = map(min, measured)
     copied = 1000 * programs.copy_seconds(4_000_000)
     print("\nvalue_speed: processor time of one call, the least of all rounds", flush=True)
     programs.table(("", "ms", "PyTorch, ms", "wanted"), [
@@ -50,10 +52,10 @@ def run(options):
         ("picture of 512 x 512 x 3 as PNG", f"{picture:.2f}", f"{1000 * theirs[1]:.1f}" if theirs else "",
          "a fifth of the peer")])
     if theirs:
-        print(f"the picture has {int(ours[3])} bytes with its record, the peer's {int(theirs[2])}: "
-              f"{int(ours[3]) / theirs[2]:.3f} times as many; wanted <= 1.15")
-    summary.add("histogram of 10^6 floats", "ms", floats, theirs and 1000 * theirs[0], "PyTorch", copied, "compute")
-    summary.add("histogram of 10^6 doubles", "ms", doubles, None, "", 2 * copied, "compute")
+        print(f"the picture has {int(rounds[0][3])} bytes with its record, the peer's {int(theirs[2])}: "
+              f"{int(rounds[0][3]) / theirs[2]:.3f} times as many; wanted <= 1.15")
+    summary.add("histogram of 10^6 floats", "ms", floats, theirs and 1000 * theirs[0], "PyTorch", copied, "compute", measured[0])
+    summary.add("histogram of 10^6 doubles", "ms", doubles, None, "", 2 * copied, "compute", measured[1])
     summary.add("picture of 512 x 512 x 3", "ms", picture, theirs and 1000 * theirs[1], "PyTorch",
-                1000 * programs.copy_seconds(512 * 512 * 3), "compute")
-    return ours
+                1000 * programs.copy_seconds(512 * 512 * 3), "compute", measured[2])
+    return rounds
