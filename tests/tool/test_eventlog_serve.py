@@ -2,6 +2,7 @@
 import os
 import pathlib
 import signal
+import socket
 import subprocess
 
 import pytest
@@ -133,6 +134,18 @@ def test_server_only(tmp_path):
         wait_for(lambda: "eventlog-server: listening on 127.0.0.1:" in served.said(), served.said)
         served.process.terminate()
         assert served.process.wait(DEADLINE) == -signal.SIGTERM
+
+
+def test_a_taken_port_is_named_before_anything_starts(tmp_path):
+    localhost_or_skip()
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        port = other.getsockname()[1]
+        for arguments, host in ((["--server-only"], "localhost"), ([], "localhost"), (["--host=127.0.0.1"], "127.0.0.1")):
+            with Served(tmp_path, LISTENS, tmp_path / "log", f"--port={port}", *arguments) as served:
+                assert served.process.wait(DEADLINE) == 1
+                assert served.said() == (f"eventlog serve: port {port} of {host} is taken; give another one with --port, or any free "
+                                         "one with --port 0\n")
+                assert not os.path.exists(f"{served.page}.started")
 
 
 def test_mistakes(tmp_path, monkeypatch):

@@ -6,9 +6,11 @@
 #include "base/program/subcommand.h"
 #include "eventlog/tool/command.h"
 
+#include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <netinet/in.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -16,11 +18,13 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 enum {
+    SERVER_PORT = 6806, /* its own default */
     WORDS = 16 + OPTION_LIST_MOST,
     WORD = 64,
     PATIENCE = 5 /* seconds before a child that does not end is killed */
@@ -382,6 +386,35 @@ static int serve_data(struct serve *s, char *server, char (*texts)[PATH_MAX + WO
     return EXIT_USAGE;
 }
 
+/* ---- the port -------------------------------------------------------------------------------------------------- */
+
+/* Whether nobody listens there. Of a host that is no number only the program that listens can tell. */
+static int is_free(const char *host, int port)
+{
+    struct sockaddr_in address = { .sin_family = AF_INET, .sin_port = htons((uint16_t)port) };
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), on = 1, taken;
+
+    taken = fd >= 0 &&
+            inet_pton(AF_INET, host && strcmp(host, "localhost") ? host : "127.0.0.1", &address.sin_addr) == 1 &&
+            setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on) == 0 &&
+            bind(fd, (const struct sockaddr *)&address, sizeof address) != 0 && errno == EADDRINUSE;
+    if (fd >= 0)
+        close(fd);
+    return !taken;
+}
+
+/* Asked before anything is started: TensorBoard takes seconds to find out, and says it among other things. */
+static int check_port(struct serve *s)
+{
+    const int port = s->port >= 0 ? (int)s->port : s->server_only ? SERVER_PORT : 0;
+
+    if (!port || is_free(s->host, port))
+        return 1;
+    log_line(&s->log, "port %d of %s is taken; give another one with --port, or any free one with --port 0", port,
+             s->host ? s->host : "localhost");
+    return 0;
+}
+
 /* ---- the command line ------------------------------------------------------------------------------------------ */
 
 /* NAME=DIR, unless there is a file of that whole name. */
@@ -475,8 +508,8 @@ int command_serve(int argc, char **argv)
         .usage = "[OPTION...] LOGDIR [NAME=DIR...]",
         .summary = "Start TensorBoard on a log directory with all its points, whatever damage or interleaved files it "
                    "has, and print its address. The runs of each NAME=DIR are shown as NAME/RUN. Ctrl-C ends "
-                   "TensorBoard and the data server below it. Exit status: 0 ended by a signal; 1 TensorBoard or the "
-                   "server failed; 2 usage, or one of the two programs is missing.",
+                   "TensorBoard and the data server below it. Exit status: 0 ended by a signal; 1 the port is "
+                   "taken, or TensorBoard or the server failed; 2 usage, or one of the two programs is missing.",
         .examples = "  eventlog serve runs\n"
                     "  eventlog serve mine=runs theirs=/srv/runs --port 0\n"
                     "  eventlog serve runs --samples 100000\n"
@@ -508,6 +541,8 @@ int command_serve(int argc, char **argv)
                  "eventlog-server is neither beside this program nor on PATH; building it takes libnghttp2-dev");
         return EXIT_USAGE;
     }
+    if (!check_port(&s))
+        return EXIT_NO;
     if (!(texts = calloc(1 + OPTION_LIST_MOST, sizeof *texts))) {
         log_line(&s.log, "out of memory");
         return EXIT_USAGE;
