@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-enum content { NOISE, SLOPES, FLAT, STEPS, CONTENTS };
+enum content { NOISE, SLOPES, FLAT, STEPS, TILES, CONTENTS };
 
 static void draw(uint8_t *pixels, size_t height, size_t width, size_t channels, enum content content)
 {
@@ -22,6 +22,7 @@ static void draw(uint8_t *pixels, size_t height, size_t width, size_t channels, 
         pixels[i] = (uint8_t)(content == NOISE    ? state >> 24
                               : content == SLOPES ? 3 * x + 5 * y + (state >> 30)
                               : content == FLAT   ? 200
+                              : content == TILES  ? (i % (16 * width * channels)) * 2654435761u >> 23
                                                   : x / 9 * 31 + y / 4 * 17);
     }
 }
@@ -80,12 +81,23 @@ static void sizes(void **state)
     assert_true(packed_and_back(200, 200, 3, 9, SLOPES) < packed_and_back(200, 200, 3, 1, SLOPES));
 }
 
+/* Large images without repetitions are packed without a search for them, and hardly larger; others not. */
+static void literals(void **state)
+{
+    (void)state;
+    assert_in_range(packed_and_back(300, 300, 3, 0, NOISE), 270000, 270700);
+    assert_true(packed_and_back(300, 300, 3, 0, SLOPES) < packed_and_back(300, 300, 3, 1, SLOPES) * 97 / 100);
+    assert_in_range(packed_and_back(300, 300, 3, 0, FLAT), 70, 3000);
+    assert_int_equal(packed_and_back(512, 400, 3, 0, TILES), packed_and_back(512, 400, 3, 1, TILES));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(all_widths),
         cmocka_unit_test(all_levels),
         cmocka_unit_test(sizes),
+        cmocka_unit_test(literals),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

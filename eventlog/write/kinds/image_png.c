@@ -1,6 +1,7 @@
 #include "eventlog/write/kinds/image_png.h"
 
 #include "base/vector.h"
+#include "eventlog/write/kinds/deflate_literals.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -10,7 +11,8 @@
 #endif
 
 enum { NONE, SUB, UP, AVERAGE, PAETH, FILTERS };
-enum { LEFT_ROOM = 4 }; /* zeros before a row: what is left of its first pixel */
+enum { SAMPLE = 1 << 16, PIECES = 4 }; /* bytes that tell how to pack the others, in so many places */
+enum { LEFT_ROOM = 4 };                /* zeros before a row: what is left of its first pixel */
 
 /* ---- filters --------------------------------------------------------------------------------------------------- */
 
@@ -170,45 +172,98 @@ static uint8_t *put_head(uint8_t *p, size_t height, size_t width, size_t channel
 
 /* ---- deflate --------------------------------------------------------------------------------------------------- */
 
-/* A file with room for n packed bytes, and rows packed into it: its length, or 0 without memory. */
 #if DEFLATE
-static size_t pack(const uint8_t *rows, size_t n, unsigned level, size_t height, size_t width, size_t channels,
-                   uint8_t **out)
+static size_t room_for(size_t n)
+{
+    return libdeflate_zlib_compress_bound(NULL, n);
+}
+
+static uint32_t checksum(const uint8_t *bytes, size_t n)
+{
+    return libdeflate_adler32(1, bytes, n);
+}
+
+/* Returns the length; 0: without memory, or more than the room. */
+static size_t squeeze(const uint8_t *bytes, size_t n, unsigned level, uint8_t *out, size_t room)
 {
     struct libdeflate_compressor *c = libdeflate_alloc_compressor((int)level);
-    size_t bound = c ? libdeflate_zlib_compress_bound(c, n) : 0, packed;
-    uint8_t *at;
+    size_t packed = c ? libdeflate_zlib_compress(c, bytes, n, out, room) : 0;
 
-    if (!c)
-        return 0;
-    if (!(*out = malloc(AROUND + bound))) {
-        libdeflate_free_compressor(c);
-        return 0;
-    }
-    at = put_head(*out, height, width, channels);
-    packed = libdeflate_zlib_compress(c, rows, n, at + 8, bound);
     libdeflate_free_compressor(c);
-    at = seal_chunk(at, "IDAT", packed);
-    return (size_t)(seal_chunk(at, "IEND", 0) - *out);
+    return packed;
 }
 #else
+static size_t room_for(size_t n)
+{
+    return compressBound(n);
+}
+
+static uint32_t checksum(const uint8_t *bytes, size_t n)
+{
+    return (uint32_t)adler32_z(1, bytes, n);
+}
+
+static size_t squeeze(const uint8_t *bytes, size_t n, unsigned level, uint8_t *out, size_t room)
+{
+    uLongf packed = room;
+
+    return compress2(out, &packed, bytes, n, level < 9 ? (int)level : 9) == Z_OK ? packed : 0;
+}
+#endif
+
+/* 1 if pieces from all over the rows are hardly larger without matches, by a twentieth at most: then all of them are
+ * packed so. */
+static int is_literal(const uint8_t *rows, size_t n)
+{
+    const size_t piece = SAMPLE / PIECES;
+    struct deflate_literals plan;
+    uint8_t *sample, *out;
+    size_t smaller;
+    int literal;
+
+    if (n < 2 * SAMPLE || n > UINT32_MAX || !(sample = malloc(SAMPLE + SAMPLE)))
+        return 0;
+    out = sample + SAMPLE;
+    for (size_t i = 0; i < PIECES; i++) /* from the middle of each quarter */
+        memcpy(sample + i * piece, rows + i * (n / PIECES) + (n / PIECES - piece) / 2, piece);
+    deflate_literals_plan(&plan, sample, SAMPLE);
+    smaller = plan.bytes - plan.bytes / 21;
+    literal = !squeeze(sample, SAMPLE, 1, out, smaller < SAMPLE ? smaller : SAMPLE);
+    free(sample);
+    return literal;
+}
+
+/* A zlib stream of literals (RFC 1950). Returns its length. */
+static size_t put_literals(const struct deflate_literals *plan, const uint8_t *rows, size_t n, uint8_t *out)
+{
+    memcpy(out, "\x78\x01", 2); /* a window of 32 KiB, packed quickly */
+    deflate_literals_write(plan, rows, n, out + 2);
+    put_be32(out + 2 + plan->bytes, checksum(rows, n));
+    return 2 + plan->bytes + 4;
+}
+
+/* A file of the rows: its length, or 0 without memory. level 0: of literals. */
 static size_t pack(const uint8_t *rows, size_t n, unsigned level, size_t height, size_t width, size_t channels,
                    uint8_t **out)
 {
-    uLongf packed = compressBound(n);
+    struct deflate_literals plan = { .bytes = 0 };
+    size_t room, packed;
     uint8_t *at;
 
-    if (!(*out = malloc(AROUND + packed)))
+    if (!level)
+        deflate_literals_plan(&plan, rows, n);
+    room = level ? room_for(n) : 2 + plan.bytes + 4 + DEFLATE_LITERALS_SPARE;
+    if (!(*out = malloc(AROUND + room)))
         return 0;
     at = put_head(*out, height, width, channels);
-    if (compress2(at + 8, &packed, rows, n, level < 9 ? (int)level : 9) != Z_OK) {
+    packed = level ? squeeze(rows, n, level, at + 8, room) : put_literals(&plan, rows, n, at + 8);
+    if (!packed) {
         free(*out);
         return 0;
     }
     at = seal_chunk(at, "IDAT", packed);
     return (size_t)(seal_chunk(at, "IEND", 0) - *out);
 }
-#endif
 
 int image_png(const uint8_t *pixels, size_t height, size_t width, size_t channels, unsigned level, void **bytes,
               size_t *n, struct error *e)
@@ -225,7 +280,9 @@ int image_png(const uint8_t *pixels, size_t height, size_t width, size_t channel
             copy_rows(pixels, height, row, filtered);
         else
             filter_rows(&rows, pixels, height, row, channels, filtered);
-        *n = pack(filtered, length, level ? level : drawn ? 2 : 1, height, width, channels, &file);
+        if (!level)
+            level = drawn ? 2 : !is_literal(filtered, length);
+        *n = pack(filtered, length, level, height, width, channels, &file);
     }
     free(rows.memory);
     free(filtered);

@@ -6,6 +6,8 @@
  * The time goes to deflate, so what it gets matters most. Each row is filtered in the way that leaves the smallest sum
  * of magnitudes, the specification's heuristic, in vector code. Drawn images (charts, screenshots), where most pixels
  * equal the one to the left, are not filtered at all: deflate finds their repetitions sooner and packs them better.
+ * Of others, most filtered rows hold no repetitions worth the search: where pieces of them are hardly larger
+ * without matches, all are packed as literals (deflate_literals.h), in a third of the time of the quickest search.
  */
 #ifndef EVENTLOG_WRITE_KINDS_IMAGE_PNG_H
 #define EVENTLOG_WRITE_KINDS_IMAGE_PNG_H
