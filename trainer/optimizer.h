@@ -102,8 +102,8 @@ struct optimizer_state {
     real *values, *first, *second, *averages;
 };
 /* The same update for state outside the optimizer's own arrays, as on a parameter server. sum and state begin at
- * element `from`; weight: the sum's last element. A range that cuts a row of a table sees only its part of the row:
- * give whole rows, unless optimizer_cuts_rows(). */
+ * element `from`; weight: the sum's last element; state: NULL for the optimizer's own arrays. A range that cuts a row
+ * of a table sees only its part of the row: give whole rows, unless optimizer_cuts_rows(). */
 void optimizer_apply_to(const struct optimizer *o, int64_t step, const real *sum, real weight, size_t from, size_t to,
                         const struct optimizer_state *state);
 

@@ -1,11 +1,14 @@
 /*
  * mirrored.c - workers that are threads of one rank: each has its own network and computes the gradients of its part of
- * the batch. Then each thread adds its slice of all threads' exchange vectors, in place in the first thread's, where
- * everybody reads the sum. Nothing is sent. Source: strategies, sections 7.1 and 7.2.
+ * the batch. When all have done so, they add all threads' exchange vectors. Nothing is sent. Source: strategies,
+ * sections 7.1 and 7.2.
  *
- *   --weights copied   every thread has weights and an optimizer of its own, and applies the whole sum to them
+ *   --weights copied   every thread has weights and an optimizer of its own; it adds all vectors, block by block, and
+ *                      updates its weights by a block while that is in its cache: no thread waits for another's sum
  *   --weights shared   all read one set of weights; there is one optimizer, which each thread makes update the slice
- *                      that it has just added
+ *                      that it has just added, in place in the first thread's vector
+ *
+ * Where an update of some elements reads the sum of others, the slices are added first, and all wait until they are.
  *
  * Either way the bits are those of as many ranks with mpi: each element is added as reduction.h says, and the optimizer
  * is the same function. Replicas are compared as there: every check_every steps, and at the end.
@@ -25,6 +28,9 @@ struct mirrored_options {
 
 _Static_assert(sizeof(struct mirrored_options) <= STRATEGY_OWN_SIZE, "they have room");
 
+/* Elements added at once: few enough for the second cache, and enough for processors that read ahead. */
+enum { BLOCK = 1 << 17 };
+
 /* what a thread has; the first one's is the rank's own */
 struct replica {
     struct network *network;
@@ -33,6 +39,8 @@ struct replica {
     int first, count;   /* its part of the batch */
     struct score score; /* of that */
     int whole;          /* 0: it left the step */
+    real *sum;          /* (BLOCK) copied weights: of all vectors */
+    const real **parts; /* (reduction.count) where that block begins in each */
     uint64_t hash;
     size_t copies; /* of variables, made at the start */
     int rc;
@@ -43,7 +51,7 @@ struct mirrored {
     struct strategy base;
     struct team *team;
     struct replica *replicas; /* (workers) */
-    real **vectors;           /* (reduction.count) their exchange vectors; the first one becomes the sum */
+    real **vectors;           /* (reduction.count) their exchange vectors; the first one can become the sum */
     size_t total;
     int shared;
     atomic_int left; /* 1: a thread has left the current step, so the others may, too */
@@ -208,12 +216,35 @@ static void apply_sum(void *context, int w)
     mirrored_phase(m, w, PHASE_WAITING);
 }
 
+/* Makes thread w's own update of everything, adding as it goes. */
+static void add_and_apply(void *context, int w)
+{
+    struct mirrored *m = context;
+    struct replica *r = &m->replicas[w];
+    const struct reduction *all = &m->base.reduction;
+    const size_t end = m->total - 1;
+
+    mirrored_phase(m, w, PHASE_UPDATING);
+    for (size_t from = 0, count; from < end; from += count) {
+        count = end - from < BLOCK ? end - from : BLOCK;
+        for (int v = 0; v < all->count; v++)
+            r->parts[v] = m->vectors[v] + from;
+        reduction_sum(all, r->sum, r->parts, 0, count);
+        optimizer_apply_to(r->optimizer, m->base.global_step, r->sum, m->vectors[0][end], from, from + count, NULL);
+    }
+    mirrored_phase(m, w, PHASE_WAITING);
+}
+
 /* Makes the update from all threads' exchange vectors. */
 static void update(struct mirrored *m)
 {
     struct strategy *s = &m->base;
 
     reduction_sum(&s->reduction, m->vectors[0], (const real *const *)m->vectors, m->total - 1, m->total);
+    if (!m->shared && !needs_whole_sum(m)) {
+        team_run(m->team, add_and_apply, NULL, m);
+        return;
+    }
     team_run(m->team, add_slice, NULL, m);
     if (!m->shared) {
         team_run(m->team, apply_sum, NULL, m);
@@ -292,7 +323,11 @@ static void make_replica(void *context, int w)
     struct strategy *s = &m->base;
     struct replica *r = &m->replicas[w];
 
-    if (w == 0)
+    r->sum = m->shared ? NULL : reals_new(BLOCK);
+    r->parts = calloc((size_t)s->reduction.count, sizeof *r->parts);
+    if ((!m->shared && !r->sum) || !r->parts)
+        r->rc = error_memory(&r->error, NULL, "for the sums of thread %d", w);
+    if (w == 0 || r->rc < 0)
         return;
     r->rc = network_new(&r->network, network_model(s->network), s->options.unit, &r->error);
     if (r->rc == OK)
@@ -314,6 +349,8 @@ static void free_replica(void *context, int w)
     struct mirrored *m = context;
     struct replica *r = &m->replicas[w];
 
+    free(r->sum);
+    free(r->parts);
     if (w == 0)
         return;
     optimizer_free(r->optimizer);
