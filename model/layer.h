@@ -143,6 +143,7 @@ struct layer {
     int frozen;            /* all its parameters are */
     int idle;              /* set by network_plan: nothing in it or before it learns, so it has no backward pass */
     void *state;           /* of its kind: options, offsets of variables, memory; the plan frees it */
+    int infers;            /* set by network_plan: the network is for inference alone */
     int segment;           /* set by network_plan */
 };
 

@@ -86,7 +86,7 @@ fail:
     return rc;
 }
 
-int network_new(struct network **out, const struct model *model, int max_batch, struct error *e)
+static int new_network(struct network **out, const struct model *model, int max_batch, int infers, struct error *e)
 {
     struct network *n;
     struct network_builder *b;
@@ -99,20 +99,30 @@ int network_new(struct network **out, const struct model *model, int max_batch, 
     b = &n->built;
     n->parameters = n->own_parameters = reals_new(b->parameters);
     n->statistics = n->own_statistics = reals_new(b->statistics);
-    n->exchange = n->own_exchange = reals_new(network_exchange_count(n));
-    if (!n->parameters || !n->statistics || !n->exchange) {
+    n->exchange = n->own_exchange = infers ? NULL : reals_new(network_exchange_count(n));
+    if (!n->parameters || !n->statistics || (!n->exchange && !infers)) {
         rc = error_memory(e, NULL, "for the %zu parameters of model %s", b->parameters, model->name);
         goto fail;
     }
     n->max_batch = max_batch;
     n->chunk = max_batch < NETWORK_PLAN_INFERENCE ? max_batch : NETWORK_PLAN_INFERENCE;
-    if (max_batch > 0 && (rc = network_plan_finish(&b->plan, max_batch, e)) < 0)
+    if (max_batch > 0 && (rc = network_plan_finish(&b->plan, infers ? n->chunk : max_batch, infers, e)) < 0)
         goto fail;
     *out = n;
     return OK;
 fail:
     network_free(n);
     return rc;
+}
+
+int network_new(struct network **out, const struct model *model, int max_batch, struct error *e)
+{
+    return new_network(out, model, max_batch, 0, e);
+}
+
+int network_new_for_inference(struct network **out, const struct model *model, int max_batch, struct error *e)
+{
+    return new_network(out, model, max_batch, 1, e);
 }
 
 void network_free(struct network *n)

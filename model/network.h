@@ -67,6 +67,9 @@ struct network_call; /* layer_call.h */
  * call loads the compute libraries. ERR_NOMEM, ERR_ARG; ERR_IO: such a library is missing. On OK *out is yours until
  * network_free(). */
 int network_new(struct network **out, const struct model *model, int max_batch, struct error *e);
+/* The same for inference alone, network_train() must not be called: it takes less memory, and is faster where a forward
+ * pass may be rounded a little more than gradients bear. max_batch > 0. network_exchange() is NULL. */
+int network_new_for_inference(struct network **out, const struct model *model, int max_batch, struct error *e);
 /* Only to be looked at: its layers, calls and variables, without memory for values, so of any size. Errors and
  * ownership are those of network_new(). */
 int network_describe(struct network **out, const struct model *model, struct error *e);

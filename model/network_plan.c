@@ -53,9 +53,29 @@ struct value *network_plan_add_value(struct network_plan *p)
 
 /* ---- which layers run together ----------------------------------------------------------------------------------- */
 
-static int starts_segment(const struct network_plan *p, int i)
+/* Reals of the largest value that a layer reads or writes. */
+static size_t largest_value(const struct layer *l)
 {
-    return i == 0 || (p->layers[i].kind->flags & LAYER_BARRIER) || p->layers[i].whole != p->layers[i - 1].whole;
+    size_t largest = l->out >= 0 ? shape_size(&l->out_shape) : 1;
+
+    for (int k = 0; k < l->input_count; k++)
+        largest = shape_size(&l->in_shapes[k]) > largest ? shape_size(&l->in_shapes[k]) : largest;
+    return largest;
+}
+
+static size_t larger(size_t a, size_t b)
+{
+    return a > b ? a : b;
+}
+
+/* largest: of the values in the segment so far. */
+static int starts_segment(const struct network_plan *p, int i, size_t largest)
+{
+    if (i == 0 || p->layers[i].whole != p->layers[i - 1].whole)
+        return 1;
+    if (p->infers)
+        return !p->layers[i].whole && 2 * largest_value(&p->layers[i]) <= largest;
+    return (p->layers[i].kind->flags & LAYER_BARRIER) != 0;
 }
 
 static int slice_of_segment(const struct network_plan *p, const struct segment *g, int max_batch)
@@ -64,30 +84,27 @@ static int slice_of_segment(const struct network_plan *p, const struct segment *
 
     if (p->layers[g->first].whole)
         return max_batch;
-    for (int i = g->first; i < g->last; i++) {
-        const struct layer *l = &p->layers[i];
-        const size_t out = l->out >= 0 ? shape_size(&l->out_shape) : 0;
-
-        for (int k = 0; k < l->input_count; k++)
-            largest = shape_size(&l->in_shapes[k]) > largest ? shape_size(&l->in_shapes[k]) : largest;
-        largest = out > largest ? out : largest;
-    }
+    for (int i = g->first; i < g->last; i++)
+        largest = larger(largest, largest_value(&p->layers[i]));
     const size_t fit = SLICE_BYTES / (largest * sizeof(float));
     return fit < 1 ? 1 : fit > SLICE_MAX ? SLICE_MAX : (int)fit;
 }
 
 static int make_segments(struct network_plan *p, int max_batch, struct error *e)
 {
+    size_t largest = 0;
     int n = 0;
 
     p->segments = calloc((size_t)p->layer_count + 1, sizeof *p->segments);
     if (!p->segments)
         return error_memory(e, NULL, "for the plan of a network");
     for (int i = 0; i < p->layer_count; i++) {
-        if (starts_segment(p, i)) {
+        if (starts_segment(p, i, largest)) {
             p->segments[n].first = i;
             p->segments[n++].low = SIZE_MAX;
+            largest = 0;
         }
+        largest = larger(largest, largest_value(&p->layers[i]));
         struct segment *g = &p->segments[n - 1];
         g->last = i + 1;
         g->low = p->layers[i].low < g->low ? p->layers[i].low : g->low;
@@ -177,7 +194,7 @@ static int plan_gradients(struct network_plan *p, struct error *e)
     }
     for (int i = 0; i < p->layer_count; i++) { /* a value learns if anything before it does */
         struct layer *l = &p->layers[i];
-        int learns = l->low != SIZE_MAX && !l->frozen;
+        int learns = l->low != SIZE_MAX && !l->frozen && !p->infers;
 
         for (int k = 0; k < l->input_count; k++)
             learns |= l->inputs[k].wanted = wanted[l->inputs[k].value];
@@ -351,10 +368,11 @@ static void want_kept(struct network_plan *p, int i)
     }
 }
 
-int network_plan_finish(struct network_plan *p, int max_batch, struct error *e)
+int network_plan_finish(struct network_plan *p, int max_batch, int infers, struct error *e)
 {
     int rc;
 
+    p->infers = infers;
     if ((rc = make_segments(p, max_batch, e)) < 0 || (rc = plan_gradients(p, e)) < 0 ||
         (rc = place_values(p, max_batch, e)) < 0)
         return rc;
@@ -364,6 +382,7 @@ int network_plan_finish(struct network_plan *p, int max_batch, struct error *e)
         if (l->whole)
             want_whole(p, l);
         want_kept(p, i);
+        l->infers = infers;
         if (l->kind->make && (rc = l->kind->make(l, p->segments[l->segment].slice, max_batch, e)) < 0)
             return rc;
     }
@@ -394,7 +413,7 @@ static real *slice_data(const struct network_plan *p, const struct run *r, int v
 {
     if (value == VALUE_IMAGES)
         return (real *)(uintptr_t)field_at(r->input, (size_t)(r->first_sample + first));
-    return value_data(p, value, r->training || p->values[p->values[value].data].wanted_whole ? first : 0);
+    return value_data(p, value, r->training || p->infers || p->values[p->values[value].data].wanted_whole ? first : 0);
 }
 
 static struct slice make_slice(const struct network_plan *p, const struct layer *l, const struct run *r, int first,
@@ -460,7 +479,7 @@ static int leaves(const struct run *r)
 
 int network_plan_forward(struct network_plan *p, const struct run *r)
 {
-    if (!r->training) {
+    if (!r->training && !p->infers) {
         plan_infer(p, r);
         return 1;
     }
@@ -471,7 +490,7 @@ int network_plan_forward(struct network_plan *p, const struct run *r)
             run_segment(p, g, r, first, r->count - first < g->slice ? r->count - first : g->slice);
         }
         for (int i = g->first; i < g->last; i++)
-            if (p->layers[i].kind->forward_end)
+            if (p->layers[i].kind->forward_end && r->training)
                 p->layers[i].kind->forward_end(&p->layers[i], r);
     }
     return 1;

@@ -8,6 +8,10 @@
  * whole batch; the others have room for one slice, which each segment reuses. The size of slices depends only on the
  * shapes, so results depend neither on max_batch nor on the machine's cache. In inference no layer before the dense
  * ones needs the whole batch: there a slice goes through all segments before the next one starts.
+ *
+ * The plan of a network for inference alone keeps nothing for a backward pass. There segments begin where values become
+ * smaller, so that slices grow with depth: then a layer reads its weights, of which deep ones have more, for more
+ * images, and pixels of several images fill the vectors and tiles of one product.
  */
 #ifndef MODEL_NETWORK_PLAN_H
 #define MODEL_NETWORK_PLAN_H
@@ -29,6 +33,7 @@ struct network_plan {
     int segment_count;
     int logits; /* value */
     int dropouts;
+    int infers; /* 1: for inference alone */
     real *whole, *local, *temporary;
     void *memory;
 };
@@ -39,8 +44,9 @@ void network_plan_release(struct network_plan *p);
 struct layer *network_plan_add_layer(struct network_plan *p);
 struct value *network_plan_add_value(struct network_plan *p);
 
-/* Call after the last layer: makes segments, offsets and memory for batches of up to max_batch images. */
-int network_plan_finish(struct network_plan *p, int max_batch, struct error *e);
+/* Call after the last layer: makes segments, offsets and memory for batches of up to max_batch images. infers: no run
+ * will be training. */
+int network_plan_finish(struct network_plan *p, int max_batch, int infers, struct error *e);
 
 /* Inference runs at most this many images at a time. */
 enum { NETWORK_PLAN_INFERENCE = 128 };

@@ -110,7 +110,7 @@ static int make_worker(struct scoring *s, struct worker *w, struct error *e)
     int rc;
 
     w->scoring = s;
-    if ((rc = network_new(&w->network, m, s->options.batch_size, e)) != OK ||
+    if ((rc = network_new_for_inference(&w->network, m, s->options.batch_size, e)) != OK ||
         (rc = classification_init(&w->counts, m->classes, m->ties_are_correct, s->options.metrics, e)) != OK)
         return rc;
     if (width > SIZE_MAX / sizeof(float) / batch - 64)

@@ -379,6 +379,7 @@ static int winograd_make(struct convolution **out, const struct convolution_shap
 {
     const size_t w_size = (size_t)POINTS * (size_t)s->channels * (size_t)s->out_channels;
     const size_t most = POINTS * point_step(s->channels > s->out_channels ? s->channels : s->out_channels);
+    const int backward = s->need_data_gradient && !s->forward_only;
     struct convolution *c = calloc(1, sizeof *c);
 
     if (!c)
@@ -410,12 +411,12 @@ static int winograd_make(struct convolution **out, const struct convolution_shap
         s->window.width - 1 - s->window.left,
         tiles_of(s->height, c->outputs),
         tiles_of(s->width, c->outputs),
-        s->need_data_gradient ? reals_new(w_size) : NULL,
+        backward ? reals_new(w_size) : NULL,
     };
     c->left = reals_new(most);
     c->right = reals_new(most);
-    c->sum = reals_new(w_size);
-    if (!c->forward.w || (s->need_data_gradient && !c->backward.w) || !c->left || !c->right || !c->sum) {
+    c->sum = s->forward_only ? NULL : reals_new(w_size);
+    if (!c->forward.w || (backward && !c->backward.w) || !c->left || !c->right || (!c->sum && !s->forward_only)) {
         winograd_release(c);
         return error_memory(e, NULL, "for a convolution");
     }

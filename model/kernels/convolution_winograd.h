@@ -1,7 +1,8 @@
 /*
  * convolution_winograd.h - convolution of 3x3 and 5x5 windows with a stride of 1 by Winograd's algorithm, in AVX-512:
  * 4 and 2.8 times fewer multiplications than the sum has, F(4x4, 3x3) and F(2x2, 5x5), for some more rounding. Blocks
- * of 16 channels, as convolution_onednn. The layer has it compute gradients alone, see there.
+ * of 16 channels, as convolution_onednn. The layer has it compute gradients, and in networks for inference what goes
+ * forward, see there.
  *
  * Which convolutions it takes depends on their shapes and the processor alone, never on a clock, so that the same
  * command gives the same bits. Results do not depend on how many images come in a call.

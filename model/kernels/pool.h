@@ -21,6 +21,8 @@ struct pool_shape {
 /* y is the largest pixel, winner its index in the window, row width + column, the first in row-major order. NaN is
  * ignored; a window with nothing above -infinity gives the lowest finite number, as in TensorFlow. */
 void pool_max_forward(const struct pool_shape *s, const real *x, real *y, uint8_t *winner);
+/* The same y alone, for where there is no backward pass. */
+void pool_max_infer(const struct pool_shape *s, const real *x, real *y);
 /* dx is cleared, then each dy is added at its winner; overlapping windows add up. */
 void pool_max_backward(const struct pool_shape *s, const real *dy, const uint8_t *winner, real *dx);
 

@@ -11,8 +11,9 @@ struct convolution_layer {
     const struct convolution_backend *backend;
     struct convolution_shape shape;
     struct convolution *convolution;
-    /* What computes gradients, and its plan; NULL: the same. What goes forward alone decides the signs of activations,
-     * so there the sum itself is computed, with the least rounding; gradients may be rounded a little more. */
+    /* What computes gradients, and its plan; NULL: the same. In training what goes forward decides the signs of
+     * activations, so there the sum itself is computed, with the least rounding; gradients, and what goes forward where
+     * none are computed, may be rounded a little more. */
     const struct convolution_backend *gradient_backend;
     struct convolution *gradients;
 };
@@ -25,6 +26,11 @@ static int layer_convolution_make(struct layer *l, int slice, int batch, struct 
     (void)batch;
     own->shape.images = slice;
     own->shape.need_data_gradient = l->inputs[0].wanted;
+    own->shape.forward_only = l->infers;
+    if (l->infers && own->gradient_backend) {
+        own->backend = own->gradient_backend;
+        own->gradient_backend = NULL;
+    }
     if (own->gradient_backend) {
         if ((rc = own->gradient_backend->make(&own->gradients, &own->shape, e)) < 0)
             return rc;

@@ -8,7 +8,8 @@
 
 struct pool {
     struct pool_shape shape;
-    uint8_t *winner; /* (batch, out) of maximum pooling; else NULL */
+    int maximum;     /* else the average */
+    uint8_t *winner; /* (batch, out) of maximum pooling in training; else NULL */
 };
 
 static int make_winners(struct layer *l, int slice, int batch, struct error *e)
@@ -16,6 +17,9 @@ static int make_winners(struct layer *l, int slice, int batch, struct error *e)
     struct pool *own = l->state;
 
     (void)slice;
+    own->maximum = 1;
+    if (l->infers)
+        return OK; /* only the backward pass asks who won */
     own->winner = malloc((size_t)batch * shape_size(&l->out_shape));
     return own->winner ? OK : error_memory(e, NULL, "for the winners of a max pool");
 }
@@ -56,6 +60,8 @@ static void layer_pool_forward(struct layer *l, const struct run *r, const struc
 
         if (own->winner)
             pool_max_forward(&own->shape, x, y, slice_winners(l, s) + k * out_plane(l));
+        else if (own->maximum)
+            pool_max_infer(&own->shape, x, y);
         else
             pool_average_forward(&own->shape, x, y);
     }

@@ -139,7 +139,7 @@ static void check_pool(const struct pool_shape *s)
     const size_t block = (size_t)s->block, in = (size_t)(s->height * s->width);
     const size_t out = (size_t)(s->out_height * s->out_width);
     const struct window *w = &s->window;
-    real x[ROOM], y[ROOM], mean[ROOM], dy[ROOM], dx[ROOM], dmean[ROOM];
+    real x[ROOM], y[ROOM], alone[ROOM], mean[ROOM], dy[ROOM], dx[ROOM], dmean[ROOM];
     uint8_t winner[ROOM];
     double want[ROOM] = { 0 }, want_mean[ROOM] = { 0 };
 
@@ -149,6 +149,8 @@ static void check_pool(const struct pool_shape *s)
         x[i] = (real)floor(2 * (double)x[i]); /* many equals: the first of them wins */
     x[in * block / 2] = (real)NAN;
     pool_max_forward(s, x, y, winner);
+    pool_max_infer(s, x, alone);
+    assert_memory_equal(alone, y, out * block * sizeof *y);
     pool_max_backward(s, dy, winner, dx);
     x[in * block / 2] = 1;
     pool_average_forward(s, x, mean);

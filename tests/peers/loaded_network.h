@@ -42,27 +42,49 @@ static inline const struct model *loaded_model(const char *name, struct error *e
     return &loaded_file->model;
 }
 
-/* A network of the model's name with weights from the checkpoint (prefix NULL: none). */
-static inline int loaded_network(struct network **out, const char *name, const char *prefix, int max_batch,
-                                 struct error *e)
+/* Puts the checkpoint's values into n; prefix NULL: none. */
+static inline int loaded_weights(struct network *n, const char *prefix, struct error *e)
 {
-    const struct model *model = loaded_model(name, e);
     struct tensor_bundle *bundle = NULL;
     const struct variable *variables;
     size_t count;
     int rc;
 
-    if (!model)
-        return e->code;
-    if ((rc = network_new(out, model, max_batch, e)) < 0 || !prefix)
-        return rc;
+    if (!prefix)
+        return OK;
     if ((rc = tensor_bundle_open(&bundle, prefix, e)) < 0)
         return rc;
-    variables = network_variables(*out, &count);
+    variables = network_variables(n, &count);
     for (size_t i = 0; i < count && rc == OK; i++)
-        rc = loaded_variable(bundle, *out, &variables[i], e);
+        rc = loaded_variable(bundle, n, &variables[i], e);
     tensor_bundle_close(bundle);
     return rc;
+}
+
+/* A network of the model's name with weights from the checkpoint (prefix NULL: none). */
+static inline int loaded_network(struct network **out, const char *name, const char *prefix, int max_batch,
+                                 struct error *e)
+{
+    const struct model *model = loaded_model(name, e);
+    int rc;
+
+    if (!model)
+        return e->code;
+    rc = network_new(out, model, max_batch, e);
+    return rc < 0 ? rc : loaded_weights(*out, prefix, e);
+}
+
+/* The same for inference alone, as the evaluator's. */
+static inline int loaded_for_inference(struct network **out, const char *name, const char *prefix, int max_batch,
+                                       struct error *e)
+{
+    const struct model *model = loaded_model(name, e);
+    int rc;
+
+    if (!model)
+        return e->code;
+    rc = network_new_for_inference(out, model, max_batch, e);
+    return rc < 0 ? rc : loaded_weights(*out, prefix, e);
 }
 
 static inline void loaded_release(void)

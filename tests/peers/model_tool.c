@@ -78,7 +78,7 @@ static int infer(char **argv, struct error *e)
     if ((rc = file_read(argv[2], FILE_LIMIT, &images, e)) < 0)
         goto done;
     count = images.length / image_size(argv[0]);
-    if ((rc = loaded_network(&n, argv[0], argv[1], (int)count, e)) < 0)
+    if ((rc = loaded_for_inference(&n, argv[0], argv[1], (int)count, e)) < 0)
         goto done;
     row = (size_t)network_model(n)->classes * (size_t)model_labels(network_model(n));
     if (!(logits = calloc(count * row, sizeof *logits))) {
