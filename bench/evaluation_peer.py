@@ -18,6 +18,7 @@ def arguments(description):
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--batch-size", type=int, default=250)
     parser.add_argument("--num-examples", type=int, default=10000)
+    parser.add_argument("--bfloat16", action="store_true", help="PyTorch only")
     return parser.parse_args()
 
 

@@ -1,4 +1,5 @@
-"""Evaluating a checkpoint on 10,000 test images: our evaluator, PyTorch and TensorFlow, with 1 and with 2 threads.
+"""Evaluating a checkpoint on 10,000 test images: our evaluator and PyTorch, each in float32 and bfloat16, and TensorFlow, with 1
+and with 2 threads. The better peer is the best of all, whatever its precision.
 
 All are resident and take turns, round after round, so that a slow minute of the machine hits each of them:
   images/s     of one evaluation, the reading of the checkpoint included
@@ -29,7 +30,7 @@ def processor_seconds(process):
 
 
 class Ours:
-    name = "evalboard"
+    name, precision = "evalboard", "float32"
 
     def __init__(self, options, data, directory, model, threads):
         self.directory, self.source, self.number = directory, directory / "source", 0
@@ -40,7 +41,8 @@ class Ours:
         (directory / "watched").mkdir()
         self.ledger = directory / "eval" / "evaluations.jsonl"
         self.command = [programs.program(options.build, "evaluator"), "--model", model, "--data", "cifar10",
-                        "--data-dir", data, "--threads", str(threads), "--num-examples", str(options.num_examples)]
+                        "--data-dir", data, "--threads", str(threads), "--num-examples", str(options.num_examples),
+                        "--precision", self.precision]
         self.log = open(directory / "log", "w")
         self.process = subprocess.Popen([*self.command, "--checkpoint-dir", directory / "watched", "--eval-dir",
                                          directory / "eval", "--forever"], stderr=self.log, env=programs.ENVIRONMENT)
@@ -79,11 +81,17 @@ class Ours:
         self.log.close()
 
 
+class OursInBfloat16(Ours):
+    name, precision = "evalboard in bfloat16", "bfloat16"
+
+
 class Peer:
+    more = ()
+
     def __init__(self, script, module, options, data, directory, model, threads):
         self.command = [programs.peer_python(module), programs.ROOT / "bench" / script, "--model", model, "--data-dir",
                         data, "--checkpoint", directory / script.split(".")[0], "--threads", str(threads),
-                        "--num-examples", str(options.num_examples)]
+                        "--num-examples", str(options.num_examples), *self.more]
         self.environment = {**programs.ENVIRONMENT, "OMP_NUM_THREADS": str(threads)}
         self.log = open(directory / f"{script}.log", "w")
         self.process = self.start()
@@ -128,6 +136,11 @@ class Torch(Peer):
         super().__init__("evaluation_torch.py", "torch", *arguments)
 
 
+class TorchInBfloat16(Torch):
+    """Weights and activations rounded; the loss is of float32."""
+    name, more = "PyTorch in bfloat16", ("--bfloat16",)
+
+
 class TensorFlow(Peer):
     name = "TensorFlow"
 
@@ -135,11 +148,15 @@ class TensorFlow(Peer):
         super().__init__("evaluation_tensorflow.py", "tensorflow", *arguments)
 
 
+KINDS = Ours, OursInBfloat16, Torch, TorchInBfloat16, TensorFlow
+OURS = Ours.name, OursInBfloat16.name
+
+
 def measure(options, data, directory, model, threads, missing):
     """{name: ([seconds of evaluations], [of checkpoints], [of fresh processes], [of processor time])}"""
     found, contenders = {}, []
     try:
-        for kind in (Ours, Torch, TensorFlow):
+        for kind in KINDS:
             place = directory / f"{model}-{threads}-{kind.name}"
             place.mkdir()
             try:
@@ -167,10 +184,11 @@ def measure(options, data, directory, model, threads, missing):
 
 def summarize(options, what, found):
     """found: {who: milliseconds of processor time of an image, in each round}"""
-    peers = [(statistics.median(times), who) for who, times in found.items() if who != Ours.name]
-    if Ours.name in found:
-        summary.add(f"evaluation of an image by {what}, processor time", "ms", statistics.median(found[Ours.name]),
-                    *(min(peers) if peers else (None, "")), None, "compute", found[Ours.name])
+    peers = [(statistics.median(times), who) for who, times in found.items() if who not in OURS]
+    for name, kind in ((Ours.name, what), (OursInBfloat16.name, f"{what}, bfloat16")):
+        if name in found:
+            summary.add(f"evaluation of an image by {kind}, processor time", "ms", statistics.median(found[name]),
+                        *(min(peers) if peers else (None, "")), None, "compute", found[name])
 
 
 def run(options):
@@ -182,17 +200,17 @@ def run(options):
         for model in MODELS:
             for threads in (1, 2):
                 found = measure(options, data, directory, model, threads, missing)
-                peers = [statistics.median(row[0]) for name, row in found.items() if name != Ours.name]
-                costs = [statistics.median(row[3]) for name, row in found.items() if name != Ours.name]
+                peers = [statistics.median(row[0]) for name, row in found.items() if name not in OURS]
+                costs = [statistics.median(row[3]) for name, row in found.items() if name not in OURS]
                 summarize(options, f"{model}, {threads} thread{'s' if threads > 1 else ''}",
                           {name: [1000 * seconds / options.num_examples for seconds in row[3]] for name, row in found.items()})
                 for name, (seconds, whole, fresh, processor) in found.items():
                     middle, cost = statistics.median(seconds), statistics.median(processor)
                     rows.append([f"{model}, {threads} thread{'s' if threads > 1 else ''}, {name}",
                                  f"{options.num_examples / middle:.0f} ({options.num_examples / min(seconds):.0f})",
-                                 f"{min(peers) / middle:.2f}" if peers and name == Ours.name else "",
+                                 f"{min(peers) / middle:.2f}" if peers and name in OURS else "",
                                  f"{options.num_examples / max(cost, 0.01):.0f}",
-                                 f"{min(costs) / max(cost, 0.01):.2f}" if peers and name == Ours.name else "",
+                                 f"{min(costs) / max(cost, 0.01):.2f}" if peers and name in OURS else "",
                                  f"{1e3 * statistics.median(whole):.0f}", f"{statistics.median(fresh):.2f}"])
     programs.table(["", "images/s", "/ better peer", "processor", "/ better", "checkpoint, ms", "fresh, s"], rows)
     for name, why in missing.items():
