@@ -25,11 +25,10 @@ static void *work_behind(void *context)
 void workers_run(size_t count, enum worker_rank rank, void *(*work)(void *context), void *context)
 {
     struct workers behind = { work, context };
-    pthread_t threads[WORKERS_MOST];
+    const size_t most = count < 1 ? 1 : count < WORKERS_MOST ? count : WORKERS_MOST;
     /* this thread is one of them, unless they get a priority that it would keep */
-    const size_t most = count < WORKERS_MOST ? count : WORKERS_MOST, wanted = rank == WORKERS_BEHIND ? most + !most
-                                                                              : most                 ? most - 1
-                                                                                                     : 0;
+    const size_t wanted = rank == WORKERS_BEHIND ? most : most - 1;
+    pthread_t threads[WORKERS_MOST];
     size_t started = 0;
 
     while (started < wanted && pthread_create(&threads[started], NULL, rank == WORKERS_BEHIND ? work_behind : work,
