@@ -24,6 +24,7 @@ static inline int window_last(int start, int length, int size)
     return start + length > size ? size - start : length;
 }
 
+/* winner NULL: nobody asks who it is, and the compiler leaves its part out. */
 VECTOR_BODY void max_body(const struct pool_shape *s, size_t width, const real *restrict x, real *restrict y,
                           uint8_t *restrict winner)
 {
@@ -51,37 +52,10 @@ VECTOR_BODY void max_body(const struct pool_shape *s, size_t width, const real *
                         best[k] = in[k] > best[k] ? in[k] : best[k];
                     }
                 }
-            for (size_t k = 0; k < width; k++) {
+            for (size_t k = 0; k < width; k++)
                 y[out + k] = best[k];
+            for (size_t k = 0; winner && k < width; k++)
                 winner[out + k] = (uint8_t)place[k];
-            }
-        }
-}
-
-/* The same maximum, without asking where it is. */
-VECTOR_BODY void largest_body(const struct pool_shape *s, size_t width, const real *restrict x, real *restrict y)
-{
-    const struct window *w = &s->window;
-    const size_t block = (size_t)s->block;
-
-    for (int i = 0; i < s->out_height; i++)
-        for (int j = 0; j < s->out_width; j++) {
-            const int top = i * w->stride_height - w->top, left = j * w->stride_width - w->left;
-            const int r0 = window_first(top), r1 = window_last(top, w->height, s->height);
-            const int c0 = window_first(left), c1 = window_last(left, w->width, s->width);
-            real best[VECTOR_WIDTH_MAX];
-
-            for (size_t k = 0; k < width; k++)
-                best[k] = lowest;
-            for (int r = r0; r < r1; r++)
-                for (int c = c0; c < c1; c++) {
-                    const real *in = x + (size_t)((top + r) * s->width + left + c) * block;
-
-                    for (size_t k = 0; k < width; k++)
-                        best[k] = in[k] > best[k] ? in[k] : best[k];
-                }
-            for (size_t k = 0; k < width; k++)
-                y[(size_t)(i * s->out_width + j) * block + k] = best[k];
         }
 }
 
@@ -90,7 +64,7 @@ VECTOR_CLONES void pool_max_infer(const struct pool_shape *s, const real *x, rea
     const size_t block = (size_t)s->block;
     size_t c = 0;
 
-    VECTOR_EACH(c, block, width, largest_body(s, width, x + c, y + c));
+    VECTOR_EACH(c, block, width, max_body(s, width, x + c, y + c, NULL));
 }
 
 VECTOR_CLONES void pool_max_forward(const struct pool_shape *s, const real *x, real *y, uint8_t *winner)
