@@ -254,7 +254,8 @@ int fixed_records_labels(struct fixed_records *x, const struct dataset_reading *
     return how->classes ? how->classes : most + 1;
 }
 
-/* The input of a record, from its bytes. */
+/* The input of a record, from its bytes, as fixed_records_read() gives it. room: of its size in the file, for planes of
+ * other numbers than bytes. */
 static void take_sample(const struct fixed_layout *l, const uint8_t *input, void *out, uint8_t *room)
 {
     const size_t pixels = (size_t)l->height * (size_t)l->width, channels = (size_t)l->channels;

@@ -73,22 +73,19 @@ static void jpeg_progress(j_common_ptr jpeg)
     }
 }
 
-/* How much of the light an ink takes away, of 255 each, rounded. */
-static unsigned inked(unsigned a, unsigned b)
+/* What is left of the light, of 255, behind an ink, of which files say 255 for none, as Adobe's programs began to write
+ * them; rounded as in Pillow. */
+static uint8_t light_behind(unsigned ink, unsigned light)
 {
-    return (a * b + 127) / 255;
+    return (uint8_t)(light - ((255 - ink) * light + 127) / 255);
 }
 
-/* Files have inks the wrong way round, 255 for none, as Adobe's programs began to write them. Of the light that black
- * lets through, each other ink takes its part: the sums of Pillow's convert("RGB"), to the bit. */
+/* (width, 4) inks, black last, to (width, 3) colours: Pillow's convert("RGB"), to the bit. */
 static void colours_of_inks(const uint8_t *inks, uint8_t *colours, int width)
 {
-    for (int x = 0; x < width; x++)
-        for (int c = 0; c < 3; c++) {
-            const unsigned light = inks[4 * x + 3];
-
-            colours[3 * x + c] = (uint8_t)(light - inked(255 - inks[4 * x + c], light));
-        }
+    for (int x = 0; x < width; x++, inks += 4, colours += 3)
+        for (int c = 0; c < 3; c++)
+            colours[c] = light_behind(inks[c], inks[3]);
 }
 
 /* inks: where a row has room that is not of three colours, otherwise NULL. */
