@@ -53,19 +53,19 @@ struct value *network_plan_add_value(struct network_plan *p)
 
 /* ---- which layers run together ----------------------------------------------------------------------------------- */
 
+static size_t larger(size_t a, size_t b)
+{
+    return a > b ? a : b;
+}
+
 /* Reals of the largest value that a layer reads or writes. */
 static size_t largest_value(const struct layer *l)
 {
     size_t largest = l->out >= 0 ? shape_size(&l->out_shape) : 1;
 
     for (int k = 0; k < l->input_count; k++)
-        largest = shape_size(&l->in_shapes[k]) > largest ? shape_size(&l->in_shapes[k]) : largest;
+        largest = larger(largest, shape_size(&l->in_shapes[k]));
     return largest;
-}
-
-static size_t larger(size_t a, size_t b)
-{
-    return a > b ? a : b;
 }
 
 /* largest: of the values in the segment so far. */
