@@ -116,7 +116,8 @@ def test_marker(tmp_path, name, marker, where):
     make(tmp_path, name, 3, "weights" if name[0] == "c" else None)
     with Exec(tmp_path, scorer(tmp_path), "--pattern", pattern, "--ready", f"marker:{marker}", "--poll-interval", 0.1,
               "--quiet-time", 0.5) as evaluator:
-        evaluator.says("failed")  # it waits for the quiet time, says so, and takes it all the same when it is ready
+        # It waits for the quiet time, records a failure, and takes the checkpoint all the same once it is ready.
+        wait_for(lambda: ledger(tmp_path), "the failure in the ledger")
         assert f"its marker {where} does not exist" in ledger(tmp_path)[0]["reason"]
         (tmp_path / "ckpt" / where).parent.mkdir(exist_ok=True)
         (tmp_path / "ckpt" / where).touch()
