@@ -339,14 +339,25 @@ enum precision network_builder_computes(const struct network_builder *b)
     return bfloat16_units() == BFLOAT16_NONE ? PRECISION_FLOAT32 : b->model->precision;
 }
 
-int network_builder_onednn_block(const struct network_builder *b, int channels)
+const struct convolution_backend *network_builder_convolves(const struct network_builder *b)
 {
-#if CONVOLUTION_ONEDNN
-    if (network_builder_computes(b) == PRECISION_FLOAT32)
-        return convolution_onednn.block(channels, 0);
+    const int rounded = network_builder_computes(b) == PRECISION_BFLOAT16;
+
+#if CONVOLUTION_AVX512
+    if (rounded && bfloat16_units() == BFLOAT16_AVX512)
+        return &convolution_avx512;
 #endif
-    (void)b, (void)channels;
-    return 0;
+#if CONVOLUTION_ONEDNN
+    return rounded ? &convolution_bfloat16 : &convolution_onednn;
+#else
+    (void)rounded;
+    return &convolution_blas;
+#endif
+}
+
+int network_builder_block(const struct network_builder *b, int channels)
+{
+    return network_builder_convolves(b)->block(channels, 0);
 }
 
 struct shape network_builder_shape(const struct network_builder *b, int value)

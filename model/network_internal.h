@@ -10,6 +10,8 @@
 #include "model/network_builder.h"
 #include "model/network_plan.h"
 
+struct convolution_backend;
+
 struct network_builder {
     const struct model *model;
     struct variable *variables; /* in order of construction */
@@ -77,8 +79,10 @@ int network_builder_refuse(struct network_builder *b, const char *layer, const c
 
 /* What convolutions and products compute in: the model's precision, or float32 where the processor lacks it. */
 enum precision network_builder_computes(const struct network_builder *b);
-/* The block in which float32 convolutions by oneDNN want values of so many channels; 0: they want none. */
-int network_builder_onednn_block(const struct network_builder *b, int channels);
+/* What computes convolutions in that precision; OpenBLAS, on NHWC, computes what it cannot. */
+const struct convolution_backend *network_builder_convolves(const struct network_builder *b);
+/* The block in which it wants values of so many channels; 0: it wants none. */
+int network_builder_block(const struct network_builder *b, int channels);
 
 struct shape network_builder_shape(const struct network_builder *b, int value);
 /* 1: its pixels are those of an image, 0: steps of a sequence or the like, as the last layer says that decides it. */

@@ -51,6 +51,18 @@ AVX512 void bfloat16_avx512_round(size_t n, const float *from, uint16_t *to)
     }
 }
 
+AVX512 void bfloat16_avx512_round_pixels(size_t pixels, size_t channels, size_t block, size_t plane, const float *from,
+                                         uint16_t *to)
+{
+    if (block == channels) {
+        bfloat16_avx512_round(pixels * channels, from, to);
+        return;
+    }
+    for (size_t c = 0; c < channels; c += block, from += plane)
+        for (size_t p = 0; p < pixels; p++)
+            bfloat16_avx512_round(block, from + p * block, to + p * channels + c);
+}
+
 AVX512 void bfloat16_avx512_pair(size_t n, const float *a, const float *b, uint32_t *to)
 {
     for (size_t k = 0; k < n; k += BFLOAT16_LANES)
@@ -147,7 +159,7 @@ TILE void multiply_tile(int rows, int blocks, const struct bfloat16_product *p, 
         }
     }
     UNROLL for (int i = 0; i < rows; i++) UNROLL for (int b = 0; b < blocks; b++) _mm512_mask_storeu_ps(
-        y + (size_t)i * p->y_row + b * BFLOAT16_LANES, mask_of(outputs - (size_t)b * 16), sums[i][b]);
+        y + (size_t)i * p->y_row + (size_t)b * p->y_block, mask_of(outputs - (size_t)b * 16), sums[i][b]);
 }
 
 typedef void multiply_kernel(const struct bfloat16_product *p, const uint16_t *x, const uint32_t *w, float *y,
@@ -215,7 +227,8 @@ void bfloat16_avx512_multiply(const struct bfloat16_product *p)
                 const size_t at = (size_t)(row + rows > p->rows ? p->rows - rows : row);
 
                 tiles[tile].kernels[blocks - 1](p, p->x + (size_t)line * p->x_line + at * p->x_row, w,
-                                                p->y + (size_t)line * p->y_line + at * p->y_row + first,
+                                                p->y + (size_t)line * p->y_line + at * p->y_row +
+                                                    (size_t)block * p->y_block,
                                                 (size_t)p->outputs - first);
             }
     }

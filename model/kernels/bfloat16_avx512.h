@@ -44,12 +44,18 @@ void *bfloat16_avx512_new(size_t count, size_t size);
 /* Rounds n numbers, to nearest, ties to even. */
 void bfloat16_avx512_round(size_t n, const float *from, uint16_t *to);
 
+/* Rounds pixels that follow each other in an image (channels / block, pixels of the image, block), whose blocks are
+ * `plane` reals apart, to (pixels, channels). */
+void bfloat16_avx512_round_pixels(size_t pixels, size_t channels, size_t block, size_t plane, const float *from,
+                                  uint16_t *to);
+
 /* to[k] = the pair (a[k], b[k]), k < n; a or b NULL: zeros. Writes whole vectors: to has bfloat16_lanes(n) elements. */
 void bfloat16_avx512_pair(size_t n, const float *a, const float *b, uint32_t *to);
 
 /*
  * y(line, row, o) = sum over run, k of x(line, row, runs[run] + k) w(run, k, o)
- * with x(line, row, at) = x[line * x_line + row * x_row + at] and y(line, row, o) = y[line * y_line + row * y_row + o].
+ * with x(line, row, at) = x[line * x_line + row * x_row + at] and
+ * y(line, row, o) = y[line * y_line + row * y_row + o / 16 * y_block + o % 16].
  * k goes over `length` numbers, beside each other. No runs: y = 0.
  */
 struct bfloat16_product {
@@ -60,7 +66,7 @@ struct bfloat16_product {
     int run_count, length;
     const uint32_t *w; /* packed */
     float *y;
-    size_t y_line, y_row;
+    size_t y_line, y_row, y_block;
 };
 
 void bfloat16_avx512_multiply(const struct bfloat16_product *p);

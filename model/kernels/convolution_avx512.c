@@ -1,5 +1,6 @@
 /*
- * Convolution in bfloat16 by AVX512-BF16 (bfloat16_avx512.h), without im2col, of any shape in NHWC.
+ * Convolution in bfloat16 by AVX512-BF16 (bfloat16_avx512.h), without im2col, of any shape: blocks of 16 channels, or
+ * NHWC.
  *
  * Each image is rounded into an array with the window's zeros around it. A window's row is then numbers beside each
  * other, and forward a product whose runs are these rows. The gradient of the data is a product, too, of the result's
@@ -51,8 +52,9 @@ static int avx512_load(struct error *e)
 
 static int avx512_block(int channels, int input)
 {
-    (void)input;
-    return bfloat16_units() == BFLOAT16_AVX512 ? channels : 0;
+    if (bfloat16_units() != BFLOAT16_AVX512)
+        return 0;
+    return input || channels % BFLOAT16_LANES ? channels : BFLOAT16_LANES;
 }
 
 static void avx512_release(struct convolution *c)
@@ -237,6 +239,23 @@ static size_t avx512_result_size(const struct convolution *c)
     return (size_t)c->s.out_height * (size_t)c->s.out_width * (size_t)c->s.out_channels;
 }
 
+/* Reals from one block of channels to the next. */
+static size_t avx512_image_plane(const struct convolution *c)
+{
+    return (size_t)c->s.height * (size_t)c->s.width * (size_t)c->s.block;
+}
+
+static size_t avx512_result_plane(const struct convolution *c)
+{
+    return (size_t)c->s.out_height * (size_t)c->s.out_width * (size_t)c->s.out_block;
+}
+
+/* The same where the kernels write 16 channels at a time. */
+static size_t lanes_apart(int channels, int block, size_t plane)
+{
+    return block == channels ? BFLOAT16_LANES : plane;
+}
+
 /* Of rows and columns of x: those that windows see. */
 static int seen(int size, int before, int padded)
 {
@@ -247,7 +266,7 @@ static void avx512_forward(struct convolution *c, int images, const real *x, rea
 {
     const struct convolution_shape *s = &c->s;
     const struct window *w = &s->window;
-    const size_t channels = (size_t)s->channels, outputs = (size_t)s->out_channels;
+    const size_t channels = (size_t)s->channels, block = (size_t)s->block, out_block = (size_t)s->out_block;
     const size_t line = (size_t)c->padded_width * channels;
     const int rows = seen(s->height, w->top, c->padded_height), columns = seen(s->width, w->left, c->padded_width);
     struct bfloat16_product p = {
@@ -261,16 +280,18 @@ static void avx512_forward(struct convolution *c, int images, const real *x, rea
         .run_count = w->height,
         .length = w->width * s->channels,
         .w = c->packed,
-        .y_line = (size_t)s->out_width * outputs,
-        .y_row = outputs,
+        .y_line = (size_t)s->out_width * out_block,
+        .y_row = out_block,
+        .y_block = lanes_apart(s->out_channels, s->out_block, avx512_result_plane(c)),
     };
 
     for (size_t n = 0; n < (size_t)images; n++) {
         const real *image = x + n * avx512_image_size(c);
 
         for (int i = 0; i < rows; i++)
-            bfloat16_avx512_round((size_t)columns * channels, image + (size_t)(i * s->width) * channels,
-                                  c->x + (size_t)(w->top + i) * line + (size_t)w->left * channels);
+            bfloat16_avx512_round_pixels((size_t)columns, channels, block, avx512_image_plane(c),
+                                         image + (size_t)(i * s->width) * block,
+                                         c->x + (size_t)(w->top + i) * line + (size_t)w->left * channels);
         p.y = y + n * avx512_result_size(c);
         bfloat16_avx512_multiply(&p);
     }
@@ -279,7 +300,7 @@ static void avx512_forward(struct convolution *c, int images, const real *x, rea
 static void backward_image(const struct convolution *c, real *dx)
 {
     const struct convolution_shape *s = &c->s;
-    const size_t channels = (size_t)s->channels, line = (size_t)s->width * channels;
+    const size_t block = (size_t)s->block, line = (size_t)s->width * block;
     const size_t height = (size_t)s->window.stride_height, width = (size_t)s->window.stride_width;
 
     for (int i = 0; i < c->phase_count; i++) {
@@ -295,9 +316,10 @@ static void backward_image(const struct convolution *c, real *dx)
             .run_count = f->taps,
             .length = s->out_channels,
             .w = f->packed,
-            .y = dx + (size_t)f->down * line + (size_t)f->right * channels,
+            .y = dx + (size_t)f->down * line + (size_t)f->right * block,
             .y_line = height * line,
-            .y_row = width * channels,
+            .y_row = width * block,
+            .y_block = lanes_apart(s->channels, s->block, avx512_image_plane(c)),
         };
 
         bfloat16_avx512_multiply(&p);
@@ -307,23 +329,35 @@ static void backward_image(const struct convolution *c, real *dx)
 static void avx512_backward_data(struct convolution *c, int images, const real *dy, real *dx)
 {
     const struct convolution_shape *s = &c->s;
-    const size_t outputs = (size_t)s->out_channels, line = (size_t)s->out_width * outputs;
+    const size_t outputs = (size_t)s->out_channels, block = (size_t)s->out_block, width = (size_t)s->out_width;
 
     for (size_t n = 0; n < (size_t)images; n++) {
         const real *image = dy + n * avx512_result_size(c);
 
-        for (int i = 0; i < s->out_height; i++)
-            bfloat16_avx512_round(line, image + (size_t)i * line,
-                                  c->dy +
-                                      (size_t)((c->gradient_top + i) * c->gradient_width + c->gradient_left) * outputs);
+        for (int i = 0; i < s->out_height; i++) {
+            const int first = (c->gradient_top + i) * c->gradient_width + c->gradient_left;
+
+            bfloat16_avx512_round_pixels(width, outputs, block, avx512_result_plane(c),
+                                         image + (size_t)i * width * block, c->dy + (size_t)first * outputs);
+        }
         backward_image(c, dx + n * avx512_image_size(c));
+    }
+}
+
+/* All channels of two pixels of an image whose blocks are `plane` reals apart. NULL: zeros. */
+static void pair_pixels(size_t channels, size_t block, size_t plane, const real *a, const real *b, uint32_t *to)
+{
+    for (size_t k = 0; k < channels; k += block) {
+        const size_t at = k / block * plane;
+
+        bfloat16_avx512_pair(block, a ? a + at : NULL, b ? b + at : NULL, to + k);
     }
 }
 
 /* A row of the padded image as pairs of a column and the one that the next window has in its place. */
 static void pair_row(const struct convolution *c, const real *row, int columns, uint32_t *to)
 {
-    const size_t channels = (size_t)c->s.channels;
+    const size_t channels = (size_t)c->s.channels, block = (size_t)c->s.block, plane = avx512_image_plane(c);
     const int left = c->s.window.left, stride = c->s.window.stride_width;
 
     for (int j = 0; j < c->padded_width; j++, to += channels) {
@@ -331,21 +365,21 @@ static void pair_row(const struct convolution *c, const real *row, int columns, 
         const int has_first = first >= 0 && first < columns, has_second = second >= 0 && second < columns;
 
         if (has_first || has_second)
-            bfloat16_avx512_pair(channels, has_first ? row + (size_t)first * channels : NULL,
-                                 has_second ? row + (size_t)second * channels : NULL, to);
+            pair_pixels(channels, block, plane, has_first ? row + (size_t)first * block : NULL,
+                        has_second ? row + (size_t)second * block : NULL, to);
     }
 }
 
 static void pair_result(const struct convolution *c, const real *dy)
 {
-    const size_t outputs = (size_t)c->s.out_channels;
+    const size_t outputs = (size_t)c->s.out_channels, block = (size_t)c->s.out_block, plane = avx512_result_plane(c);
     uint32_t *to = c->dy_pairs;
 
     for (int i = 0; i < c->s.out_height; i++)
         for (int j = 0; j < c->s.out_width; j += 2, to += bfloat16_lanes(outputs)) {
-            const real *at = dy + (size_t)(i * c->s.out_width + j) * outputs;
+            const real *at = dy + (size_t)(i * c->s.out_width + j) * block;
 
-            bfloat16_avx512_pair(outputs, at, j + 1 < c->s.out_width ? at + outputs : NULL, to);
+            pair_pixels(outputs, block, plane, at, j + 1 < c->s.out_width ? at + block : NULL, to);
         }
 }
 
@@ -361,7 +395,7 @@ static void avx512_backward_weights(struct convolution *c, int images, const rea
         const real *image = x + n * avx512_image_size(c);
 
         for (int i = 0; i < rows; i++)
-            pair_row(c, image + (size_t)(i * s->width) * channels, columns, c->x_pairs + (size_t)(w->top + i) * line);
+            pair_row(c, image + (size_t)(i * s->width * s->block), columns, c->x_pairs + (size_t)(w->top + i) * line);
         pair_result(c, dy + n * avx512_result_size(c));
         for (int r = 0; r < w->height; r++)
             bfloat16_avx512_add_outer(&(struct bfloat16_outer){

@@ -75,6 +75,7 @@ static void avx512_product(struct product_avx512 *p, int rows, int length, int o
         .w = w,
         .y = y,
         .y_row = (size_t)outputs,
+        .y_block = BFLOAT16_LANES,
     });
 }
 

@@ -58,8 +58,8 @@ int network_builder_concat(struct network_builder *b, const int *inputs, int cou
             return network_builder_refuse(b, layer_concat.name, "its inputs differ in height or width");
         y = (struct shape){ x.height, x.width, y.channels + x.channels, y.channels + x.channels };
     }
-    if (network_builder_onednn_block(b, y.channels))
-        y.block = network_builder_onednn_block(b, y.channels);
+    if (network_builder_block(b, y.channels))
+        y.block = network_builder_block(b, y.channels);
     if (!(l = network_builder_layer_of(b, &layer_concat, inputs, count, y, 0)))
         return VALUE_NONE;
     struct network_call call = { .kind = &layer_call_concat, .input_count = count, .out = l->out };

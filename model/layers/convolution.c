@@ -1,7 +1,6 @@
 /* Convolution, by oneDNN or kernels of our own where these are fast, else by matrix products. */
 #include "model/network_internal.h"
 
-#include "model/kernels/bfloat16.h"
 #include "model/kernels/convolution.h"
 #include "model/kernels/convolution_winograd.h"
 #include "model/layers/layers.h"
@@ -107,27 +106,16 @@ static const struct layer_kind layer_convolution = {
     .backward_end = backward_end,
 };
 
-/* What computes convolutions in this precision; OpenBLAS, on NHWC, computes what that cannot. */
-static const struct convolution_backend *backend_of(enum precision precision)
-{
-#if CONVOLUTION_AVX512
-    if (precision == PRECISION_BFLOAT16 && bfloat16_units() == BFLOAT16_AVX512)
-        return &convolution_avx512;
-#endif
-#if CONVOLUTION_ONEDNN
-    return precision == PRECISION_BFLOAT16 ? &convolution_bfloat16 : &convolution_onednn;
-#else
-    (void)precision;
-    return &convolution_blas;
-#endif
-}
-
 static const struct convolution_backend *choose_backend(const struct network_builder *b, int in, const struct shape *x,
                                                         int channels, int *out_block)
 {
-    const struct convolution_backend *backend = backend_of(network_builder_computes(b));
-    const int in_block = backend->block(x->channels, in == VALUE_IMAGES);
+    const struct convolution_backend *backend = network_builder_convolves(b);
+    int in_block = backend->block(x->channels, in == VALUE_IMAGES);
 
+#if CONVOLUTION_AVX512
+    if (backend == &convolution_avx512 && x->block == x->channels) /* it reads NHWC, too */
+        in_block = x->channels;
+#endif
     *out_block = backend->block(channels, 0);
     if (*out_block && in_block && in_block == x->block)
         return backend;

@@ -50,8 +50,8 @@ int network_builder_widen(struct network_builder *b, int in, int channels)
         return network_builder_refuse(b, layer_widen.name, "it can only add channels");
     y.channels = channels;
     y.block = x.block == x.channels ? channels : x.block;
-    if (network_builder_onednn_block(b, x.channels) == x.block)
-        y.block = network_builder_onednn_block(b, channels);
+    if (network_builder_block(b, x.channels) == x.block)
+        y.block = network_builder_block(b, channels);
     if (!y.block || channels % y.block)
         return network_builder_refuse(b, layer_widen.name, "the new number of channels does not fit the layout");
     if (!(l = network_builder_layer(b, &layer_widen, in, y, 0)))

@@ -13,6 +13,7 @@
 
 struct sample {
     struct convolution_shape s;
+    int beside; /* 1: all channels side by side, whatever block the backend asks for */
     size_t x_size, y_size, w_size;
     double *x, *w, *dy, *y, *dx, *dw; /* NHWC, HWIO */
 };
@@ -105,6 +106,10 @@ static void check_backend(const struct convolution_backend *backend, struct samp
 
     s.block = p->s.block ? backend->block(s.channels, s.channels <= 4) : 0;
     s.out_block = backend->block(s.out_channels, 0);
+    if (p->beside) {
+        s.block = s.channels;
+        s.out_block = s.out_channels;
+    }
 #if CONVOLUTION_ONEDNN
     s.bfloat16 = backend == &convolution_bfloat16;
 #endif
@@ -339,6 +344,9 @@ static void each_shape(void **state)
 #endif
 #if CONVOLUTION_AVX512
             pairs += check_rounded(&convolution_avx512, &p, images);
+            p.beside = 1; /* it reads and writes both layouts */
+            pairs += check_rounded(&convolution_avx512, &p, images);
+            p.beside = 0;
 #endif
         }
         free(p.x), free(p.w), free(p.dy), free(p.y), free(p.dx), free(p.dw);
