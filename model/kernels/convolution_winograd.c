@@ -13,17 +13,22 @@
  * points until the step's end.
  *
  * Some tiles at a time go through all of this, so that what is between stays in the cache.
+ *
+ * In bfloat16 the two factors of * are rounded to it, at the points, and everything else is as in float32. The products
+ * are then of pairs (bfloat16_avx512.h): of two channels, or in the gradient of the window of two tiles.
  */
 #include "model/kernels/convolution_winograd.h"
 
 #if CONVOLUTION_WINOGRAD
+#include "model/kernels/bfloat16.h"
 #include "model/kernels/library_onednn.h"
 
 #include <immintrin.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define AVX512 __attribute__((target("avx512f")))
+/* Only what computes in bfloat16 uses its instructions. */
+#define AVX512 __attribute__((target("avx512f,avx512bw,avx512vl,avx512dq,avx512bf16")))
 #define INLINE static inline AVX512 __attribute__((always_inline))
 #define UNROLL _Pragma("GCC unroll 16")
 
@@ -47,18 +52,22 @@ struct direction {
     int out_height, out_width, out_channels;
     int top, left;
     int tiles_down, tiles_right;
-    float *w; /* (POINTS, channels, out_channels) */
+    float *w; /* (POINTS, channels, out_channels), or of pairs of channels */
 };
+
+/* How a point of a tile is kept. PAIR_FIRST and PAIR_SECOND: of two tiles, in one element. */
+enum form { WHOLE, ROUNDED, PAIR_FIRST, PAIR_SECOND };
 
 struct convolution {
     struct convolution_shape s;
     int outputs; /* rows of a tile of y */
     struct direction forward, backward;
-    float *left, *right; /* (POINTS, TILES, channels) with a gap after each point */
+    float *left, *right; /* (POINTS, TILES, channels), or half as many pairs, with a gap after each point */
     float *sum;          /* weight gradient so far: (POINTS, channels, out_channels) */
 };
 
-/* Reals from one point to the next. Without the gap, points would be a power of two apart and fall out of the cache. */
+/* Elements from one point to the next: a real or a pair each. Without the gap, points would be a power of two apart and
+ * fall out of the cache. */
 static size_t point_step(int channels)
 {
     return (size_t)(TILES * channels + LANES);
@@ -160,56 +169,113 @@ INLINE void read_pixels(int side, const float *plane, int height, int width, int
         }
 }
 
-/* B' d B of tiles [first, first + count) of x to `to`. */
-AVX512 static void read_tiles(const struct convolution *c, const struct direction *d, size_t first, int count,
-                              const float *x, float *to)
+/* Where block b of tile t is among the elements of a point. */
+INLINE size_t element_of(enum form form, size_t t, size_t b, size_t blocks)
+{
+    return form == WHOLE     ? (t * blocks + b) * LANES
+           : form == ROUNDED ? (t * blocks + b) * LANES / 2
+                             : (t / 2 * blocks + b) * LANES;
+}
+
+INLINE void store_points(enum form form, const __m512 line[SIDE], size_t step, float *to)
+{
+    UNROLL for (size_t j = 0; j < SIDE; j++, to += step)
+    {
+        if (form == WHOLE) {
+            _mm512_store_ps(to, line[j]);
+            continue;
+        }
+        const __m256i rounded = (__m256i)_mm512_cvtneps_pbh(line[j]);
+
+        if (form == ROUNDED)
+            _mm256_store_si256((__m256i *)(void *)to, rounded);
+        else if (form == PAIR_FIRST)
+            _mm512_store_si512(to, _mm512_cvtepu16_epi32(rounded));
+        else
+            _mm512_store_si512(
+                to, _mm512_or_si512(_mm512_load_si512(to), _mm512_slli_epi32(_mm512_cvtepu16_epi32(rounded), 16)));
+    }
+}
+
+/* B' d B of tile t of those from `first`. */
+INLINE void read_tile(enum form form, const struct convolution *c, const struct direction *d, size_t first, size_t t,
+                      const float *x, float *to)
 {
     const size_t plane = (size_t)d->height * (size_t)d->width * LANES, blocks = (size_t)d->channels / LANES;
     const size_t step = point_step(d->channels);
+    const struct tile at = tile_at(c, d, first + t);
 
-    for (size_t t = 0; t < (size_t)count; t++) {
-        const struct tile at = tile_at(c, d, first + t);
+    for (size_t b = 0; b < blocks; b++) {
+        float *point = to + element_of(form, t, b, blocks);
+        __m512 pixels[POINTS], half[POINTS], line[SIDE];
 
-        for (size_t b = 0; b < blocks; b++) {
-            float *point = to + (t * blocks + b) * LANES;
-            __m512 pixels[POINTS], half[POINTS], line[SIDE];
-
-            read_pixels(SIDE, x + (at.image * blocks + b) * plane, d->height, d->width, at.row - d->top,
-                        at.column - d->left, pixels);
-            for (size_t j = 0; j < SIDE; j++)
-                input_points(pixels + j, SIDE, half + j, SIDE);
-            for (size_t i = 0; i < SIDE; i++) {
-                input_points(half + i * SIDE, 1, line, 1);
-                UNROLL for (size_t j = 0; j < SIDE; j++, point += step) _mm512_store_ps(point, line[j]);
-            }
+        read_pixels(SIDE, x + (at.image * blocks + b) * plane, d->height, d->width, at.row - d->top,
+                    at.column - d->left, pixels);
+        for (size_t j = 0; j < SIDE; j++)
+            input_points(pixels + j, SIDE, half + j, SIDE);
+        for (size_t i = 0; i < SIDE; i++, point += SIDE * step) {
+            input_points(half + i * SIDE, 1, line, 1);
+            store_points(form, line, step, point);
         }
     }
 }
 
-/* A dy A' of the same tiles of y. */
-INLINE void read_gradients(int outputs, const struct convolution *c, const struct direction *d, size_t first, int count,
-                           const float *dy, float *to)
+/* A dy A' of the same tile of y. */
+INLINE void read_gradient(enum form form, int outputs, const struct convolution *c, const struct direction *d,
+                          size_t first, size_t t, const float *dy, float *to)
 {
     const size_t plane = (size_t)d->out_height * (size_t)d->out_width * LANES;
     const size_t blocks = (size_t)d->out_channels / LANES, step = point_step(d->out_channels), side = (size_t)outputs;
+    const struct tile at = tile_at(c, d, first + t);
 
-    for (size_t t = 0; t < (size_t)count; t++) {
-        const struct tile at = tile_at(c, d, first + t);
+    for (size_t b = 0; b < blocks; b++) {
+        float *point = to + element_of(form, t, b, blocks);
+        __m512 pixels[16], half[SIDE * 4], line[SIDE];
 
-        for (size_t b = 0; b < blocks; b++) {
-            float *point = to + (t * blocks + b) * LANES;
-            __m512 pixels[16], half[SIDE * 4], line[SIDE];
-
-            read_pixels(outputs, dy + (at.image * blocks + b) * plane, d->out_height, d->out_width, at.row, at.column,
-                        pixels);
-            for (size_t j = 0; j < side; j++)
-                gradient_points(outputs, pixels + j, side, half + j, side);
-            for (size_t i = 0; i < SIDE; i++) {
-                gradient_points(outputs, half + i * side, 1, line, 1);
-                UNROLL for (size_t j = 0; j < SIDE; j++, point += step) _mm512_store_ps(point, line[j]);
-            }
+        read_pixels(outputs, dy + (at.image * blocks + b) * plane, d->out_height, d->out_width, at.row, at.column,
+                    pixels);
+        for (size_t j = 0; j < side; j++)
+            gradient_points(outputs, pixels + j, side, half + j, side);
+        for (size_t i = 0; i < SIDE; i++, point += SIDE * step) {
+            gradient_points(outputs, half + i * side, 1, line, 1);
+            store_points(form, line, step, point);
         }
     }
+}
+
+/* Tiles [first, first + count) of x to `to`, each for itself. */
+AVX512 static void read_tiles(const struct convolution *c, const struct direction *d, size_t first, int count,
+                              const float *x, float *to)
+{
+    for (size_t t = 0; t < (size_t)count; t++)
+        if (c->s.bfloat16)
+            read_tile(ROUNDED, c, d, first, t, x, to);
+        else
+            read_tile(WHOLE, c, d, first, t, x, to);
+}
+
+/* The same for the gradient of the window, whose pairs are of two tiles. */
+AVX512 static void read_tiles_to_sum(const struct convolution *c, size_t first, int count, const float *x, float *to)
+{
+    for (size_t t = 0; t < (size_t)count; t++)
+        if (!c->s.bfloat16)
+            read_tile(WHOLE, c, &c->forward, first, t, x, to);
+        else if (t % 2 == 0)
+            read_tile(PAIR_FIRST, c, &c->forward, first, t, x, to);
+        else
+            read_tile(PAIR_SECOND, c, &c->forward, first, t, x, to);
+}
+
+INLINE void read_gradients(int outputs, const struct convolution *c, size_t first, int count, const float *dy,
+                           float *to)
+{
+    for (size_t t = 0; t < (size_t)count; t++)
+        if (!c->s.bfloat16)
+            read_gradient(WHOLE, outputs, c, &c->forward, first, t, dy, to);
+        else if (t % 2 == 0)
+            read_gradient(PAIR_FIRST, outputs, c, &c->forward, first, t, dy, to);
+        else
+            read_gradient(PAIR_SECOND, outputs, c, &c->forward, first, t, dy, to);
 }
 
 /* A' m A of the same tiles to y. */
@@ -253,16 +319,17 @@ INLINE void write_tiles(int outputs, const struct convolution *c, const struct d
 
 /*
  * y(row, o) = sum over k of x[row * x_row + k * x_step] w(k, o), added to what is there if `add`.
- * w and y have w_row and y_row reals a row; rows and outputs are multiples of ROWS and LANES.
+ * w and y have w_row and y_row elements a row; rows and outputs are multiples of ROWS and LANES.
+ * rounded: each x and w is a pair of bfloat16, and its product the sum of two.
  */
 struct product {
-    int rows, outputs, length, add;
+    int rows, outputs, length, add, rounded;
     const float *x, *w;
     float *y;
     size_t x_row, x_step, w_row, y_row;
 };
 
-INLINE void multiply_part(int vectors, const struct product *p, size_t row, size_t output)
+INLINE void multiply_part(int rounded, int vectors, const struct product *p, size_t row, size_t output)
 {
     const float *x = p->x + row * p->x_row, *w = p->w + output;
     const size_t x_row = p->x_row, x_step = p->x_step, w_row = p->w_row;
@@ -279,28 +346,38 @@ INLINE void multiply_part(int vectors, const struct product *p, size_t row, size
         {
             const __m512 left = _mm512_set1_ps(x[(size_t)r * x_row]);
 
-            UNROLL for (int v = 0; v < vectors; v++) sum[r][v] = _mm512_fmadd_ps(left, right[v], sum[r][v]);
+            UNROLL for (int v = 0; v < vectors; v++)
+                sum[r][v] = rounded ? _mm512_dpbf16_ps(sum[r][v], (__m512bh)left, (__m512bh)right[v])
+                                    : _mm512_fmadd_ps(left, right[v], sum[r][v]);
         }
     }
     UNROLL for (int r = 0; r < ROWS; r++) UNROLL for (int v = 0; v < vectors; v++)
         _mm512_store_ps(y + (size_t)r * p->y_row + v * LANES, sum[r][v]);
 }
 
+INLINE void multiply_all(int rounded, const struct product *p)
+{
+    const int together = p->outputs / (VECTORS * LANES) * (VECTORS * LANES);
+
+    for (int o = 0; o < together; o += VECTORS * LANES)
+        for (int row = 0; row < p->rows; row += ROWS)
+            multiply_part(rounded, VECTORS, p, (size_t)row, (size_t)o);
+    for (int row = 0; together < p->outputs && row < p->rows; row += ROWS)
+        multiply_part(rounded, 1, p, (size_t)row, (size_t)together);
+}
+
 AVX512 static void multiply(const struct product *p)
 {
-    const int pairs = p->outputs / (VECTORS * LANES) * (VECTORS * LANES);
-
-    for (int o = 0; o < pairs; o += VECTORS * LANES)
-        for (int row = 0; row < p->rows; row += ROWS)
-            multiply_part(VECTORS, p, (size_t)row, (size_t)o);
-    for (int row = 0; pairs < p->outputs && row < p->rows; row += ROWS)
-        multiply_part(1, p, (size_t)row, (size_t)pairs);
+    if (p->rounded)
+        multiply_all(1, p);
+    else
+        multiply_all(0, p);
 }
 
 AVX512 static void convolve(struct convolution *c, const struct direction *d, int images, const float *x, float *y)
 {
     const size_t total = (size_t)images * (size_t)d->tiles_down * (size_t)d->tiles_right;
-    const size_t in = (size_t)d->channels, out = (size_t)d->out_channels;
+    const size_t out = (size_t)d->out_channels, length = (size_t)d->channels / (c->s.bfloat16 ? 2 : 1);
 
     for (size_t first = 0; first < total; first += TILES) {
         const int count = total - first < TILES ? (int)(total - first) : TILES;
@@ -310,11 +387,12 @@ AVX512 static void convolve(struct convolution *c, const struct direction *d, in
             multiply(&(struct product){
                 .rows = (count + ROWS - 1) / ROWS * ROWS, /* those after the last are never looked at */
                 .outputs = d->out_channels,
-                .length = d->channels,
+                .length = (int)length,
+                .rounded = c->s.bfloat16,
                 .x = c->left + point * point_step(d->channels),
-                .x_row = in,
+                .x_row = length,
                 .x_step = 1,
-                .w = d->w + point * in * out,
+                .w = d->w + point * length * out,
                 .w_row = out,
                 .y = c->right + point * point_step(d->out_channels),
                 .y_row = out,
@@ -338,7 +416,8 @@ int convolution_winograd_can(const struct convolution_shape *s)
     const struct window *w = &s->window;
 
     return w->height == w->width && (w->height == 3 || w->height == 5) && w->stride_height == 1 &&
-           w->stride_width == 1 && s->block == LANES && s->out_block == LANES && !s->bfloat16;
+           w->stride_width == 1 && s->block == LANES && s->out_block == LANES &&
+           (!s->bfloat16 || bfloat16_units() == BFLOAT16_AVX512);
 }
 
 /*
@@ -353,14 +432,22 @@ int convolution_winograd_pays(const struct convolution_shape *s)
     if (!convolution_winograd_can(s))
         return 0;
     const int side = SIDE + 1 - s->window.height;
-    const double tiles = (double)tiles_of(s->out_height, side) * tiles_of(s->out_width, side);
+    const int down = tiles_of(s->out_height, side), right = tiles_of(s->out_width, side);
+    const double tiles = (double)down * right;
+
+    if (s->bfloat16 && !s->forward_only && down * right % 2) /* a pair would be of two images */
+        return 0;
     return s->window.height * s->window.width * pixels >= 2.2 * POINTS * tiles &&
            (double)s->channels * s->out_channels <= 512 * pixels;
 }
 
 static int winograd_block(int channels, int input)
 {
-    return !input && convolution_onednn.block(channels, 0) == LANES ? LANES : 0; /* it wants 16 of AVX-512 alone */
+    return !input && convolution_onednn.block(channels, 0) == LANES && /* it wants 16 of AVX-512 alone */
+                   __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl") &&
+                   __builtin_cpu_supports("avx512dq")
+               ? LANES
+               : 0;
 }
 
 static void winograd_release(struct convolution *c)
@@ -472,6 +559,21 @@ AVX512 static void turn_points(struct convolution *c)
     }
 }
 
+/* Rows of (POINTS, channels, out_channels) two by two, in their place. */
+AVX512 static void pair_channels(size_t channels, size_t out_channels, float *w)
+{
+    const float *from = w;
+
+    for (size_t pair = 0; pair < POINTS * channels / 2; pair++, from += out_channels)
+        for (size_t o = 0; o < out_channels; o += LANES, from += LANES, w += LANES) {
+            const __m256i a = (__m256i)_mm512_cvtneps_pbh(_mm512_load_ps(from));
+            const __m256i b = (__m256i)_mm512_cvtneps_pbh(_mm512_load_ps(from + out_channels));
+
+            _mm512_store_si512(
+                w, _mm512_or_si512(_mm512_cvtepu16_epi32(a), _mm512_slli_epi32(_mm512_cvtepu16_epi32(b), 16)));
+        }
+}
+
 AVX512 static void winograd_prepare(struct convolution *c, const real *w, int backward)
 {
     const size_t in = (size_t)c->s.channels, out = (size_t)c->s.out_channels;
@@ -482,11 +584,16 @@ AVX512 static void winograd_prepare(struct convolution *c, const real *w, int ba
         for (size_t p = 0; p < POINTS; p++)
             _mm512_store_ps(c->forward.w + p * in * out + at, points[p]);
     }
-    if (!backward)
+    if (backward) {
+        memset(c->sum, 0, POINTS * in * out * sizeof *c->sum);
+        if (c->backward.w)
+            turn_points(c);
+    }
+    if (!c->s.bfloat16)
         return;
-    memset(c->sum, 0, POINTS * in * out * sizeof *c->sum);
-    if (c->backward.w)
-        turn_points(c);
+    pair_channels(in, out, c->forward.w);
+    if (backward && c->backward.w)
+        pair_channels(out, in, c->backward.w);
 }
 
 static void winograd_forward(struct convolution *c, int images, const real *x, real *y)
@@ -509,17 +616,18 @@ AVX512 static void winograd_backward_weights(struct convolution *c, int images, 
     for (size_t first = 0; first < total; first += TILES) {
         const int count = total - first < TILES ? (int)(total - first) : TILES;
 
-        read_tiles(c, d, first, count, x, c->left);
+        read_tiles_to_sum(c, first, count, x, c->left);
         if (c->outputs == 4)
-            read_gradients(4, c, d, first, count, dy, c->right);
+            read_gradients(4, c, first, count, dy, c->right);
         else
-            read_gradients(2, c, d, first, count, dy, c->right);
+            read_gradients(2, c, first, count, dy, c->right);
         for (size_t point = 0; point < POINTS; point++)
             multiply(&(struct product){
                 .rows = d->channels,
                 .outputs = d->out_channels,
-                .length = count,
+                .length = c->s.bfloat16 ? (count + 1) / 2 : count,
                 .add = 1,
+                .rounded = c->s.bfloat16,
                 .x = c->left + point * point_step(d->channels),
                 .x_row = 1,
                 .x_step = in,

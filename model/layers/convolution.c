@@ -26,10 +26,14 @@ static int layer_convolution_make(struct layer *l, int slice, int batch, struct 
     own->shape.images = slice;
     own->shape.need_data_gradient = l->inputs[0].wanted;
     own->shape.forward_only = l->infers;
-    if (l->infers && own->gradient_backend) {
-        own->backend = own->gradient_backend;
-        own->gradient_backend = NULL;
+#if CONVOLUTION_WINOGRAD
+    if (own->backend != &convolution_blas && convolution_winograd_pays(&own->shape)) {
+        if (l->infers)
+            own->backend = &convolution_winograd;
+        else
+            own->gradient_backend = &convolution_winograd;
     }
+#endif
     if (own->gradient_backend) {
         if ((rc = own->gradient_backend->make(&own->gradients, &own->shape, e)) < 0)
             return rc;
@@ -156,10 +160,6 @@ int network_builder_convolution(struct network_builder *b, int in, const char *n
         .window = window,
         .bfloat16 = network_builder_computes(b) == PRECISION_BFLOAT16,
     };
-#if CONVOLUTION_WINOGRAD
-    if (backend == &convolution_onednn && convolution_winograd_pays(&own->shape))
-        own->gradient_backend = &convolution_winograd;
-#endif
     own->parameter = l->low = network_builder_kernel(b, name, 4, shape, options);
     network_builder_note(
         b, name,
