@@ -22,6 +22,7 @@
 #if CONVOLUTION_WINOGRAD
 #include "model/kernels/bfloat16.h"
 #include "model/kernels/library_onednn.h"
+#include "model/kernels/winograd_product.h"
 
 #include <immintrin.h>
 #include <stdlib.h>
@@ -36,9 +37,7 @@ enum {
     LANES = 16,
     SIDE = 6, /* of a tile of x */
     POINTS = SIDE * SIDE,
-    TILES = 32,  /* computed together */
-    ROWS = 8,    /* of a product, and */
-    VECTORS = 2, /* of its columns: sums that stay in registers */
+    TILES = 32, /* computed together */
     WINDOW_MAX = 5,
 };
 
@@ -315,64 +314,7 @@ INLINE void write_tiles(int outputs, const struct convolution *c, const struct d
     }
 }
 
-/* ---- products ---------------------------------------------------------------------------------------------------- */
-
-/*
- * y(row, o) = sum over k of x[row * x_row + k * x_step] w(k, o), added to what is there if `add`.
- * w and y have w_row and y_row elements a row; rows and outputs are multiples of ROWS and LANES.
- * rounded: each x and w is a pair of bfloat16, and its product the sum of two.
- */
-struct product {
-    int rows, outputs, length, add, rounded;
-    const float *x, *w;
-    float *y;
-    size_t x_row, x_step, w_row, y_row;
-};
-
-INLINE void multiply_part(int rounded, int vectors, const struct product *p, size_t row, size_t output)
-{
-    const float *x = p->x + row * p->x_row, *w = p->w + output;
-    const size_t x_row = p->x_row, x_step = p->x_step, w_row = p->w_row;
-    float *y = p->y + row * p->y_row + output;
-    __m512 sum[ROWS][VECTORS];
-
-    UNROLL for (int r = 0; r < ROWS; r++) UNROLL for (int v = 0; v < vectors; v++)
-        sum[r][v] = p->add ? _mm512_load_ps(y + (size_t)r * p->y_row + v * LANES) : _mm512_setzero_ps();
-    for (int k = 0; k < p->length; k++, x += x_step, w += w_row) {
-        __m512 right[VECTORS];
-
-        UNROLL for (int v = 0; v < vectors; v++) right[v] = _mm512_load_ps(w + v * LANES);
-        UNROLL for (int r = 0; r < ROWS; r++)
-        {
-            const __m512 left = _mm512_set1_ps(x[(size_t)r * x_row]);
-
-            UNROLL for (int v = 0; v < vectors; v++)
-                sum[r][v] = rounded ? _mm512_dpbf16_ps(sum[r][v], (__m512bh)left, (__m512bh)right[v])
-                                    : _mm512_fmadd_ps(left, right[v], sum[r][v]);
-        }
-    }
-    UNROLL for (int r = 0; r < ROWS; r++) UNROLL for (int v = 0; v < vectors; v++)
-        _mm512_store_ps(y + (size_t)r * p->y_row + v * LANES, sum[r][v]);
-}
-
-INLINE void multiply_all(int rounded, const struct product *p)
-{
-    const int together = p->outputs / (VECTORS * LANES) * (VECTORS * LANES);
-
-    for (int o = 0; o < together; o += VECTORS * LANES)
-        for (int row = 0; row < p->rows; row += ROWS)
-            multiply_part(rounded, VECTORS, p, (size_t)row, (size_t)o);
-    for (int row = 0; together < p->outputs && row < p->rows; row += ROWS)
-        multiply_part(rounded, 1, p, (size_t)row, (size_t)together);
-}
-
-AVX512 static void multiply(const struct product *p)
-{
-    if (p->rounded)
-        multiply_all(1, p);
-    else
-        multiply_all(0, p);
-}
+/* ---- the convolution --------------------------------------------------------------------------------------------- */
 
 AVX512 static void convolve(struct convolution *c, const struct direction *d, int images, const float *x, float *y)
 {
@@ -384,8 +326,9 @@ AVX512 static void convolve(struct convolution *c, const struct direction *d, in
 
         read_tiles(c, d, first, count, x, c->left);
         for (size_t point = 0; point < POINTS; point++)
-            multiply(&(struct product){
-                .rows = (count + ROWS - 1) / ROWS * ROWS, /* those after the last are never looked at */
+            winograd_multiply(&(struct winograd_product){
+                .rows = (count + WINOGRAD_PRODUCT_ROWS - 1) / WINOGRAD_PRODUCT_ROWS *
+                        WINOGRAD_PRODUCT_ROWS, /* those after the last are never looked at */
                 .outputs = d->out_channels,
                 .length = (int)length,
                 .rounded = c->s.bfloat16,
@@ -622,7 +565,7 @@ AVX512 static void winograd_backward_weights(struct convolution *c, int images, 
         else
             read_gradients(2, c, first, count, dy, c->right);
         for (size_t point = 0; point < POINTS; point++)
-            multiply(&(struct product){
+            winograd_multiply(&(struct winograd_product){
                 .rows = d->channels,
                 .outputs = d->out_channels,
                 .length = c->s.bfloat16 ? (count + 1) / 2 : count,
