@@ -74,52 +74,70 @@ static size_t point_step(int channels)
 
 /* ---- transforms of six numbers, or to six, each of 16 channels --------------------------------------------------- */
 
+/*
+ * Each is in two parts, of which the second starts anew from the same numbers: what a part needs of a whole tile stays
+ * in the registers, and no operation is in both.
+ */
+enum { PARTS = 2, PART_POINTS = SIDE / PARTS };
+
 INLINE __m512 times(float a, __m512 x, __m512 y) /* a x + y */
 {
     return _mm512_fmadd_ps(_mm512_set1_ps(a), x, y);
 }
 
-INLINE void input_points(const __m512 *d, size_t step, __m512 *to, size_t to_step) /* B' d */
+INLINE void input_points(int part, const __m512 d[SIDE], __m512 to[PART_POINTS]) /* B' d */
 {
-    const __m512 d0 = d[0], d1 = d[step], d2 = d[2 * step], d3 = d[3 * step], d4 = d[4 * step], d5 = d[5 * step];
-    const __m512 even = times(-2, d2, d4), odd = times(-2, d1, d3);
-    const __m512 even2 = times(-0.5F, d2, d4), odd2 = times(-0.5F, d1, d3);
+    if (part == 0) {
+        const __m512 even = times(-2, d[2], d[4]), odd = times(-2, d[1], d[3]);
 
-    to[0] = _mm512_add_ps(d0, times(-2.5F, d2, d4));
-    to[to_step] = times(NEAR, odd, even);
-    to[2 * to_step] = times(-NEAR, odd, even);
-    to[3 * to_step] = times(FAR, odd2, even2);
-    to[4 * to_step] = times(-FAR, odd2, even2);
-    to[5 * to_step] = _mm512_add_ps(d1, times(-2.5F, d3, d5));
-}
+        to[0] = _mm512_add_ps(d[0], times(-2.5F, d[2], d[4]));
+        to[1] = times(NEAR, odd, even);
+        to[2] = times(-NEAR, odd, even);
+    } else {
+        const __m512 even = times(-0.5F, d[2], d[4]), odd = times(-0.5F, d[1], d[3]);
 
-INLINE void output_points(int outputs, const __m512 *m, size_t step, __m512 *to, size_t to_step) /* A' m */
-{
-    const __m512 s = _mm512_add_ps(m[step], m[2 * step]), t = _mm512_sub_ps(m[step], m[2 * step]);
-    const __m512 u = _mm512_add_ps(m[3 * step], m[4 * step]), v = _mm512_sub_ps(m[3 * step], m[4 * step]);
-
-    to[0] = _mm512_add_ps(_mm512_add_ps(m[0], s), u);
-    if (outputs == 2) {
-        to[to_step] = times(FAR, v, times(NEAR, t, m[5 * step]));
-        return;
+        to[0] = times(FAR, odd, even);
+        to[1] = times(-FAR, odd, even);
+        to[2] = _mm512_add_ps(d[1], times(-2.5F, d[3], d[5]));
     }
-    to[to_step] = times(FAR, v, _mm512_mul_ps(_mm512_set1_ps(NEAR), t));
-    to[2 * to_step] = times(2, u, _mm512_mul_ps(_mm512_set1_ps(0.5F), s));
-    to[3 * to_step] = times(2 * FAR, v, times(NEAR / 2, t, m[5 * step]));
 }
 
-INLINE void gradient_points(int outputs, const __m512 *y, size_t step, __m512 *to, size_t to_step) /* A y */
+/* A' m: rows part and part + 2 of four, or row part of two. */
+INLINE void output_points(int outputs, int part, const __m512 m[SIDE], __m512 to[PARTS])
 {
-    const __m512 y0 = y[0], y1 = y[step], y2 = outputs == 2 ? y0 : y[2 * step], y3 = outputs == 2 ? y1 : y[3 * step];
-    const __m512 even = outputs == 2 ? y0 : times(0.5F, y2, y0), odd = outputs == 2 ? y1 : times(0.5F, y3, y1);
-    const __m512 even2 = outputs == 2 ? y0 : times(2, y2, y0), odd2 = outputs == 2 ? y1 : times(2, y3, y1);
+    if (part == 0) {
+        const __m512 s = _mm512_add_ps(m[1], m[2]), u = _mm512_add_ps(m[3], m[4]);
 
-    to[0] = y0;
-    to[to_step] = times(NEAR, odd, even);
-    to[2 * to_step] = times(-NEAR, odd, even);
-    to[3 * to_step] = times(FAR, odd2, even2);
-    to[4 * to_step] = times(-FAR, odd2, even2);
-    to[5 * to_step] = y3;
+        to[0] = _mm512_add_ps(_mm512_add_ps(m[0], s), u);
+        if (outputs == 4)
+            to[1] = times(2, u, _mm512_mul_ps(_mm512_set1_ps(0.5F), s));
+    } else {
+        const __m512 t = _mm512_sub_ps(m[1], m[2]), v = _mm512_sub_ps(m[3], m[4]);
+
+        if (outputs == 4) {
+            to[0] = times(FAR, v, _mm512_mul_ps(_mm512_set1_ps(NEAR), t));
+            to[1] = times(2 * FAR, v, times(NEAR / 2, t, m[5]));
+        } else
+            to[0] = times(FAR, v, times(NEAR, t, m[5]));
+    }
+}
+
+INLINE void gradient_points(int outputs, int part, const __m512 *y, __m512 to[PART_POINTS]) /* A y */
+{
+    const float square = part == 0 ? 0.5F : 2, root = part == 0 ? NEAR : FAR;
+    const __m512 even = outputs == 2 ? y[0] : times(square, y[2], y[0]);
+    const __m512 odd = outputs == 2 ? y[1] : times(square, y[3], y[1]);
+    const __m512 plus = times(root, odd, even), minus = times(-root, odd, even);
+
+    if (part == 0) {
+        to[0] = y[0];
+        to[1] = plus;
+        to[2] = minus;
+    } else {
+        to[0] = plus;
+        to[1] = minus;
+        to[2] = y[outputs - 1];
+    }
 }
 
 /* Row `point` of G for a window of `size` rows. */
@@ -149,23 +167,61 @@ static struct tile tile_at(const struct convolution *c, const struct direction *
                           (int)(index % right) * c->outputs };
 }
 
-/* Reads side x side pixels of one block of channels, zeros outside. */
-INLINE void read_pixels(int side, const float *plane, int height, int width, int row, int column, __m512 *to)
+static void next_tile(const struct convolution *c, const struct direction *d, struct tile *t)
 {
-    if (row >= 0 && column >= 0 && row + side <= height && column + side <= width) {
-        for (int i = 0; i < side; i++)
-            UNROLL for (int j = 0; j < side; j++)
-                to[i * side + j] = _mm512_load_ps(plane + ((ptrdiff_t)(row + i) * width + column + j) * LANES);
+    if ((t->column += c->outputs) < d->out_width)
+        return;
+    t->column = 0;
+    if ((t->row += c->outputs) < d->out_height)
+        return;
+    t->row = 0;
+    t->image++;
+}
+
+/* A square of pixels of a plane, some of which may be outside: a bit for each row and column that is inside. */
+struct square {
+    ptrdiff_t first, row; /* reals from the plane to its first pixel, and from row to row */
+    unsigned rows, columns;
+    int inside;            /* all of it */
+    __mmask16 masks[SIDE]; /* of each row: all of 16 channels, or none */
+};
+
+/* Bits [first, first + side) of those in [0, size), shifted down. */
+INLINE unsigned bits_inside(int side, int first, int size)
+{
+    const unsigned all = (1u << side) - 1;
+    const unsigned low = first < 0 ? all << -first : all;
+    const unsigned high = size - first < side ? (1u << (size - first)) - 1 : all;
+
+    return low & high & all;
+}
+
+INLINE struct square square_at(int side, int height, int width, int row, int column)
+{
+    struct square s = {
+        .first = ((ptrdiff_t)row * width + column) * LANES,
+        .row = (ptrdiff_t)width * LANES,
+        .rows = bits_inside(side, row, height),
+        .columns = bits_inside(side, column, width),
+    };
+
+    s.inside = (s.rows & s.columns) + 1 == 1u << side;
+    UNROLL for (int i = 0; i < side; i++) s.masks[i] = (__mmask16) - (int)(s.rows >> i & 1);
+    return s;
+}
+
+/* The pixels of column j, zeros outside. */
+INLINE void read_column(int side, int inside, const struct square *s, const float *plane, int j, __m512 to[SIDE])
+{
+    const float *at = plane + (s->first + j * LANES);
+
+    if (inside) {
+        UNROLL for (int i = 0; i < side; i++) to[i] = _mm512_load_ps(at + i * s->row);
         return;
     }
-    for (int i = 0; i < side; i++)
-        for (int j = 0; j < side; j++) {
-            const int r = row + i, q = column + j;
-            const int inside = r >= 0 && q >= 0 && r < height && q < width;
-
-            to[i * side + j] = inside ? _mm512_load_ps(plane + ((ptrdiff_t)r * width + q) * LANES)
-                                      : _mm512_setzero_ps();
-        }
+    UNROLL for (int i = 0; i < side; i++) to[i] = _mm512_setzero_ps();
+    if (s->columns >> j & 1)
+        UNROLL for (int i = 0; i < side; i++) to[i] = _mm512_maskz_load_ps(s->masks[i], at + i * s->row);
 }
 
 /* Where block b of tile t is among the elements of a point. */
@@ -176,15 +232,26 @@ INLINE size_t element_of(enum form form, size_t t, size_t b, size_t blocks)
                              : (t / 2 * blocks + b) * LANES;
 }
 
-INLINE void store_points(enum form form, const __m512 line[SIDE], size_t step, float *to)
+/* The next row of points. The barrier keeps the compiler from computing the addresses of all 36 at once, which are more
+ * than there are registers. */
+INLINE float *next_row(const float *row, size_t step)
 {
-    UNROLL for (size_t j = 0; j < SIDE; j++, to += step)
+    row += SIDE * step;
+    __asm__("" : "+r"(row));
+    return (float *)(uintptr_t)row;
+}
+
+INLINE void store_points(enum form form, const __m512 points[SIDE], size_t step, float *row)
+{
+    UNROLL for (size_t j = 0; j < SIDE; j++)
     {
+        float *to = row + j * step;
+
         if (form == WHOLE) {
-            _mm512_store_ps(to, line[j]);
+            _mm512_store_ps(to, points[j]);
             continue;
         }
-        const __m256i rounded = (__m256i)_mm512_cvtneps_pbh(line[j]);
+        const __m256i rounded = (__m256i)_mm512_cvtneps_pbh(points[j]);
 
         if (form == ROUNDED)
             _mm256_store_si256((__m256i *)(void *)to, rounded);
@@ -196,49 +263,93 @@ INLINE void store_points(enum form form, const __m512 line[SIDE], size_t step, f
     }
 }
 
-/* B' d B of tile t of those from `first`. */
-INLINE void read_tile(enum form form, const struct convolution *c, const struct direction *d, size_t first, size_t t,
-                      const float *x, float *to)
+/* B' d B of 16 channels of a tile of x. */
+INLINE void read_square(enum form form, int inside, const struct square *s, const float *plane, size_t step, float *to)
 {
-    const size_t plane = (size_t)d->height * (size_t)d->width * LANES, blocks = (size_t)d->channels / LANES;
-    const size_t step = point_step(d->channels);
-    const struct tile at = tile_at(c, d, first + t);
+    UNROLL for (int part = 0; part < PARTS; part++)
+    {
+        __m512 half[PART_POINTS][SIDE];
 
-    for (size_t b = 0; b < blocks; b++) {
-        float *point = to + element_of(form, t, b, blocks);
-        __m512 pixels[POINTS], half[POINTS], line[SIDE];
+        UNROLL for (int j = 0; j < SIDE; j++)
+        {
+            __m512 column[SIDE], points[PART_POINTS];
 
-        read_pixels(SIDE, x + (at.image * blocks + b) * plane, d->height, d->width, at.row - d->top,
-                    at.column - d->left, pixels);
-        for (size_t j = 0; j < SIDE; j++)
-            input_points(pixels + j, SIDE, half + j, SIDE);
-        for (size_t i = 0; i < SIDE; i++, point += SIDE * step) {
-            input_points(half + i * SIDE, 1, line, 1);
-            store_points(form, line, step, point);
+            read_column(SIDE, inside, s, plane, j, column);
+            input_points(part, column, points);
+            UNROLL for (int i = 0; i < PART_POINTS; i++) half[i][j] = points[i];
+        }
+        UNROLL for (int i = 0; i < PART_POINTS; i++)
+        {
+            __m512 points[SIDE];
+
+            input_points(0, half[i], points);
+            input_points(1, half[i], points + PART_POINTS);
+            store_points(form, points, step, to);
+            to = next_row(to, step);
         }
     }
 }
 
-/* A dy A' of the same tile of y. */
-INLINE void read_gradient(enum form form, int outputs, const struct convolution *c, const struct direction *d,
-                          size_t first, size_t t, const float *dy, float *to)
+/* A dy A' of 16 channels of a tile of y. */
+INLINE void read_gradient_square(enum form form, int outputs, int inside, const struct square *s, const float *plane,
+                                 size_t step, float *to)
 {
-    const size_t plane = (size_t)d->out_height * (size_t)d->out_width * LANES;
-    const size_t blocks = (size_t)d->out_channels / LANES, step = point_step(d->out_channels), side = (size_t)outputs;
-    const struct tile at = tile_at(c, d, first + t);
+    UNROLL for (int part = 0; part < PARTS; part++)
+    {
+        __m512 half[PART_POINTS][4];
+
+        UNROLL for (int j = 0; j < outputs; j++)
+        {
+            __m512 column[SIDE], points[PART_POINTS];
+
+            read_column(outputs, inside, s, plane, j, column);
+            gradient_points(outputs, part, column, points);
+            UNROLL for (int i = 0; i < PART_POINTS; i++) half[i][j] = points[i];
+        }
+        UNROLL for (int i = 0; i < PART_POINTS; i++)
+        {
+            __m512 points[SIDE];
+
+            gradient_points(outputs, 0, half[i], points);
+            gradient_points(outputs, 1, half[i], points + PART_POINTS);
+            store_points(form, points, step, to);
+            to = next_row(to, step);
+        }
+    }
+}
+
+/* All channels of tile t of those kept together. */
+INLINE void read_tile(enum form form, const struct direction *d, const struct tile *at, size_t t, const float *x,
+                      float *to)
+{
+    const size_t plane = (size_t)d->height * (size_t)d->width * LANES, blocks = (size_t)d->channels / LANES;
+    const struct square s = square_at(SIDE, d->height, d->width, at->row - d->top, at->column - d->left);
 
     for (size_t b = 0; b < blocks; b++) {
-        float *point = to + element_of(form, t, b, blocks);
-        __m512 pixels[16], half[SIDE * 4], line[SIDE];
+        const float *image = x + (at->image * blocks + b) * plane;
+        float *points = to + element_of(form, t, b, blocks);
 
-        read_pixels(outputs, dy + (at.image * blocks + b) * plane, d->out_height, d->out_width, at.row, at.column,
-                    pixels);
-        for (size_t j = 0; j < side; j++)
-            gradient_points(outputs, pixels + j, side, half + j, side);
-        for (size_t i = 0; i < SIDE; i++, point += SIDE * step) {
-            gradient_points(outputs, half + i * side, 1, line, 1);
-            store_points(form, line, step, point);
-        }
+        if (s.inside)
+            read_square(form, 1, &s, image, point_step(d->channels), points);
+        else
+            read_square(form, 0, &s, image, point_step(d->channels), points);
+    }
+}
+
+INLINE void read_gradient(enum form form, int outputs, const struct direction *d, const struct tile *at, size_t t,
+                          const float *dy, float *to)
+{
+    const size_t plane = (size_t)d->out_height * (size_t)d->out_width * LANES, blocks = (size_t)d->out_channels / LANES;
+    const struct square s = square_at(outputs, d->out_height, d->out_width, at->row, at->column);
+
+    for (size_t b = 0; b < blocks; b++) {
+        const float *image = dy + (at->image * blocks + b) * plane;
+        float *points = to + element_of(form, t, b, blocks);
+
+        if (s.inside)
+            read_gradient_square(form, outputs, 1, &s, image, point_step(d->out_channels), points);
+        else
+            read_gradient_square(form, outputs, 0, &s, image, point_step(d->out_channels), points);
     }
 }
 
@@ -246,71 +357,92 @@ INLINE void read_gradient(enum form form, int outputs, const struct convolution 
 AVX512 static void read_tiles(const struct convolution *c, const struct direction *d, size_t first, int count,
                               const float *x, float *to)
 {
-    for (size_t t = 0; t < (size_t)count; t++)
+    struct tile at = tile_at(c, d, first);
+
+    for (size_t t = 0; t < (size_t)count; t++, next_tile(c, d, &at))
         if (c->s.bfloat16)
-            read_tile(ROUNDED, c, d, first, t, x, to);
+            read_tile(ROUNDED, d, &at, t, x, to);
         else
-            read_tile(WHOLE, c, d, first, t, x, to);
+            read_tile(WHOLE, d, &at, t, x, to);
 }
 
 /* The same for the gradient of the window, whose pairs are of two tiles. */
 AVX512 static void read_tiles_to_sum(const struct convolution *c, size_t first, int count, const float *x, float *to)
 {
-    for (size_t t = 0; t < (size_t)count; t++)
+    struct tile at = tile_at(c, &c->forward, first);
+
+    for (size_t t = 0; t < (size_t)count; t++, next_tile(c, &c->forward, &at))
         if (!c->s.bfloat16)
-            read_tile(WHOLE, c, &c->forward, first, t, x, to);
+            read_tile(WHOLE, &c->forward, &at, t, x, to);
         else if (t % 2 == 0)
-            read_tile(PAIR_FIRST, c, &c->forward, first, t, x, to);
+            read_tile(PAIR_FIRST, &c->forward, &at, t, x, to);
         else
-            read_tile(PAIR_SECOND, c, &c->forward, first, t, x, to);
+            read_tile(PAIR_SECOND, &c->forward, &at, t, x, to);
 }
 
 INLINE void read_gradients(int outputs, const struct convolution *c, size_t first, int count, const float *dy,
                            float *to)
 {
-    for (size_t t = 0; t < (size_t)count; t++)
+    struct tile at = tile_at(c, &c->forward, first);
+
+    for (size_t t = 0; t < (size_t)count; t++, next_tile(c, &c->forward, &at))
         if (!c->s.bfloat16)
-            read_gradient(WHOLE, outputs, c, &c->forward, first, t, dy, to);
+            read_gradient(WHOLE, outputs, &c->forward, &at, t, dy, to);
         else if (t % 2 == 0)
-            read_gradient(PAIR_FIRST, outputs, c, &c->forward, first, t, dy, to);
+            read_gradient(PAIR_FIRST, outputs, &c->forward, &at, t, dy, to);
         else
-            read_gradient(PAIR_SECOND, outputs, c, &c->forward, first, t, dy, to);
+            read_gradient(PAIR_SECOND, outputs, &c->forward, &at, t, dy, to);
 }
 
-/* A' m A of the same tiles to y. */
+/* A' m A of 16 channels to the rows x columns pixels of a tile of y that are inside. */
+INLINE void write_square(int outputs, const float *from, size_t step, int rows, int columns, size_t width, float *y)
+{
+    const int each = outputs / PARTS;
+
+    UNROLL for (int part = 0; part < PARTS; part++)
+    {
+        __m512 half[PARTS][SIDE]; /* (column of y, point down) */
+        const float *points_row = from;
+
+        UNROLL for (int i = 0; i < SIDE; i++, points_row = next_row(points_row, step))
+        {
+            __m512 points[SIDE], some[PARTS];
+
+            UNROLL for (size_t j = 0; j < SIDE; j++) points[j] = _mm512_load_ps(points_row + j * step);
+            output_points(outputs, part, points, some);
+            UNROLL for (int k = 0; k < each; k++) half[k][i] = some[k];
+        }
+        UNROLL for (int k = 0; k < each; k++) UNROLL for (int down = 0; down < PARTS; down++)
+        {
+            const int column = part + PARTS * k;
+            __m512 pixels[PARTS];
+
+            output_points(outputs, down, half[k], pixels);
+            UNROLL for (int i = 0; i < each; i++)
+            {
+                const int row = down + PARTS * i;
+
+                if (row < rows && column < columns)
+                    _mm512_store_ps(y + ((size_t)row * width + (size_t)column) * LANES, pixels[i]);
+            }
+        }
+    }
+}
+
+/* Tiles [first, first + count) of y. */
 INLINE void write_tiles(int outputs, const struct convolution *c, const struct direction *d, size_t first, int count,
                         const float *from, float *y)
 {
-    const size_t plane = (size_t)d->out_height * (size_t)d->out_width * LANES;
-    const size_t blocks = (size_t)d->out_channels / LANES, step = point_step(d->out_channels);
+    const size_t plane = (size_t)d->out_height * (size_t)d->out_width * LANES, width = (size_t)d->out_width;
+    const size_t blocks = (size_t)d->out_channels / LANES;
+    struct tile at = tile_at(c, d, first);
 
-    for (size_t t = 0; t < (size_t)count; t++) {
-        const struct tile at = tile_at(c, d, first + t);
-        const int rows = d->out_height - at.row < outputs ? d->out_height - at.row : outputs;
-        const int columns = d->out_width - at.column < outputs ? d->out_width - at.column : outputs;
+    for (size_t t = 0; t < (size_t)count; t++, next_tile(c, d, &at)) {
+        const int rows = d->out_height - at.row, columns = d->out_width - at.column;
 
-        for (size_t b = 0; b < blocks; b++) {
-            const float *point = from + (t * blocks + b) * LANES;
-            float *to = y + (at.image * blocks + b) * plane +
-                        ((size_t)at.row * (size_t)d->out_width + (size_t)at.column) * LANES;
-            __m512 points[SIDE], half[SIDE * 4], line[4];
-
-            for (size_t i = 0; i < SIDE; i++) {
-                UNROLL for (size_t j = 0; j < SIDE; j++, point += step) points[j] = _mm512_load_ps(point);
-                output_points(outputs, points, 1, half + i, SIDE);
-            }
-            /* half: (column of y, point down) */
-            __m512 pixels[16];
-            for (size_t j = 0; j < (size_t)outputs; j++) {
-                output_points(outputs, half + j * SIDE, 1, line, 1);
-                for (size_t i = 0; i < (size_t)outputs; i++)
-                    pixels[i * (size_t)outputs + j] = line[i];
-            }
-            for (int i = 0; i < rows; i++)
-                for (int j = 0; j < columns; j++)
-                    _mm512_store_ps(to + ((size_t)i * (size_t)d->out_width + (size_t)j) * LANES,
-                                    pixels[i * outputs + j]);
-        }
+        for (size_t b = 0; b < blocks; b++)
+            write_square(outputs, from + (t * blocks + b) * LANES, point_step(d->out_channels), rows, columns, width,
+                         y + (at.image * blocks + b) * plane + ((size_t)at.row * width + (size_t)at.column) * LANES);
     }
 }
 
