@@ -127,24 +127,31 @@ static inline int window_pixels(const struct pool_shape *s, int i, int j, int bo
     return (bounds[1] - bounds[0]) * (bounds[3] - bounds[2]);
 }
 
-VECTOR_CLONES void pool_average_forward(const struct pool_shape *s, const real *restrict x, real *restrict y)
+VECTOR_BODY void average_body(const struct pool_shape *s, size_t width, const real *restrict x, real *restrict y)
 {
     const size_t block = (size_t)s->block;
 
     for (int i = 0; i < s->out_height; i++)
         for (int j = 0; j < s->out_width; j++) {
-            real *out = y + (size_t)(i * s->out_width + j) * block;
+            real *out = y + (size_t)(i * s->out_width + j) * block, sum[VECTOR_WIDTH_MAX] = { 0 };
             int b[4];
             const real share = 1 / (real)window_pixels(s, i, j, b);
 
-            memset(out, 0, block * sizeof *out);
             for (int r = b[0]; r < b[1]; r++)
                 for (int c = b[2]; c < b[3]; c++)
-                    for (size_t k = 0; k < block; k++)
-                        out[k] += x[(size_t)(r * s->width + c) * block + k];
-            for (size_t k = 0; k < block; k++)
-                out[k] *= share;
+                    for (size_t k = 0; k < width; k++)
+                        sum[k] += x[(size_t)(r * s->width + c) * block + k];
+            for (size_t k = 0; k < width; k++)
+                out[k] = sum[k] * share;
         }
+}
+
+VECTOR_CLONES void pool_average_forward(const struct pool_shape *s, const real *restrict x, real *restrict y)
+{
+    const size_t block = (size_t)s->block;
+    size_t c = 0;
+
+    VECTOR_EACH(c, block, width, average_body(s, width, x + c, y + c));
 }
 
 VECTOR_CLONES void pool_average_backward(const struct pool_shape *s, const real *restrict dy, real *restrict dx)
