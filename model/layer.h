@@ -88,6 +88,14 @@ struct slice {
 
 struct layer;
 
+/* What a layer does to each number of its first input, where it is no more than this: leaky(scale x + offset), with
+ * numbers of its channel, or x and its second input added. */
+struct layer_finish {
+    const real *scale,
+        *offset; /* (channels), aligned to 64 bytes, right once forward_begin was called; NULL: it adds */
+    real slope;
+};
+
 struct layer_kind {
     const char *name;
     unsigned flags;
@@ -101,6 +109,11 @@ struct layer_kind {
     void (*backward_begin)(struct layer *l, const struct run *r);
     void (*backward)(struct layer *l, const struct run *r, const struct slice *s);
     void (*backward_end)(struct layer *l, const struct run *r);
+    /* Inference, after make: what forward does, if it is that. 0: it is more. */
+    int (*finish)(const struct layer *l, struct layer_finish *f);
+    /* Inference: forward does this, too, from now on, and a later layer no longer; if that adds, its second input is
+     * the last of this one's. 0: it cannot. */
+    int (*take_finish)(struct layer *l, const struct layer_finish *f);
 };
 
 enum layer_flag {
@@ -144,6 +157,7 @@ struct layer {
     int idle;              /* set by network_plan: nothing in it or before it learns, so it has no backward pass */
     void *state;           /* of its kind: options, offsets of variables, memory; the plan frees it */
     int infers;            /* set by network_plan: the network is for inference alone */
+    int taken;             /* set by network_plan: an earlier layer does what its forward does */
     int segment;           /* set by network_plan */
 };
 

@@ -368,6 +368,51 @@ static void want_kept(struct network_plan *p, int i)
     }
 }
 
+/* ---- inference: layers that finish what another one writes ------------------------------------------------------- */
+
+static int reads(const struct layer *l, int value)
+{
+    for (int k = 0; k < l->input_count; k++)
+        if (l->inputs[k].value == value && !l->inputs[k].gradient_only)
+            return 1;
+    return 0;
+}
+
+/* The layer after l, if it alone reads what l writes, as its first input, while that is in the cache. Or NULL. */
+static struct layer *only_reader(const struct network_plan *p, const struct layer *l)
+{
+    struct layer *next = NULL;
+
+    for (struct layer *k = p->layers + (l - p->layers) + 1; k < p->layers + p->layer_count; k++) {
+        if (k->kind->flags & LAYER_TRAINING_ONLY)
+            continue;
+        if (!next)
+            next = k;
+        else if (reads(k, l->out))
+            return NULL;
+    }
+    return next && next->segment == l->segment && next->input_count > 0 && next->inputs[0].value == l->out ? next
+                                                                                                           : NULL;
+}
+
+/* l, which does no more than write its output, takes over what the next layer does to that, if it can. */
+static void take_finish(struct network_plan *p, struct layer *l)
+{
+    struct layer *next = l->kind->take_finish ? only_reader(p, l) : NULL;
+    struct layer_finish f = { 0 };
+
+    if (!next || !next->kind->finish || l->input_count == LAYER_INPUTS_MAX ||
+        (next->input_count > 1 && next->inputs[1].value == l->out) || !next->kind->finish(next, &f) ||
+        !l->kind->take_finish(l, &f))
+        return;
+    if (!f.scale) {
+        l->inputs[l->input_count] = next->inputs[1];
+        l->in_shapes[l->input_count++] = next->in_shapes[1];
+    }
+    l->out = next->out;
+    next->taken = 1;
+}
+
 int network_plan_finish(struct network_plan *p, int max_batch, int infers, struct error *e)
 {
     int rc;
@@ -386,6 +431,8 @@ int network_plan_finish(struct network_plan *p, int max_batch, int infers, struc
         if (l->kind->make && (rc = l->kind->make(l, p->segments[l->segment].slice, max_batch, e)) < 0)
             return rc;
     }
+    for (int i = 0; infers && i < p->layer_count; i++)
+        take_finish(p, &p->layers[i]);
     return OK;
 }
 
@@ -431,7 +478,8 @@ static struct slice make_slice(const struct network_plan *p, const struct layer 
 
 static int skips(const struct layer *l, const struct run *r)
 {
-    return (!r->training && (l->kind->flags & LAYER_TRAINING_ONLY)) || (!r->batch && (l->kind->flags & LAYER_SCORES));
+    return l->taken || (!r->training && (l->kind->flags & LAYER_TRAINING_ONLY)) ||
+           (!r->batch && (l->kind->flags & LAYER_SCORES));
 }
 
 static void layer_forward(struct network_plan *p, struct layer *l, const struct run *r, int first, int count)
@@ -444,7 +492,7 @@ static void layer_forward(struct network_plan *p, struct layer *l, const struct 
 void network_plan_begin(struct network_plan *p, const struct run *r)
 {
     for (int i = 0; i < p->layer_count; i++)
-        if (p->layers[i].kind->forward_begin && !skips(&p->layers[i], r))
+        if (p->layers[i].kind->forward_begin && (p->layers[i].taken || !skips(&p->layers[i], r)))
             p->layers[i].kind->forward_begin(&p->layers[i], r);
 }
 

@@ -39,6 +39,13 @@ struct convolution_shape {
     int forward_only;       /* 1: neither backward_data nor backward_weights is called, nor prepare for them */
 };
 
+/* What becomes of each y before it is written: leaky(scale(o) y + offset(o)), or y + what is at its place in `sum`. */
+struct convolution_finish {
+    const real *scale, *offset; /* (out_channels), aligned to 64 bytes; NULL: none */
+    real slope;                 /* leaky(x) = slope x if x < 0, else x */
+    const real *sum;            /* laid out as y; NULL: none */
+};
+
 struct convolution; /* begins with a pointer to its backend */
 
 struct convolution_backend {
@@ -61,6 +68,9 @@ struct convolution_backend {
     void (*backward_weights)(struct convolution *c, int images, const real *x, const real *dy);
     /* dw = that sum. */
     void (*weights_gradient)(struct convolution *c, real *dw);
+    /* forward, and this one thing more. NULL: it cannot. */
+    void (*forward_and_finish)(struct convolution *c, int images, const real *x, const struct convolution_finish *f,
+                               real *y);
 };
 
 extern const struct convolution_backend convolution_blas;

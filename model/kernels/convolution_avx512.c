@@ -431,6 +431,7 @@ const struct convolution_backend convolution_avx512 = {
     avx512_backward_data,
     avx512_backward_weights,
     avx512_weights_gradient,
+    NULL,
 };
 
 #endif

@@ -205,4 +205,5 @@ const struct convolution_backend convolution_blas = {
     blas_backward_data,
     blas_backward_weights,
     blas_weights_gradient,
+    NULL,
 };

@@ -401,6 +401,7 @@ const struct convolution_backend convolution_onednn = {
     onednn_backward_data,
     onednn_backward_weights,
     onednn_weights_gradient,
+    NULL,
 };
 const struct convolution_backend convolution_bfloat16 = {
     "oneDNN " TEXT(DNNL_VERSION_MAJOR) "." TEXT(DNNL_VERSION_MINOR) " in bfloat16",
@@ -414,4 +415,5 @@ const struct convolution_backend convolution_bfloat16 = {
     bfloat16_backward_data,
     bfloat16_backward_weights,
     onednn_weights_gradient,
+    NULL,
 };

@@ -394,8 +394,24 @@ INLINE void read_gradients(int outputs, const struct convolution *c, size_t firs
             read_gradient(PAIR_SECOND, outputs, &c->forward, &at, t, dy, to);
 }
 
-/* A' m A of 16 channels to the rows x columns pixels of a tile of y that are inside. */
-INLINE void write_square(int outputs, const float *from, size_t step, int rows, int columns, size_t width, float *y)
+enum finishing { LEFT_AS_IT_IS, SCALED, ADDED };
+
+INLINE __m512 finished(enum finishing how, const struct convolution_finish *f, size_t channel, size_t place, __m512 y)
+{
+    if (how == ADDED)
+        return _mm512_add_ps(y, _mm512_load_ps(f->sum + place));
+    if (how == SCALED) {
+        const __m512 z = _mm512_fmadd_ps(_mm512_load_ps(f->scale + channel), y, _mm512_load_ps(f->offset + channel));
+
+        return _mm512_mask_mul_ps(z, _mm512_cmp_ps_mask(z, _mm512_setzero_ps(), _CMP_LT_OQ), z,
+                                  _mm512_set1_ps(f->slope));
+    }
+    return y;
+}
+
+/* A' m A of 16 channels from `channel` to the rows x columns pixels of a tile of y, at `at`, that are inside. */
+INLINE void write_square(int outputs, enum finishing how, const struct convolution_finish *f, size_t channel,
+                         const float *from, size_t step, int rows, int columns, size_t width, float *y, size_t at)
 {
     const int each = outputs / PARTS;
 
@@ -422,33 +438,43 @@ INLINE void write_square(int outputs, const float *from, size_t step, int rows, 
             {
                 const int row = down + PARTS * i;
 
+                const size_t place = at + ((size_t)row * width + (size_t)column) * LANES;
+
                 if (row < rows && column < columns)
-                    _mm512_store_ps(y + ((size_t)row * width + (size_t)column) * LANES, pixels[i]);
+                    _mm512_store_ps(y + place, finished(how, f, channel, place, pixels[i]));
             }
         }
     }
 }
 
 /* Tiles [first, first + count) of y. */
-INLINE void write_tiles(int outputs, const struct convolution *c, const struct direction *d, size_t first, int count,
-                        const float *from, float *y)
+INLINE void write_tiles(int outputs, const struct convolution_finish *f, const struct convolution *c,
+                        const struct direction *d, size_t first, int count, const float *from, float *y)
 {
     const size_t plane = (size_t)d->out_height * (size_t)d->out_width * LANES, width = (size_t)d->out_width;
-    const size_t blocks = (size_t)d->out_channels / LANES;
-    struct tile at = tile_at(c, d, first);
+    const size_t blocks = (size_t)d->out_channels / LANES, step = point_step(d->out_channels);
+    struct tile t = tile_at(c, d, first);
 
-    for (size_t t = 0; t < (size_t)count; t++, next_tile(c, d, &at)) {
-        const int rows = d->out_height - at.row, columns = d->out_width - at.column;
+    for (size_t k = 0; k < (size_t)count * blocks; k++, from += LANES) {
+        const int rows = d->out_height - t.row, columns = d->out_width - t.column;
+        const size_t b = k % blocks;
+        const size_t at = (t.image * blocks + b) * plane + ((size_t)t.row * width + (size_t)t.column) * LANES;
 
-        for (size_t b = 0; b < blocks; b++)
-            write_square(outputs, from + (t * blocks + b) * LANES, point_step(d->out_channels), rows, columns, width,
-                         y + (at.image * blocks + b) * plane + ((size_t)at.row * width + (size_t)at.column) * LANES);
+        if (!f)
+            write_square(outputs, LEFT_AS_IT_IS, f, b * LANES, from, step, rows, columns, width, y, at);
+        else if (f->scale)
+            write_square(outputs, SCALED, f, b * LANES, from, step, rows, columns, width, y, at);
+        else
+            write_square(outputs, ADDED, f, b * LANES, from, step, rows, columns, width, y, at);
+        if (b == blocks - 1)
+            next_tile(c, d, &t);
     }
 }
 
 /* ---- the convolution --------------------------------------------------------------------------------------------- */
 
-AVX512 static void convolve(struct convolution *c, const struct direction *d, int images, const float *x, float *y)
+AVX512 static void convolve(struct convolution *c, const struct direction *d, int images, const float *x,
+                            const struct convolution_finish *f, float *y)
 {
     const size_t total = (size_t)images * (size_t)d->tiles_down * (size_t)d->tiles_right;
     const size_t out = (size_t)d->out_channels, length = (size_t)d->channels / (c->s.bfloat16 ? 2 : 1);
@@ -473,9 +499,9 @@ AVX512 static void convolve(struct convolution *c, const struct direction *d, in
                 .y_row = out,
             });
         if (c->outputs == 4)
-            write_tiles(4, c, d, first, count, c->right, y);
+            write_tiles(4, f, c, d, first, count, c->right, y);
         else
-            write_tiles(2, c, d, first, count, c->right, y);
+            write_tiles(2, f, c, d, first, count, c->right, y);
     }
 }
 
@@ -673,12 +699,18 @@ AVX512 static void winograd_prepare(struct convolution *c, const real *w, int ba
 
 static void winograd_forward(struct convolution *c, int images, const real *x, real *y)
 {
-    convolve(c, &c->forward, images, x, y);
+    convolve(c, &c->forward, images, x, NULL, y);
+}
+
+static void winograd_forward_and_finish(struct convolution *c, int images, const real *x,
+                                        const struct convolution_finish *f, real *y)
+{
+    convolve(c, &c->forward, images, x, f, y);
 }
 
 static void winograd_backward_data(struct convolution *c, int images, const real *dy, real *dx)
 {
-    convolve(c, &c->backward, images, dy, dx);
+    convolve(c, &c->backward, images, dy, NULL, dx);
 }
 
 /* Each product begins with the sum so far and goes on in the tiles' order, whatever their number. */
@@ -755,5 +787,6 @@ const struct convolution_backend convolution_winograd = {
     winograd_backward_data,
     winograd_backward_weights,
     winograd_weights_gradient,
+    winograd_forward_and_finish,
 };
 #endif

@@ -20,11 +20,19 @@ static void add_backward(struct layer *l, const struct run *r, const struct slic
                (size_t)s->count * shape_size(&l->in_shape) * sizeof *s->gradient_out);
 }
 
+static int add_finish(const struct layer *l, struct layer_finish *f)
+{
+    (void)l;
+    *f = (struct layer_finish){ 0 };
+    return 1;
+}
+
 static const struct layer_kind layer_add = {
     .name = "add",
     .flags = LAYER_IN_PLACE,
     .forward = add_forward,
     .backward = add_backward,
+    .finish = add_finish,
 };
 
 static int touches_gradient(const struct network_plan *p, const struct layer *l, int root)

@@ -43,7 +43,7 @@ static int layer_batch_norm_make(struct layer *l, int slice, int batch, struct e
 
     (void)slice, (void)batch;
     n->sum = calloc(c * 4, sizeof *n->sum);
-    n->shift = calloc(c * 6, sizeof *n->shift);
+    n->shift = reals_new(c * 6); /* which is aligned, and so is each part of whole blocks */
     if (!n->sum || !n->shift)
         return error_memory(e, NULL, "for a batch norm of %zu channels", c);
     n->square = n->sum + c;
@@ -175,6 +175,14 @@ static void normalize_forward(struct layer *l, const struct run *r, const struct
     }
 }
 
+static int normalize_finish(const struct layer *l, struct layer_finish *f)
+{
+    const struct batch_norm *n = norm_of(l);
+
+    *f = (struct layer_finish){ n->scale, n->offset, (real)n->slope };
+    return 1;
+}
+
 static void normalize_backward_begin(struct layer *l, const struct run *r)
 {
     (void)r;
@@ -249,6 +257,7 @@ static const struct layer_kind layer_normalize = {
     .backward_begin = normalize_backward_begin,
     .backward = normalize_backward,
     .backward_end = normalize_backward_end,
+    .finish = normalize_finish,
 };
 
 enum variable_name { NAME_BETA, NAME_GAMMA, NAME_MEAN, NAME_VARIANCE };

@@ -15,6 +15,9 @@ struct convolution_layer {
      * none are computed, may be rounded a little more. */
     const struct convolution_backend *gradient_backend;
     struct convolution *gradients;
+    /* In inference: what a later layer would do with the result. */
+    struct layer_finish finish;
+    int finishes;
 };
 
 static int layer_convolution_make(struct layer *l, int slice, int batch, struct error *e)
@@ -73,7 +76,25 @@ static void layer_convolution_forward(struct layer *l, const struct run *r, cons
     struct convolution_layer *own = l->state;
 
     (void)r;
-    own->backend->forward(own->convolution, s->count, s->in, s->out);
+    if (!own->finishes) {
+        own->backend->forward(own->convolution, s->count, s->in, s->out);
+        return;
+    }
+    const struct convolution_finish finish = { own->finish.scale, own->finish.offset, own->finish.slope,
+                                               own->finish.scale ? NULL : s->ins[l->input_count - 1] };
+
+    own->backend->forward_and_finish(own->convolution, s->count, s->in, &finish, s->out);
+}
+
+static int take_finish(struct layer *l, const struct layer_finish *f)
+{
+    struct convolution_layer *own = l->state;
+
+    if (!own->backend->forward_and_finish)
+        return 0;
+    own->finish = *f;
+    own->finishes = 1;
+    return 1;
 }
 
 static void layer_convolution_backward(struct layer *l, const struct run *r, const struct slice *s)
@@ -108,6 +129,7 @@ static const struct layer_kind layer_convolution = {
     .forward = layer_convolution_forward,
     .backward = layer_convolution_backward,
     .backward_end = backward_end,
+    .take_finish = take_finish,
 };
 
 static const struct convolution_backend *choose_backend(const struct network_builder *b, int in, const struct shape *x,

@@ -46,6 +46,8 @@ static int build_mixed(struct network_builder *b, struct error *e)
     x = network_builder_add(b, y, network_builder_widen(b, z, 64)); /* as ResNet-32 */
     y = convolution(b, norm(b, x, "n5", 0.1), "c5", 64, window_same(3, 1));
     x = network_builder_add(b, y, x);
+    y = convolution(b, x, "twice", 64, window_same(3, 1)); /* which two layers read */
+    x = network_builder_add(b, norm(b, y, "n6", 0.2), y);
     z = network_builder_bias(b, convolution(b, x, "c6", 32, window_same(1, 1)), "b6", 0.1, RELU);
     y = network_builder_relu(b, convolution(b, z, "c7", 16, window_same(3, 1)));
     x = network_builder_concat(b, (const int[]){ y, z, y }, 3);
