@@ -483,21 +483,24 @@ AVX512 static void convolve(struct convolution *c, const struct direction *d, in
         const int count = total - first < TILES ? (int)(total - first) : TILES;
 
         read_tiles(c, d, first, count, x, c->left);
-        for (size_t point = 0; point < POINTS; point++)
-            winograd_multiply(&(struct winograd_product){
-                .rows = (count + WINOGRAD_PRODUCT_ROWS - 1) / WINOGRAD_PRODUCT_ROWS *
-                        WINOGRAD_PRODUCT_ROWS, /* those after the last are never looked at */
-                .outputs = d->out_channels,
-                .length = (int)length,
-                .rounded = c->s.bfloat16,
-                .x = c->left + point * point_step(d->channels),
-                .x_row = length,
-                .x_step = 1,
-                .w = d->w + point * length * out,
-                .w_row = out,
-                .y = c->right + point * point_step(d->out_channels),
-                .y_row = out,
-            });
+        winograd_multiply(&(struct winograd_product){
+            .points = POINTS,
+            .rows = (count + WINOGRAD_PRODUCT_ROWS - 1) / WINOGRAD_PRODUCT_ROWS *
+                    WINOGRAD_PRODUCT_ROWS, /* those after the last are never looked at */
+            .outputs = d->out_channels,
+            .length = (int)length,
+            .rounded = c->s.bfloat16,
+            .x = c->left,
+            .x_row = length,
+            .x_step = 1,
+            .x_point = point_step(d->channels),
+            .w = d->w,
+            .w_row = out,
+            .w_point = length * out,
+            .y = c->right,
+            .y_row = out,
+            .y_point = point_step(d->out_channels),
+        });
         if (c->outputs == 4)
             write_tiles(4, f, c, d, first, count, c->right, y);
         else
@@ -728,21 +731,24 @@ AVX512 static void winograd_backward_weights(struct convolution *c, int images, 
             read_gradients(4, c, first, count, dy, c->right);
         else
             read_gradients(2, c, first, count, dy, c->right);
-        for (size_t point = 0; point < POINTS; point++)
-            winograd_multiply(&(struct winograd_product){
-                .rows = d->channels,
-                .outputs = d->out_channels,
-                .length = c->s.bfloat16 ? (count + 1) / 2 : count,
-                .add = 1,
-                .rounded = c->s.bfloat16,
-                .x = c->left + point * point_step(d->channels),
-                .x_row = 1,
-                .x_step = in,
-                .w = c->right + point * point_step(d->out_channels),
-                .w_row = out,
-                .y = c->sum + point * in * out,
-                .y_row = out,
-            });
+        winograd_multiply(&(struct winograd_product){
+            .points = POINTS,
+            .rows = d->channels,
+            .outputs = d->out_channels,
+            .length = c->s.bfloat16 ? (count + 1) / 2 : count,
+            .add = 1,
+            .rounded = c->s.bfloat16,
+            .x = c->left,
+            .x_row = 1,
+            .x_step = in,
+            .x_point = point_step(d->channels),
+            .w = c->right,
+            .w_row = out,
+            .w_point = point_step(d->out_channels),
+            .y = c->sum,
+            .y_row = out,
+            .y_point = in * out,
+        });
     }
 }
 

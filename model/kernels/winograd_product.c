@@ -14,11 +14,12 @@ enum {
     VECTORS = 2, /* of its columns: sums that stay in registers */
 };
 
-INLINE void multiply_part(int rounded, int vectors, const struct winograd_product *p, size_t row, size_t output)
+INLINE void multiply_part(int rounded, int vectors, const struct winograd_product *p, size_t point, size_t row,
+                          size_t output)
 {
-    const float *x = p->x + row * p->x_row, *w = p->w + output;
+    const float *x = p->x + point * p->x_point + row * p->x_row, *w = p->w + point * p->w_point + output;
     const size_t x_row = p->x_row, x_step = p->x_step, w_row = p->w_row;
-    float *y = p->y + row * p->y_row + output;
+    float *y = p->y + point * p->y_point + row * p->y_row + output;
     __m512 sum[ROWS][VECTORS];
 
     UNROLL for (int r = 0; r < ROWS; r++) UNROLL for (int v = 0; v < vectors; v++)
@@ -44,11 +45,13 @@ INLINE void multiply_all(int rounded, const struct winograd_product *p)
 {
     const int together = p->outputs / (VECTORS * LANES) * (VECTORS * LANES);
 
-    for (int o = 0; o < together; o += VECTORS * LANES)
-        for (int row = 0; row < p->rows; row += ROWS)
-            multiply_part(rounded, VECTORS, p, (size_t)row, (size_t)o);
-    for (int row = 0; together < p->outputs && row < p->rows; row += ROWS)
-        multiply_part(rounded, 1, p, (size_t)row, (size_t)together);
+    for (size_t point = 0; point < (size_t)p->points; point++) {
+        for (int o = 0; o < together; o += VECTORS * LANES)
+            for (int row = 0; row < p->rows; row += ROWS)
+                multiply_part(rounded, VECTORS, p, point, (size_t)row, (size_t)o);
+        for (int row = 0; together < p->outputs && row < p->rows; row += ROWS)
+            multiply_part(rounded, 1, p, point, (size_t)row, (size_t)together);
+    }
 }
 
 AVX512 void winograd_multiply(const struct winograd_product *p)

@@ -1,6 +1,6 @@
 /*
- * winograd_product.h - the products of Winograd's algorithm (convolution_winograd.c), in AVX-512: the channels of some
- * tiles at one point by that point of the window.
+ * winograd_product.h - the products of Winograd's algorithm (convolution_winograd.c), in AVX-512: at each point the
+ * channels of some tiles by those of the window.
  */
 #ifndef MODEL_KERNELS_WINOGRAD_PRODUCT_H
 #define MODEL_KERNELS_WINOGRAD_PRODUCT_H
@@ -13,6 +13,7 @@
 enum { WINOGRAD_PRODUCT_ROWS = 8 };
 
 /*
+ * At each point, from which x_point, w_point and y_point elements lead to the next:
  * y(row, o) = sum over k of x[row * x_row + k * x_step] w(k, o), added to what is there if `add`.
  * w and y have w_row and y_row elements a row; rows and outputs are multiples of WINOGRAD_PRODUCT_ROWS and 16, and each
  * 16 outputs are aligned to 64 bytes. Each sum goes on in the order of k.
@@ -20,10 +21,11 @@ enum { WINOGRAD_PRODUCT_ROWS = 8 };
  * with AVX512-BF16.
  */
 struct winograd_product {
-    int rows, outputs, length, add, rounded;
+    int points, rows, outputs, length, add, rounded;
     const float *x, *w;
     float *y;
     size_t x_row, x_step, w_row, y_row;
+    size_t x_point, w_point, y_point;
 };
 
 void winograd_multiply(const struct winograd_product *p);
