@@ -51,7 +51,7 @@ struct direction {
     int out_height, out_width, out_channels;
     int top, left;
     int tiles_down, tiles_right;
-    float *w; /* (POINTS, channels, out_channels), or of pairs of channels */
+    float *w; /* (POINTS, channels, out_channels), or of pairs of channels; packed once prepared */
 };
 
 /* How a point of a tile is kept. PAIR_FIRST and PAIR_SECOND: of two tiles, in one element. */
@@ -63,6 +63,7 @@ struct convolution {
     struct direction forward, backward;
     float *left, *right; /* (POINTS, TILES, channels), or half as many pairs, with a gap after each point */
     float *sum;          /* weight gradient so far: (POINTS, channels, out_channels) */
+    float *unpacked;     /* (channels, out_channels) */
 };
 
 /* Elements from one point to the next: a real or a pair each. Without the gap, points would be a power of two apart and
@@ -224,12 +225,21 @@ INLINE void read_column(int side, int inside, const struct square *s, const floa
         UNROLL for (int i = 0; i < side; i++) to[i] = _mm512_maskz_load_ps(s->masks[i], at + i * s->row);
 }
 
+/* What tiles become: the left matrix of a product whose rows are tiles, or of one whose rows are channels, in blocks of
+ * 16 then; or its right matrix, packed. */
+enum side { TILES_LEFT, CHANNELS_LEFT, CHANNELS_RIGHT };
+
 /* Where block b of tile t is among the elements of a point. */
-INLINE size_t element_of(enum form form, size_t t, size_t b, size_t blocks)
+INLINE size_t element_of(enum side side, enum form form, size_t t, size_t b, size_t blocks)
 {
-    return form == WHOLE     ? (t * blocks + b) * LANES
-           : form == ROUNDED ? (t * blocks + b) * LANES / 2
-                             : (t / 2 * blocks + b) * LANES;
+    const size_t k = form == WHOLE ? t : t / 2, length = form == WHOLE ? TILES : TILES / 2;
+
+    if (side == CHANNELS_LEFT)
+        return (b * length + k) * LANES;
+    if (side == CHANNELS_RIGHT)
+        return winograd_packed(length, blocks * LANES, k, b * LANES);
+
+    return (t * blocks + b) * (form == WHOLE ? LANES : LANES / 2);
 }
 
 /* The next row of points. The barrier keeps the compiler from computing the addresses of all 36 at once, which are more
@@ -319,15 +329,15 @@ INLINE void read_gradient_square(enum form form, int outputs, int inside, const 
 }
 
 /* All channels of tile t of those kept together. */
-INLINE void read_tile(enum form form, const struct direction *d, const struct tile *at, size_t t, const float *x,
-                      float *to)
+INLINE void read_tile(enum side side, enum form form, const struct direction *d, const struct tile *at, size_t t,
+                      const float *x, float *to)
 {
     const size_t plane = (size_t)d->height * (size_t)d->width * LANES, blocks = (size_t)d->channels / LANES;
     const struct square s = square_at(SIDE, d->height, d->width, at->row - d->top, at->column - d->left);
 
     for (size_t b = 0; b < blocks; b++) {
         const float *image = x + (at->image * blocks + b) * plane;
-        float *points = to + element_of(form, t, b, blocks);
+        float *points = to + element_of(side, form, t, b, blocks);
 
         if (s.inside)
             read_square(form, 1, &s, image, point_step(d->channels), points);
@@ -344,7 +354,7 @@ INLINE void read_gradient(enum form form, int outputs, const struct direction *d
 
     for (size_t b = 0; b < blocks; b++) {
         const float *image = dy + (at->image * blocks + b) * plane;
-        float *points = to + element_of(form, t, b, blocks);
+        float *points = to + element_of(CHANNELS_RIGHT, form, t, b, blocks);
 
         if (s.inside)
             read_gradient_square(form, outputs, 1, &s, image, point_step(d->out_channels), points);
@@ -361,9 +371,9 @@ AVX512 static void read_tiles(const struct convolution *c, const struct directio
 
     for (size_t t = 0; t < (size_t)count; t++, next_tile(c, d, &at))
         if (c->s.bfloat16)
-            read_tile(ROUNDED, d, &at, t, x, to);
+            read_tile(TILES_LEFT, ROUNDED, d, &at, t, x, to);
         else
-            read_tile(WHOLE, d, &at, t, x, to);
+            read_tile(TILES_LEFT, WHOLE, d, &at, t, x, to);
 }
 
 /* The same for the gradient of the window, whose pairs are of two tiles. */
@@ -373,11 +383,11 @@ AVX512 static void read_tiles_to_sum(const struct convolution *c, size_t first, 
 
     for (size_t t = 0; t < (size_t)count; t++, next_tile(c, &c->forward, &at))
         if (!c->s.bfloat16)
-            read_tile(WHOLE, &c->forward, &at, t, x, to);
+            read_tile(CHANNELS_LEFT, WHOLE, &c->forward, &at, t, x, to);
         else if (t % 2 == 0)
-            read_tile(PAIR_FIRST, &c->forward, &at, t, x, to);
+            read_tile(CHANNELS_LEFT, PAIR_FIRST, &c->forward, &at, t, x, to);
         else
-            read_tile(PAIR_SECOND, &c->forward, &at, t, x, to);
+            read_tile(CHANNELS_LEFT, PAIR_SECOND, &c->forward, &at, t, x, to);
 }
 
 INLINE void read_gradients(int outputs, const struct convolution *c, size_t first, int count, const float *dy,
@@ -493,12 +503,14 @@ AVX512 static void convolve(struct convolution *c, const struct direction *d, in
             .x = c->left,
             .x_row = length,
             .x_step = 1,
+            .x_block = LANES * length,
             .x_point = point_step(d->channels),
             .w = d->w,
-            .w_row = out,
+            .w_length = length,
             .w_point = length * out,
             .y = c->right,
             .y_row = out,
+            .y_group = WINOGRAD_PRODUCT_COLUMNS,
             .y_point = point_step(d->out_channels),
         });
         if (c->outputs == 4)
@@ -563,6 +575,7 @@ static void winograd_release(struct convolution *c)
     free(c->left);
     free(c->right);
     free(c->sum);
+    free(c->unpacked);
     free(c);
 }
 
@@ -607,7 +620,9 @@ static int winograd_make(struct convolution **out, const struct convolution_shap
     c->left = reals_new(most);
     c->right = reals_new(most);
     c->sum = s->forward_only ? NULL : reals_new(w_size);
-    if (!c->forward.w || (backward && !c->backward.w) || !c->left || !c->right || (!c->sum && !s->forward_only)) {
+    c->unpacked = reals_new(w_size / POINTS);
+    if (!c->forward.w || (backward && !c->backward.w) || !c->left || !c->right || !c->unpacked ||
+        (!c->sum && !s->forward_only)) {
         winograd_release(c);
         return error_memory(e, NULL, "for a convolution");
     }
@@ -663,19 +678,31 @@ AVX512 static void turn_points(struct convolution *c)
     }
 }
 
-/* Rows of (POINTS, channels, out_channels) two by two, in their place. */
-AVX512 static void pair_channels(size_t channels, size_t out_channels, float *w)
+/* Packs (channels, out_channels) of each point for a product, rounded in pairs of channels if those are wanted. */
+AVX512 static void pack(struct convolution *c, size_t channels, size_t out_channels, float *w)
 {
-    const float *from = w;
+    const size_t size = channels * out_channels, step = c->s.bfloat16 ? 2 : 1, length = channels / step;
 
-    for (size_t pair = 0; pair < POINTS * channels / 2; pair++, from += out_channels)
-        for (size_t o = 0; o < out_channels; o += LANES, from += LANES, w += LANES) {
-            const __m256i a = (__m256i)_mm512_cvtneps_pbh(_mm512_load_ps(from));
-            const __m256i b = (__m256i)_mm512_cvtneps_pbh(_mm512_load_ps(from + out_channels));
+    for (size_t point = 0; point < POINTS; point++) {
+        float *to = w + point * size / step;
 
-            _mm512_store_si512(
-                w, _mm512_or_si512(_mm512_cvtepu16_epi32(a), _mm512_slli_epi32(_mm512_cvtepu16_epi32(b), 16)));
-        }
+        memcpy(c->unpacked, w + point * size, size * sizeof *w);
+        for (size_t k = 0; k < length; k++)
+            for (size_t o = 0; o < out_channels; o += LANES) {
+                const float *from = c->unpacked + k * step * out_channels + o;
+                float *packed = to + winograd_packed(length, out_channels, k, o);
+
+                if (!c->s.bfloat16) {
+                    _mm512_store_ps(packed, _mm512_load_ps(from));
+                    continue;
+                }
+                const __m256i a = (__m256i)_mm512_cvtneps_pbh(_mm512_load_ps(from));
+                const __m256i b = (__m256i)_mm512_cvtneps_pbh(_mm512_load_ps(from + out_channels));
+
+                _mm512_store_si512(
+                    packed, _mm512_or_si512(_mm512_cvtepu16_epi32(a), _mm512_slli_epi32(_mm512_cvtepu16_epi32(b), 16)));
+            }
+    }
 }
 
 AVX512 static void winograd_prepare(struct convolution *c, const real *w, int backward)
@@ -693,11 +720,9 @@ AVX512 static void winograd_prepare(struct convolution *c, const real *w, int ba
         if (c->backward.w)
             turn_points(c);
     }
-    if (!c->s.bfloat16)
-        return;
-    pair_channels(in, out, c->forward.w);
+    pack(c, in, out, c->forward.w);
     if (backward && c->backward.w)
-        pair_channels(out, in, c->backward.w);
+        pack(c, out, in, c->backward.w);
 }
 
 static void winograd_forward(struct convolution *c, int images, const real *x, real *y)
@@ -721,7 +746,7 @@ AVX512 static void winograd_backward_weights(struct convolution *c, int images, 
 {
     const struct direction *d = &c->forward;
     const size_t total = (size_t)images * (size_t)d->tiles_down * (size_t)d->tiles_right;
-    const size_t in = (size_t)d->channels, out = (size_t)d->out_channels;
+    const size_t in = (size_t)d->channels, out = (size_t)d->out_channels, most = c->s.bfloat16 ? TILES / 2 : TILES;
 
     for (size_t first = 0; first < total; first += TILES) {
         const int count = total - first < TILES ? (int)(total - first) : TILES;
@@ -740,13 +765,15 @@ AVX512 static void winograd_backward_weights(struct convolution *c, int images, 
             .rounded = c->s.bfloat16,
             .x = c->left,
             .x_row = 1,
-            .x_step = in,
+            .x_step = LANES,
+            .x_block = LANES * most,
             .x_point = point_step(d->channels),
             .w = c->right,
-            .w_row = out,
+            .w_length = most,
             .w_point = point_step(d->out_channels),
             .y = c->sum,
             .y_row = out,
+            .y_group = WINOGRAD_PRODUCT_COLUMNS,
             .y_point = in * out,
         });
     }
