@@ -93,6 +93,18 @@ const char *blas_kernels(void)
     return blas.get_corename();
 }
 
+int blas_kernels_are_avx512(void)
+{
+#if defined(__x86_64__) && defined(__GNUC__)
+    static const char *const cores[] = { "SkylakeX", "Cooperlake", "SapphireRapids" };
+
+    for (size_t i = 0; i < sizeof cores / sizeof *cores; i++)
+        if (!strcmp(blas_kernels(), cores[i]))
+            return __builtin_cpu_supports("avx512f") != 0;
+#endif
+    return 0;
+}
+
 void blas_product(int transpose_a, int transpose_b, int rows, int columns, int inner, const real *a, const real *b,
                   real beta, real *c)
 {

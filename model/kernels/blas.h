@@ -13,6 +13,10 @@ int blas_load(struct error *e);
 /* The processor for which the library's kernels were written: "Cooperlake". Static. Once it is loaded. */
 const char *blas_kernels(void);
 
+/* 1: they are for AVX-512, as the processor is. Kernels of our own that take their place go by this, so that whoever
+ * chooses others by OPENBLAS_CORETYPE, to get the same bits everywhere, chooses for them, too. */
+int blas_kernels_are_avx512(void);
+
 /* c (rows, columns) = a b + beta c; a is (rows, inner), or (inner, rows) with transpose_a; b is (inner, columns), or
  * (columns, inner) with transpose_b. Row-major without padding. */
 void blas_product(int transpose_a, int transpose_b, int rows, int columns, int inner, const real *a, const real *b,

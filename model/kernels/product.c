@@ -5,22 +5,27 @@
 #include "model/kernels/blas.h"
 #include "model/kernels/convolution.h"
 #include "model/kernels/product_avx512.h"
+#include "model/kernels/product_float32.h"
 #if CONVOLUTION_ONEDNN
 #include "model/kernels/product_onednn.h"
 #endif
 
 #include <stdlib.h>
 
-enum { BFLOAT16_LEAST = 32 }; /* inputs and outputs */
+enum {
+    BFLOAT16_LEAST = 32, /* inputs and outputs */
+    CALLS_LEAST = 8,     /* for which packing takes less time than it saves */
+};
 
 struct product {
     int inputs, outputs;
     const real *w;
-    struct product_onednn *rounded; /* both NULL: float32 */
+    struct product_onednn *rounded; /* all NULL: by OpenBLAS */
     struct product_avx512 *pairs;
+    struct product_float32 *packed;
 };
 
-int product_new(struct product **out, int rows, int inputs, int outputs, int bfloat16, struct error *e)
+int product_new(struct product **out, int rows, int calls, int inputs, int outputs, int bfloat16, struct error *e)
 {
     struct product *p = calloc(1, sizeof *p);
     int rc = OK;
@@ -38,7 +43,11 @@ int product_new(struct product **out, int rows, int inputs, int outputs, int bfl
     if (bfloat16 && bfloat16_units() == BFLOAT16_AMX)
         rc = product_onednn_new(&p->rounded, rows, inputs, outputs, e);
 #endif
-    (void)rows, (void)bfloat16;
+#if PRODUCT_FLOAT32_BUILT
+    if (!p->rounded && !p->pairs && rc == OK && calls >= CALLS_LEAST && blas_kernels_are_avx512())
+        rc = product_float32_new(&p->packed, inputs, outputs, e);
+#endif
+    (void)rows, (void)calls, (void)bfloat16;
     if (rc < 0)
         product_free(p);
     else
@@ -56,7 +65,15 @@ void product_free(struct product *p)
 #if BFLOAT16_AVX512_BUILT
     product_avx512_free(p->pairs);
 #endif
+#if PRODUCT_FLOAT32_BUILT
+    product_float32_free(p->packed);
+#endif
     free(p);
+}
+
+int product_takes_any_rows(const struct product *p)
+{
+    return p->packed != NULL;
 }
 
 void product_prepare(struct product *p, const real *w)
@@ -69,6 +86,10 @@ void product_prepare(struct product *p, const real *w)
 #if BFLOAT16_AVX512_BUILT
     if (p->pairs)
         product_avx512_prepare(p->pairs, w);
+#endif
+#if PRODUCT_FLOAT32_BUILT
+    if (p->packed)
+        product_float32_prepare(p->packed, w);
 #endif
 }
 
@@ -84,6 +105,12 @@ void product_forward(struct product *p, int rows, const real *x, real *y)
         return;
     }
 #endif
+#if PRODUCT_FLOAT32_BUILT
+    if (p->packed) {
+        product_float32_forward(p->packed, rows, x, y);
+        return;
+    }
+#endif
     blas_product(0, 0, rows, p->outputs, p->inputs, x, p->w, 0, y);
 }
 
@@ -96,6 +123,12 @@ void product_backward(struct product *p, int rows, const real *x, const real *dy
 #if BFLOAT16_AVX512_BUILT
     if (p->pairs) {
         product_avx512_backward(p->pairs, rows, x, dy, dw, dx);
+        return;
+    }
+#endif
+#if PRODUCT_FLOAT32_BUILT
+    if (p->packed) {
+        product_float32_backward(p->packed, rows, x, dy, dw, dx);
         return;
     }
 #endif

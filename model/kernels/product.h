@@ -1,6 +1,7 @@
 /*
  * product.h - the matrix products of a layer whose input of `rows` rows is multiplied by a variable, forward and
- * backward, by OpenBLAS; or by oneDNN with operands rounded to bfloat16 and sums in float32. Row-major, no padding:
+ * backward, by OpenBLAS, or where it is faster by AVX-512 (product_float32.h); or by oneDNN or AVX-512 with operands
+ * rounded to bfloat16 and sums in float32. Row-major, no padding:
  *   x, dx (rows, inputs)  w, dw (inputs, outputs)  y, dy (rows, outputs)
  *   y = x w;  dx = dy w^T;  dw += x^T dy
  * A product belongs to one thread at a time. Only _new can fail.
@@ -13,10 +14,14 @@
 
 struct product;
 
-/* rows: the maximum per call. bfloat16 1: with it, unless a row is so short that rounding takes longer than it saves,
- * as that of 10 logits. OpenBLAS, and for bfloat16 oneDNN, are loaded. Yours to free. */
-int product_new(struct product **out, int rows, int inputs, int outputs, int bfloat16, struct error *e);
+/* rows: the maximum per call. calls: how many a step makes, or could, with the same variable, such as the steps of a
+ * sequence: with many, packing the variable pays. bfloat16 1: with it, unless a row is so short that rounding takes
+ * longer than it saves, as that of 10 logits. OpenBLAS, and for bfloat16 oneDNN, are loaded. Yours to free. */
+int product_new(struct product **out, int rows, int calls, int inputs, int outputs, int bfloat16, struct error *e);
 void product_free(struct product *p); /* NULL is fine */
+
+/* 1: calls may have any number of rows, and take no longer in parts. */
+int product_takes_any_rows(const struct product *p);
 
 /* Takes the variable of this step; borrowed until the next. */
 void product_prepare(struct product *p, const real *w);

@@ -32,7 +32,8 @@ static int layer_dense_make(struct layer *l, int slice, int batch, struct error 
     int rc;
 
     (void)slice;
-    rc = product_new(&own->product, batch * own->rows_of_image, own->inputs, l->out_shape.channels, own->bfloat16, e);
+    rc = product_new(&own->product, batch * own->rows_of_image, 1, own->inputs, l->out_shape.channels, own->bfloat16,
+                     e);
     if (rc < 0 || !needs_flat(l))
         return rc;
     own->flat = malloc((size_t)batch * shape_size(&l->in_shape) * sizeof *own->flat);

@@ -4,8 +4,8 @@
  * B images of T rows of I values and U units, with c and h 0 at first:
  *   [i j f o] = [x_t, h] kernel + bias          kernel (I + U, 4 U), bias (4 U)
  *   c = sigmoid(f + forget) c + sigmoid(i) tanh(j);   h = sigmoid(o) tanh(c)
- * All images of a batch at once. What x gives the gates is one product for all steps; so are the gradients of x and of
- * the kernel. Only the products with h and its gradient go step by step.
+ * All images of a batch at once. What x gives the gates is one product for all steps, unless as many small ones take no
+ * longer; so are the gradients of x and of the kernel. The products with h and its gradient go step by step.
  */
 #include "model/network_internal.h"
 
@@ -21,11 +21,12 @@
 struct lstm {
     size_t kernel, bias; /* places */
     size_t steps, inputs, units;
+    size_t together; /* steps whose products with x are one; 1: they are in the cache when the cells read them */
     enum lstm_gives gives;
     double forget;
     int bfloat16;
     struct product *of_x, *of_h; /* with their rows of the kernel: of all steps; of one */
-    struct product *of_every_h;  /* of all steps but the first, for the gradient of the kernel alone */
+    struct product *of_every_h;  /* of all steps but the first, for the gradient of the kernel alone; may be of_h */
     real *memory;
     real *flat;       /* (B, T, I) of an input in another layout */
     real *x;          /* (T, B, I); once its gradient is wanted, that */
@@ -61,10 +62,14 @@ static int lstm_make(struct layer *l, int slice, int batch, struct error *e)
         *arrays[k] = own->memory + total;
         total += sizes[k];
     }
-    if ((rc = product_new(&own->of_x, (int)(t * b), (int)i, (int)(4 * u), own->bfloat16, e)) < 0 ||
-        (rc = product_new(&own->of_h, batch, (int)u, (int)(4 * u), own->bfloat16, e)) < 0)
+    if ((rc = product_new(&own->of_x, (int)(t * b), (int)t, (int)i, (int)(4 * u), own->bfloat16, e)) < 0 ||
+        (rc = product_new(&own->of_h, batch, (int)t, (int)u, (int)(4 * u), own->bfloat16, e)) < 0)
         return rc;
-    return product_new(&own->of_every_h, (int)(t * b), (int)u, (int)(4 * u), own->bfloat16, e);
+    own->together = product_takes_any_rows(own->of_x) ? 1 : t;
+    own->of_every_h = own->of_h;
+    if (product_takes_any_rows(own->of_h))
+        return OK;
+    return product_new(&own->of_every_h, (int)(t * b), 1, (int)u, (int)(4 * u), own->bfloat16, e);
 }
 
 static void lstm_release(struct layer *l)
@@ -72,8 +77,9 @@ static void lstm_release(struct layer *l)
     struct lstm *own = l->state;
 
     product_free(own->of_x);
+    if (own->of_every_h != own->of_h)
+        product_free(own->of_every_h);
     product_free(own->of_h);
-    product_free(own->of_every_h);
     free(own->memory);
     free(own->sums);
 }
@@ -147,8 +153,10 @@ static void lstm_forward(struct layer *l, const struct run *r, const struct slic
     take_input(l, s);
     memset(own->cells, 0, b * u * sizeof *own->cells);
     memset(own->h, 0, b * u * sizeof *own->h);
-    product_forward(own->of_x, (int)(own->steps * b), own->x, own->gates);
     for (size_t t = 0; t < own->steps; t++) {
+        if (t % own->together == 0)
+            product_forward(own->of_x, (int)(own->together * b), own->x + t * b * own->inputs,
+                            own->gates + t * b * 4 * u);
         if (t)
             product_forward(own->of_h, s->count, own->h + t * b * u, own->recurrent);
         for (size_t n = 0; n < b; n++) {

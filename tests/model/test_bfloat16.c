@@ -1,9 +1,10 @@
-/* Rounding to bfloat16, matrix products in it, and the gradients of whole models beside those of float32. */
+/* Rounding to bfloat16, matrix products in it and in float32, and the gradients of whole models beside those of float32. */
 #include "model/kernels/bfloat16.h"
 
 #include "base/random.h"
 #include "model/kernels/blas.h"
 #include "model/kernels/product.h"
+#include "model/kernels/product_float32.h"
 #include "model/network.h"
 #include "tests/check.h"
 #include "tests/model/images_batch.h"
@@ -12,6 +13,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+enum { GUARD = 12345 }; /* after an array */
 
 static float wide(uint16_t x)
 {
@@ -119,19 +122,22 @@ static void check_product(struct product *p, int rows, int inputs, int outputs, 
 
 static void products(void **state)
 {
-    static const int shapes[][3] = { { 5, 32, 32 }, { 40, 100, 33 }, { 64, 156, 128 }, { 3, 7, 9 }, { 17, 800, 40 } };
+    static const int shapes[][3] = { { 5, 32, 32 }, { 40, 100, 33 }, { 64, 156, 128 },
+                                     { 3, 7, 9 },   { 17, 800, 40 }, { 9, 300, 130 } };
+    enum { PLAIN, BFLOAT16, MANY_CALLS, WAYS };
 
     (void)state;
     assert_int_equal(blas_load(NULL), OK);
     for (size_t k = 0; k < sizeof shapes / sizeof *shapes; k++)
-        for (int bfloat16 = 0; bfloat16 <= (bfloat16_units() != BFLOAT16_NONE); bfloat16++) {
+        for (int way = PLAIN; way < WAYS; way++) {
             const int rows = shapes[k][0], inputs = shapes[k][1], outputs = shapes[k][2];
             real *x = new_normal((size_t)(rows * inputs), 1, 1), *w = new_normal((size_t)(inputs * outputs), 2, 1);
             real *dy = new_normal((size_t)(rows * outputs), 3, 1);
             struct product *p;
             struct error e = { 0 };
 
-            if (product_new(&p, rows, inputs, outputs, bfloat16, &e) < 0)
+            if (product_new(&p, rows, way == MANY_CALLS ? 28 : 1, inputs, outputs,
+                            way == BFLOAT16 && bfloat16_units() != BFLOAT16_NONE, &e) < 0)
                 fail_msg("%s", e.message);
             for (int b = rows; b >= 1; b -= b > 1 ? b - 1 : 1)
                 check_product(p, b, inputs, outputs, x, w, dy);
@@ -139,6 +145,117 @@ static void products(void **state)
             product_free(p);
             free(x), free(w), free(dy);
         }
+}
+
+#if PRODUCT_FLOAT32_BUILT
+static real *new_whole(size_t n, uint64_t index) /* from -8 to 8 */
+{
+    real *a = reals_new(n);
+    struct random r;
+
+    assert_non_null(a);
+    random_init(&r, 1, RANDOM_TEST, 2, index);
+    for (size_t i = 0; i < n; i++)
+        a[i] = (real)random_below(&r, 17) - 8;
+    return a;
+}
+
+/* Holds count numbers to want, to the bit, and the guard after them to what it was. */
+static void assert_same(const char *what, const real *want, const real *got, size_t count, int rows, int inputs,
+                        int outputs)
+{
+    for (size_t k = 0; k < count; k++)
+        if (got[k] != want[k])
+            fail_msg("%s of %d rows, %d inputs, %d outputs: element %zu: %g instead of %g", what, rows, inputs, outputs,
+                     k, (double)got[k], (double)want[k]);
+    assert_true(got[count] == GUARD);
+}
+
+static void check_packed(struct product_float32 *p, int rows, int inputs, int outputs, const real *x, const real *w,
+                         const real *dy)
+{
+    const size_t in = (size_t)inputs, out = (size_t)outputs, b = (size_t)rows;
+    real *want_y = reals_new(b * out), *want_dx = reals_new(b * in), *want_dw = reals_new(in * out);
+    real *y = reals_new(b * out + 1), *dx = reals_new(b * in + 1), *dw = reals_new(in * out + 1);
+
+    assert_true(want_y && want_dx && want_dw && y && dx && dw);
+    y[b * out] = dx[b * in] = dw[in * out] = GUARD;
+    for (size_t i = 0; i < in * out; i++)
+        want_dw[i] = dw[i] = (real)(i % 5);
+    for (size_t n = 0; n < b; n++)
+        for (size_t i = 0; i < in; i++)
+            for (size_t o = 0; o < out; o++) {
+                want_y[n * out + o] += x[n * in + i] * w[i * out + o];
+                want_dx[n * in + i] += dy[n * out + o] * w[i * out + o];
+                want_dw[i * out + o] += x[n * in + i] * dy[n * out + o];
+            }
+    product_float32_prepare(p, w);
+    product_float32_forward(p, rows, x, y);
+    product_float32_backward(p, rows, x, dy, dw, dx);
+    assert_same("y", want_y, y, b * out, rows, inputs, outputs);
+    assert_same("dx", want_dx, dx, b * in, rows, inputs, outputs);
+    assert_same("dw", want_dw, dw, in * out, rows, inputs, outputs);
+    free(want_y), free(want_dx), free(want_dw), free(y), free(dx), free(dw);
+}
+#endif
+
+/* Every height of a tile, both widths, and what is left beside them. Exact sums: whole numbers. */
+static void packed_products(void **state)
+{
+#if PRODUCT_FLOAT32_BUILT
+    static const int widths[] = { 1, 15, 16, 17, 28, 31, 32, 33, 47, 48, 49, 64, 100 };
+    enum { ROWS = 45, MANY = 600, WIDTHS = sizeof widths / sizeof *widths, MOST = 100 };
+    real *x = new_whole(MANY * MOST, 1), *dy = new_whole(MANY * MOST, 2), *w = new_whole(MOST * MOST + MANY, 3);
+
+    (void)state;
+    assert_int_equal(blas_load(NULL), OK);
+    if (!__builtin_cpu_supports("avx512f"))
+        skip();
+    for (int i = 0; i < WIDTHS; i++)
+        for (int o = 0; o < WIDTHS; o++) {
+            struct product_float32 *p;
+
+            assert_int_equal(product_float32_new(&p, widths[i], widths[o], NULL), OK);
+            for (int rows = 0; rows <= ROWS; rows += rows < 30 || o == 0 ? 1 : 5)
+                check_packed(p, rows, widths[i], widths[o], x, w + rows, dy); /* another variable each step */
+            check_packed(p, MANY, widths[i], widths[o], x, w, dy);
+            product_float32_free(p);
+        }
+    free(x), free(dy), free(w);
+#else
+    (void)state;
+    skip();
+#endif
+}
+
+/* A row has the same bits alone and among others. */
+static void packed_rows(void **state)
+{
+#if PRODUCT_FLOAT32_BUILT
+    enum { ROWS = 45, IN = 28, OUT = 72 };
+    real *x = new_normal(ROWS * IN, 1, 0), *dy = new_normal(ROWS * OUT, 2, 0), *w = new_normal(IN * OUT, 3, 0);
+    real y[ROWS * OUT], dx[ROWS * IN], row_y[OUT], row_dx[IN];
+    struct product_float32 *p;
+
+    (void)state;
+    if (!__builtin_cpu_supports("avx512f"))
+        skip();
+    assert_int_equal(product_float32_new(&p, IN, OUT, NULL), OK);
+    product_float32_prepare(p, w);
+    product_float32_forward(p, ROWS, x, y);
+    product_float32_backward(p, ROWS, NULL, dy, NULL, dx);
+    for (int n = 0; n < ROWS; n++) {
+        product_float32_forward(p, 1, x + n * IN, row_y);
+        product_float32_backward(p, 1, NULL, dy + n * OUT, NULL, row_dx);
+        assert_memory_equal(row_y, y + n * OUT, sizeof row_y);
+        assert_memory_equal(row_dx, dx + n * IN, sizeof row_dx);
+    }
+    product_float32_free(p);
+    free(x), free(dy), free(w);
+#else
+    (void)state;
+    skip();
+#endif
 }
 
 /* ---- models ------------------------------------------------------------------------------------------------------ */
@@ -309,10 +426,9 @@ static void losses(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(rounding),
-        cmocka_unit_test(gradients), /* loads the libraries */
-        cmocka_unit_test(products),
-        cmocka_unit_test(losses),
+        cmocka_unit_test(rounding),    cmocka_unit_test(gradients), /* loads the libraries */
+        cmocka_unit_test(products),    cmocka_unit_test(packed_products),
+        cmocka_unit_test(packed_rows), cmocka_unit_test(losses),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
