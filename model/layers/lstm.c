@@ -9,6 +9,7 @@
  */
 #include "model/network_internal.h"
 
+#include "model/kernels/activation.h"
 #include "model/kernels/channels.h"
 #include "model/kernels/lstm_cell.h"
 #include "model/kernels/product.h"
@@ -211,12 +212,10 @@ static void lstm_backward(struct layer *l, const struct run *r, const struct sli
         for (size_t n = 0; n < b; n++)
             lstm_cell_gradient(u, own->gates + (t * b + n) * 4 * u, own->cells + (t * b + n) * u,
                                own->bent + (t * b + n) * u, gradient_of_h(own, s, t, n), own->gradient_c + n * u);
+        activation_bias_backward(b, 4 * u, 0, NULL, own->gates + t * b * 4 * u, own->sums);
         if (t) /* h is 0 before the first step */
             product_backward(own->of_h, s->count, NULL, own->gates + t * b * 4 * u, NULL, own->gradient_h);
     }
-    for (size_t row = 0; row < rows; row++)
-        for (size_t k = 0; k < 4 * u; k++)
-            own->sums[k] += (double)own->gates[row * 4 * u + k];
     for (size_t k = 0; k < 4 * u; k++)
         r->exchange[own->bias + k] = (real)own->sums[k];
     if (own->steps > 1)
