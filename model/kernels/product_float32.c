@@ -82,6 +82,23 @@ void product_float32_prepare(struct product_float32 *p, const real *w)
             memcpy(to, w + k * outputs + first, at_most(outputs - first, COLUMNS) * sizeof *to);
 }
 
+/* to(c, r) = from(r, c) of one square of 4 x 4, or what there is of it */
+static void transpose_square(size_t rows, size_t columns, const float *from, size_t from_row, float *to, size_t to_row)
+{
+    if (rows >= 4 && columns >= 4) {
+        __m128 row0 = _mm_loadu_ps(from), row1 = _mm_loadu_ps(from + from_row);
+        __m128 row2 = _mm_loadu_ps(from + 2 * from_row), row3 = _mm_loadu_ps(from + 3 * from_row);
+
+        _MM_TRANSPOSE4_PS(row0, row1, row2, row3);
+        _mm_storeu_ps(to, row0), _mm_storeu_ps(to + to_row, row1);
+        _mm_storeu_ps(to + 2 * to_row, row2), _mm_storeu_ps(to + 3 * to_row, row3);
+        return;
+    }
+    for (size_t c = 0; c < at_most(columns, 4); c++)
+        for (size_t r = 0; r < at_most(rows, 4); r++)
+            to[c * to_row + r] = from[r * from_row + c];
+}
+
 static void pack_transposed(struct product_float32 *p)
 {
     const size_t inputs = (size_t)p->inputs, outputs = (size_t)p->outputs;
@@ -90,10 +107,11 @@ static void pack_transposed(struct product_float32 *p)
     for (size_t first = 0; first < inputs; first += COLUMNS) {
         const size_t count = at_most(inputs - first, COLUMNS), width = width_of(inputs, first);
 
-        for (size_t start = 0; start < outputs; start += LANES) /* what is written for these stays in the cache */
-            for (size_t c = 0; c < count; c++)
-                for (size_t k = start; k < at_most(start + LANES, outputs); k++)
-                    to[k * width + c] = p->w[(first + c) * outputs + k];
+        for (size_t start = 0; start < outputs; start += LANES) /* what is read for these stays in the cache */
+            for (size_t c = 0; c < count; c += 4)
+                for (size_t k = start; k < at_most(start + LANES, outputs); k += 4)
+                    transpose_square(count - c, outputs - k, p->w + (first + c) * outputs + k, outputs,
+                                     to + k * width + c, width);
         to += outputs * width;
     }
     p->transposed_is_ready = 1;
