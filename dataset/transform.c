@@ -1,6 +1,7 @@
 #include "dataset/transform.h"
 
 #include "base/random.h"
+#include "base/vector.h"
 
 #include <math.h>
 #include <stddef.h>
@@ -70,6 +71,19 @@ static void adjust_brightness_contrast(float *x, size_t pixels, double shift, do
     }
 }
 
+VECTOR_BODY void divide_body(size_t width, const uint8_t *restrict image, float *restrict out)
+{
+    for (size_t i = 0; i < width; i++)
+        out[i] = (float)image[i] / 255.0f;
+}
+
+VECTOR_CLONES static void divide(size_t n, const uint8_t *restrict image, float *restrict out)
+{
+    size_t i = 0;
+
+    VECTOR_EACH(i, n, width, divide_body(width, image + i, out + i));
+}
+
 static void apply_unit(const struct dataset *d, const uint8_t *image, uint64_t seed, int64_t step, int64_t sample,
                        float *out)
 {
@@ -80,8 +94,7 @@ static void apply_unit(const struct dataset *d, const uint8_t *image, uint64_t s
         memcpy(out, image, n * sizeof *out);
         return;
     }
-    for (size_t i = 0; i < n; i++)
-        out[i] = (float)image[i] / 255.0f;
+    divide(n, image, out);
 }
 
 /* Draws in this order: row and column of the crop (0..8), flip, brightness, contrast. */
@@ -172,8 +185,9 @@ static void apply_symmetric(const struct dataset *d, const uint8_t *image, uint6
     size_t n = (size_t)d->height * (size_t)d->width * (size_t)d->channels;
 
     (void)seed, (void)step, (void)sample;
+    divide(n, image, out);
     for (size_t i = 0; i < n; i++)
-        out[i] = ((float)image[i] / 255.0f - 0.5f) * 2.0f;
+        out[i] = (out[i] - 0.5f) * 2.0f;
 }
 
 static const struct transform transforms[] = {
