@@ -89,10 +89,9 @@ struct slice {
 struct layer;
 
 /* What a layer does to each number of its first input, where it is no more than this: leaky(scale x + offset), with
- * numbers of its channel, or x and its second input added. */
+ * numbers of its channel, or, if scale is NULL, x plus its second input. */
 struct layer_finish {
-    const real *scale,
-        *offset; /* (channels), aligned to 64 bytes, right once forward_begin was called; NULL: it adds */
+    const real *scale, *offset; /* (channels), aligned to 64 bytes; right once forward_begin was called */
     real slope;
 };
 
