@@ -4,7 +4,6 @@
 #include "base/random.h"
 #include "model/kernels/blas.h"
 #include "model/kernels/product.h"
-#include "model/kernels/product_float32.h"
 #include "model/network.h"
 #include "tests/check.h"
 #include "tests/model/images_batch.h"
@@ -14,7 +13,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { GUARD = 12345 }; /* after an array */
+enum {
+    GUARD = 12345, /* after an array */
+    CALLS = 28,    /* of a step: so many that the variable is packed */
+};
 
 static float wide(uint16_t x)
 {
@@ -136,7 +138,7 @@ static void products(void **state)
             struct product *p;
             struct error e = { 0 };
 
-            if (product_new(&p, rows, way == MANY_CALLS ? 28 : 1, inputs, outputs,
+            if (product_new(&p, rows, way == MANY_CALLS ? CALLS : 1, inputs, outputs,
                             way == BFLOAT16 && bfloat16_units() != BFLOAT16_NONE, &e) < 0)
                 fail_msg("%s", e.message);
             for (int b = rows; b >= 1; b -= b > 1 ? b - 1 : 1)
@@ -147,7 +149,6 @@ static void products(void **state)
         }
 }
 
-#if PRODUCT_FLOAT32_BUILT
 static real *new_whole(size_t n, uint64_t index) /* from -8 to 8 */
 {
     real *a = reals_new(n);
@@ -171,7 +172,7 @@ static void assert_same(const char *what, const real *want, const real *got, siz
     assert_true(got[count] == GUARD);
 }
 
-static void check_packed(struct product_float32 *p, int rows, int inputs, int outputs, const real *x, const real *w,
+static void check_packed(struct product *p, int rows, int inputs, int outputs, const real *x, const real *w,
                          const real *dy)
 {
     const size_t in = (size_t)inputs, out = (size_t)outputs, b = (size_t)rows;
@@ -189,73 +190,59 @@ static void check_packed(struct product_float32 *p, int rows, int inputs, int ou
                 want_dx[n * in + i] += dy[n * out + o] * w[i * out + o];
                 want_dw[i * out + o] += x[n * in + i] * dy[n * out + o];
             }
-    product_float32_prepare(p, w);
-    product_float32_forward(p, rows, x, y);
-    product_float32_backward(p, rows, x, dy, dw, dx);
+    product_prepare(p, w);
+    product_forward(p, rows, x, y);
+    product_backward(p, rows, x, dy, dw, dx);
     assert_same("y", want_y, y, b * out, rows, inputs, outputs);
     assert_same("dx", want_dx, dx, b * in, rows, inputs, outputs);
     assert_same("dw", want_dw, dw, in * out, rows, inputs, outputs);
     free(want_y), free(want_dx), free(want_dw), free(y), free(dx), free(dw);
 }
-#endif
 
-/* Every height of a tile, both widths, and what is left beside them. Exact sums: whole numbers. */
+/* Every height of a tile of the kernels of our own, both widths, and what is left beside them. Exact sums, also by
+ * OpenBLAS where the processor has no AVX-512: of whole numbers. */
 static void packed_products(void **state)
 {
-#if PRODUCT_FLOAT32_BUILT
     static const int widths[] = { 1, 15, 16, 17, 28, 31, 32, 33, 47, 48, 49, 64, 100 };
     enum { ROWS = 45, MANY = 600, WIDTHS = sizeof widths / sizeof *widths, MOST = 100 };
     real *x = new_whole(MANY * MOST, 1), *dy = new_whole(MANY * MOST, 2), *w = new_whole(MOST * MOST + MANY, 3);
 
     (void)state;
     assert_int_equal(blas_load(NULL), OK);
-    if (!__builtin_cpu_supports("avx512f"))
-        skip();
     for (int i = 0; i < WIDTHS; i++)
         for (int o = 0; o < WIDTHS; o++) {
-            struct product_float32 *p;
+            struct product *p;
 
-            assert_int_equal(product_float32_new(&p, widths[i], widths[o], NULL), OK);
-            for (int rows = 0; rows <= ROWS; rows += rows < 30 || o == 0 ? 1 : 5)
+            assert_int_equal(product_new(&p, MANY, CALLS, widths[i], widths[o], 0, NULL), OK);
+            for (int rows = 1; rows <= ROWS; rows += rows < 30 || o == 0 ? 1 : 5)
                 check_packed(p, rows, widths[i], widths[o], x, w + rows, dy); /* another variable each step */
             check_packed(p, MANY, widths[i], widths[o], x, w, dy);
-            product_float32_free(p);
+            product_free(p);
         }
     free(x), free(dy), free(w);
-#else
-    (void)state;
-    skip();
-#endif
 }
 
-/* A row has the same bits alone and among others. */
+/* A row has the same bits alone and among others, where the product promises that. */
 static void packed_rows(void **state)
 {
-#if PRODUCT_FLOAT32_BUILT
     enum { ROWS = 45, IN = 28, OUT = 72 };
     real *x = new_normal(ROWS * IN, 1, 0), *dy = new_normal(ROWS * OUT, 2, 0), *w = new_normal(IN * OUT, 3, 0);
     real y[ROWS * OUT], dx[ROWS * IN], row_y[OUT], row_dx[IN];
-    struct product_float32 *p;
+    struct product *p;
 
     (void)state;
-    if (!__builtin_cpu_supports("avx512f"))
-        skip();
-    assert_int_equal(product_float32_new(&p, IN, OUT, NULL), OK);
-    product_float32_prepare(p, w);
-    product_float32_forward(p, ROWS, x, y);
-    product_float32_backward(p, ROWS, NULL, dy, NULL, dx);
-    for (int n = 0; n < ROWS; n++) {
-        product_float32_forward(p, 1, x + n * IN, row_y);
-        product_float32_backward(p, 1, NULL, dy + n * OUT, NULL, row_dx);
+    assert_int_equal(product_new(&p, ROWS, CALLS, IN, OUT, 0, NULL), OK);
+    product_prepare(p, w);
+    product_forward(p, ROWS, x, y);
+    product_backward(p, ROWS, NULL, dy, NULL, dx);
+    for (int n = 0; n < ROWS && product_takes_any_rows(p); n++) {
+        product_forward(p, 1, x + n * IN, row_y);
+        product_backward(p, 1, NULL, dy + n * OUT, NULL, row_dx);
         assert_memory_equal(row_y, y + n * OUT, sizeof row_y);
         assert_memory_equal(row_dx, dx + n * IN, sizeof row_dx);
     }
-    product_float32_free(p);
+    product_free(p);
     free(x), free(dy), free(w);
-#else
-    (void)state;
-    skip();
-#endif
 }
 
 /* ---- models ------------------------------------------------------------------------------------------------------ */
