@@ -63,7 +63,9 @@ def test_a_slow_rank(slow, tmp_path):
     assert times[1]["waiting"] < min(times[0]["waiting"], times[2]["waiting"])
     table = lines.index("time of each rank, in milliseconds a step:")
     used = [phase for phase in PHASES if any(row[phase] for row in times)]  # input may take no time at all
-    assert lines[table + 1].split() == ["rank", *used, "total"] and {"forward", "backward", "waiting"} <= set(used)
+    titles = lines[table + 1].split()
+    assert titles[:len(used) + 1] == ["rank", *used] and {"forward", "backward", "waiting"} <= set(used)
+    assert titles[len(used) + 1:] in (["total"], [])  # which is left out where it is too wide
     assert [line.split()[0] for line in lines[table + 2:table + 5]] == ["0", "1", "2"]
     assert lines[table + 5] == "in % of its time:" and max(map(len, lines[table:])) <= 80
     for line in lines[table + 7:table + 10]:
