@@ -91,7 +91,6 @@ static void convolve(struct convolution *c, const struct winograd_tiles *d, cons
             .w_point = length * out,
             .y = c->right,
             .y_row = out,
-            .y_group = WINOGRAD_PRODUCT_COLUMNS,
             .y_point = winograd_point_step(d->out_channels),
         });
         winograd_write_tiles(d, first, count, c->right, f, y);
@@ -276,15 +275,10 @@ AVX512 static void pack(struct convolution *c, size_t channels, size_t out_chann
                 const float *from = c->unpacked + k * step * out_channels + o;
                 float *packed = to + winograd_packed(length, out_channels, k, o);
 
-                if (!c->s.bfloat16) {
+                if (c->s.bfloat16)
+                    bfloat16_avx512_pair(LANES, from, from + out_channels, (uint32_t *)packed);
+                else
                     _mm512_store_ps(packed, _mm512_load_ps(from));
-                    continue;
-                }
-                const __m256i a = (__m256i)_mm512_cvtneps_pbh(_mm512_load_ps(from));
-                const __m256i b = (__m256i)_mm512_cvtneps_pbh(_mm512_load_ps(from + out_channels));
-
-                _mm512_store_si512(
-                    packed, _mm512_or_si512(_mm512_cvtepu16_epi32(a), _mm512_slli_epi32(_mm512_cvtepu16_epi32(b), 16)));
             }
     }
 }
@@ -355,7 +349,6 @@ static void winograd_backward_weights(struct convolution *c, int images, const r
             .w_point = winograd_point_step(d->out_channels),
             .y = c->sum,
             .y_row = out,
-            .y_group = WINOGRAD_PRODUCT_COLUMNS,
             .y_point = in * out,
         });
     }

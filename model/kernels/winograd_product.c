@@ -20,7 +20,7 @@ INLINE void multiply_part(int rounded, int vectors, const struct winograd_produc
     const float *x = p->x + point * p->x_point + row / 16 * p->x_block + row % 16 * p->x_row;
     const float *w = p->w + point * p->w_point + output * p->w_length;
     const size_t x_row = p->x_row, x_step = p->x_step, w_row = (size_t)vectors * LANES;
-    float *y = p->y + point * p->y_point + output / WINOGRAD_PRODUCT_COLUMNS * p->y_group + row * p->y_row;
+    float *y = p->y + point * p->y_point + row * p->y_row + output;
     __m512 sum[ROWS][VECTORS];
 
     UNROLL for (int r = 0; r < ROWS; r++) UNROLL for (int v = 0; v < vectors; v++)

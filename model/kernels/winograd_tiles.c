@@ -169,7 +169,6 @@ INLINE size_t element_of(enum side side, enum form form, size_t t, size_t b, siz
         return (b * length + k) * LANES;
     if (side == CHANNELS_RIGHT)
         return winograd_packed(length, blocks * LANES, k, b * LANES);
-
     return (t * blocks + b) * (form == WHOLE ? LANES : LANES / 2);
 }
 
