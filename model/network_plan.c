@@ -478,8 +478,7 @@ static struct slice make_slice(const struct network_plan *p, const struct layer 
 
 static int skips(const struct layer *l, const struct run *r)
 {
-    return l->taken || (!r->training && (l->kind->flags & LAYER_TRAINING_ONLY)) ||
-           (!r->batch && (l->kind->flags & LAYER_SCORES));
+    return (!r->training && (l->kind->flags & LAYER_TRAINING_ONLY)) || (!r->batch && (l->kind->flags & LAYER_SCORES));
 }
 
 static void layer_forward(struct network_plan *p, struct layer *l, const struct run *r, int first, int count)
@@ -492,14 +491,14 @@ static void layer_forward(struct network_plan *p, struct layer *l, const struct 
 void network_plan_begin(struct network_plan *p, const struct run *r)
 {
     for (int i = 0; i < p->layer_count; i++)
-        if (p->layers[i].kind->forward_begin && (p->layers[i].taken || !skips(&p->layers[i], r)))
+        if (p->layers[i].kind->forward_begin && !skips(&p->layers[i], r))
             p->layers[i].kind->forward_begin(&p->layers[i], r);
 }
 
 static void run_segment(struct network_plan *p, const struct segment *g, const struct run *r, int first, int count)
 {
     for (int i = g->first; i < g->last; i++)
-        if (!skips(&p->layers[i], r))
+        if (!p->layers[i].taken && !skips(&p->layers[i], r))
             layer_forward(p, &p->layers[i], r, first, count);
 }
 
