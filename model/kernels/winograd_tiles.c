@@ -29,20 +29,26 @@ INLINE __m512 times(float a, __m512 x, __m512 y) /* a x + y */
     return _mm512_fmadd_ps(_mm512_set1_ps(a), x, y);
 }
 
+/* y - a x, from the register that a x + y needs, too */
+INLINE __m512 minus_times(float a, __m512 x, __m512 y)
+{
+    return _mm512_fnmadd_ps(_mm512_set1_ps(a), x, y);
+}
+
 INLINE void input_points(int part, const __m512 d[SIDE], __m512 to[PART_POINTS]) /* B' d */
 {
     if (part == 0) {
-        const __m512 even = times(-2, d[2], d[4]), odd = times(-2, d[1], d[3]);
+        const __m512 even = minus_times(2, d[2], d[4]), odd = minus_times(2, d[1], d[3]);
 
-        to[0] = _mm512_add_ps(d[0], times(-2.5F, d[2], d[4]));
+        to[0] = _mm512_add_ps(d[0], minus_times(2.5F, d[2], d[4]));
         to[1] = times(WINOGRAD_NEAR, odd, even);
-        to[2] = times(-WINOGRAD_NEAR, odd, even);
+        to[2] = minus_times(WINOGRAD_NEAR, odd, even);
     } else {
-        const __m512 even = times(-0.5F, d[2], d[4]), odd = times(-0.5F, d[1], d[3]);
+        const __m512 even = minus_times(0.5F, d[2], d[4]), odd = minus_times(0.5F, d[1], d[3]);
 
         to[0] = times(WINOGRAD_FAR, odd, even);
-        to[1] = times(-WINOGRAD_FAR, odd, even);
-        to[2] = _mm512_add_ps(d[1], times(-2.5F, d[3], d[5]));
+        to[1] = minus_times(WINOGRAD_FAR, odd, even);
+        to[2] = _mm512_add_ps(d[1], minus_times(2.5F, d[3], d[5]));
     }
 }
 
@@ -71,7 +77,7 @@ INLINE void gradient_points(int outputs, int part, const __m512 *y, __m512 to[PA
     const float square = part == 0 ? 0.5F : 2, root = part == 0 ? WINOGRAD_NEAR : WINOGRAD_FAR;
     const __m512 even = outputs == 2 ? y[0] : times(square, y[2], y[0]);
     const __m512 odd = outputs == 2 ? y[1] : times(square, y[3], y[1]);
-    const __m512 plus = times(root, odd, even), minus = times(-root, odd, even);
+    const __m512 plus = times(root, odd, even), minus = minus_times(root, odd, even);
 
     if (part == 0) {
         to[0] = y[0];
@@ -142,18 +148,28 @@ INLINE struct square square_at(int side, int height, int width, int row, int col
     return s;
 }
 
-/* The pixels of column j, zeros outside. */
-INLINE void read_column(int side, int inside, const struct square *s, const float *plane, int j, __m512 to[SIDE])
+/* Where the rows of the square begin. The barrier keeps the compiler from computing the addresses of all pixels, which
+ * are more than there are registers. */
+INLINE void find_rows(int side, const struct square *s, const float *plane, const float *rows[SIDE])
 {
-    const float *at = plane + (s->first + j * LANES);
+    UNROLL for (int i = 0; i < side; i++)
+    {
+        rows[i] = plane + (s->first + i * s->row);
+        __asm__("" : "+r"(rows[i]));
+    }
+}
 
+/* The pixels of column j, zeros outside. */
+INLINE void read_column(int side, int inside, const struct square *s, const float *const rows[SIDE], int j,
+                        __m512 to[SIDE])
+{
     if (inside) {
-        UNROLL for (int i = 0; i < side; i++) to[i] = _mm512_load_ps(at + i * s->row);
+        UNROLL for (int i = 0; i < side; i++) to[i] = _mm512_load_ps(rows[i] + j * LANES);
         return;
     }
     UNROLL for (int i = 0; i < side; i++) to[i] = _mm512_setzero_ps();
     if (s->columns >> j & 1)
-        UNROLL for (int i = 0; i < side; i++) to[i] = _mm512_maskz_load_ps(s->masks[i], at + i * s->row);
+        UNROLL for (int i = 0; i < side; i++) to[i] = _mm512_maskz_load_ps(s->masks[i], rows[i] + j * LANES);
 }
 
 /* What tiles become: the left matrix of a product whose rows are tiles, or of one whose rows are channels, in blocks of
@@ -206,6 +222,9 @@ INLINE void store_points(enum form form, const __m512 points[SIDE], size_t step,
 /* B' d B of 16 channels of a tile of x. */
 INLINE void read_square(enum form form, int inside, const struct square *s, const float *plane, size_t step, float *to)
 {
+    const float *rows[SIDE];
+
+    find_rows(SIDE, s, plane, rows);
     UNROLL for (int part = 0; part < PARTS; part++)
     {
         __m512 half[PART_POINTS][SIDE];
@@ -214,7 +233,7 @@ INLINE void read_square(enum form form, int inside, const struct square *s, cons
         {
             __m512 column[SIDE], points[PART_POINTS];
 
-            read_column(SIDE, inside, s, plane, j, column);
+            read_column(SIDE, inside, s, rows, j, column);
             input_points(part, column, points);
             UNROLL for (int i = 0; i < PART_POINTS; i++) half[i][j] = points[i];
         }
@@ -234,6 +253,9 @@ INLINE void read_square(enum form form, int inside, const struct square *s, cons
 INLINE void read_gradient_square(enum form form, int outputs, int inside, const struct square *s, const float *plane,
                                  size_t step, float *to)
 {
+    const float *rows[SIDE];
+
+    find_rows(outputs, s, plane, rows);
     UNROLL for (int part = 0; part < PARTS; part++)
     {
         __m512 half[PART_POINTS][4];
@@ -242,7 +264,7 @@ INLINE void read_gradient_square(enum form form, int outputs, int inside, const 
         {
             __m512 column[SIDE], points[PART_POINTS];
 
-            read_column(outputs, inside, s, plane, j, column);
+            read_column(outputs, inside, s, rows, j, column);
             gradient_points(outputs, part, column, points);
             UNROLL for (int i = 0; i < PART_POINTS; i++) half[i][j] = points[i];
         }
@@ -342,25 +364,47 @@ AVX512 void winograd_read_gradients(const struct winograd_tiles *d, size_t first
 
 enum finishing { LEFT_AS_IT_IS, SCALED, ADDED };
 
-INLINE __m512 finished(enum finishing how, const struct convolution_finish *f, size_t channel, size_t place, __m512 y)
+/* A finish of 16 channels, in registers. */
+struct channels_finish {
+    __m512 scale, offset, slope;
+};
+
+INLINE struct channels_finish finish_of_channels(enum finishing how, const struct convolution_finish *f, size_t channel)
+{
+    struct channels_finish c = { 0 };
+
+    if (how == SCALED) {
+        c.scale = _mm512_load_ps(f->scale + channel);
+        c.offset = _mm512_load_ps(f->offset + channel);
+        c.slope = _mm512_set1_ps(f->slope);
+    }
+    return c;
+}
+
+/* sum: what is added to y. */
+INLINE __m512 finished(enum finishing how, const struct channels_finish *f, const float *sum, __m512 y)
 {
     if (how == ADDED)
-        return _mm512_add_ps(y, _mm512_load_ps(f->sum + place));
+        return _mm512_add_ps(y, _mm512_load_ps(sum));
     if (how == SCALED) {
-        const __m512 z = _mm512_fmadd_ps(_mm512_load_ps(f->scale + channel), y, _mm512_load_ps(f->offset + channel));
+        const __m512 z = _mm512_fmadd_ps(f->scale, y, f->offset);
 
-        return _mm512_mask_mul_ps(z, _mm512_cmp_ps_mask(z, _mm512_setzero_ps(), _CMP_LT_OQ), z,
-                                  _mm512_set1_ps(f->slope));
+        return _mm512_max_ps(_mm512_mul_ps(f->slope, z), z); /* the second of a NaN and anything else */
     }
     return y;
 }
 
-/* A' m A of 16 channels from `channel` to the rows x columns pixels of a tile of y, at `at`, that are inside. */
-INLINE void write_square(int outputs, enum finishing how, const struct convolution_finish *f, size_t channel,
-                         const float *from, size_t step, int rows, int columns, size_t width, float *y, size_t at)
+/* A' m A of 16 channels from `channel` to the pixels of a tile of y, from `at`, that are in the image. */
+INLINE void write_square(int outputs, enum finishing how, int inside, const struct convolution_finish *f,
+                         size_t channel, const float *from, size_t step, const struct square *s, float *y, size_t at)
 {
     const int each = outputs / PARTS;
+    const struct channels_finish finish = finish_of_channels(how, f, channel);
+    const float *rows[SIDE], *sum_rows[SIDE];
 
+    find_rows(outputs, s, y + at, rows);
+    if (how == ADDED)
+        find_rows(outputs, s, f->sum + at, sum_rows);
     UNROLL for (int part = 0; part < PARTS; part++)
     {
         __m512 half[PARTS][SIDE]; /* (column of y, point down) */
@@ -384,44 +428,50 @@ INLINE void write_square(int outputs, enum finishing how, const struct convoluti
             {
                 const int row = down + PARTS * i;
 
-                const size_t place = at + ((size_t)row * width + (size_t)column) * LANES;
-
-                if (row < rows && column < columns)
-                    _mm512_store_ps(y + place, finished(how, f, channel, place, pixels[i]));
+                if (inside || (s->rows >> row & s->columns >> column & 1))
+                    _mm512_store_ps(
+                        (float *)(uintptr_t)rows[row] + column * LANES,
+                        finished(how, &finish, how == ADDED ? sum_rows[row] + column * LANES : NULL, pixels[i]));
             }
         }
     }
 }
 
-INLINE void write_tiles(int outputs, const struct convolution_finish *f, const struct winograd_tiles *d, size_t first,
-                        int count, const float *from, float *y)
+INLINE void write_tiles(int outputs, enum finishing how, const struct convolution_finish *f,
+                        const struct winograd_tiles *d, size_t first, int count, const float *from, float *y)
 {
-    const size_t plane = (size_t)d->out_height * (size_t)d->out_width * LANES, width = (size_t)d->out_width;
+    const size_t plane = (size_t)d->out_height * (size_t)d->out_width * LANES;
     const size_t blocks = (size_t)d->out_channels / LANES, step = winograd_point_step(d->out_channels);
     struct tile t = tile_at(d, first);
 
-    for (size_t k = 0; k < (size_t)count * blocks; k++, from += LANES) {
-        const int rows = d->out_height - t.row, columns = d->out_width - t.column;
-        const size_t b = k % blocks;
-        const size_t at = (t.image * blocks + b) * plane + ((size_t)t.row * width + (size_t)t.column) * LANES;
+    for (int k = 0; k < count; k++, next_tile(d, &t)) {
+        const struct square s = square_at(outputs, d->out_height, d->out_width, t.row, t.column);
 
-        if (!f)
-            write_square(outputs, LEFT_AS_IT_IS, f, b * LANES, from, step, rows, columns, width, y, at);
-        else if (f->scale)
-            write_square(outputs, SCALED, f, b * LANES, from, step, rows, columns, width, y, at);
-        else
-            write_square(outputs, ADDED, f, b * LANES, from, step, rows, columns, width, y, at);
-        if (b == blocks - 1)
-            next_tile(d, &t);
+        for (size_t b = 0; b < blocks; b++, from += LANES)
+            if (s.inside)
+                write_square(outputs, how, 1, f, b * LANES, from, step, &s, y, (t.image * blocks + b) * plane);
+            else
+                write_square(outputs, how, 0, f, b * LANES, from, step, &s, y, (t.image * blocks + b) * plane);
     }
+}
+
+INLINE void write_finished(int outputs, const struct convolution_finish *f, const struct winograd_tiles *d,
+                           size_t first, int count, const float *from, float *y)
+{
+    if (!f)
+        write_tiles(outputs, LEFT_AS_IT_IS, f, d, first, count, from, y);
+    else if (f->scale)
+        write_tiles(outputs, SCALED, f, d, first, count, from, y);
+    else
+        write_tiles(outputs, ADDED, f, d, first, count, from, y);
 }
 
 AVX512 void winograd_write_tiles(const struct winograd_tiles *d, size_t first, int count, const float *from,
                                  const struct convolution_finish *f, float *y)
 {
     if (d->outputs == 4)
-        write_tiles(4, f, d, first, count, from, y);
+        write_finished(4, f, d, first, count, from, y);
     else
-        write_tiles(2, f, d, first, count, from, y);
+        write_finished(2, f, d, first, count, from, y);
 }
 #endif
