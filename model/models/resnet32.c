@@ -39,13 +39,13 @@ static int unit(struct network_builder *b, int x, int stage, int number, int cha
     snprintf(scope, sizeof scope, "unit_%d_%d", stage, number);
     y = activation(b, x, scope, shared ? "shared_activation/init_bn" : "residual_only_activation/init_bn");
     shortcut = shared ? y : x;
-    y = convolution(b, y, scope, "sub1/conv1", channels, stride);
-    y = activation(b, y, scope, "sub2/bn2");
-    y = convolution(b, y, scope, "sub2/conv2", channels, 1);
     if (wider) {
         shortcut = network_builder_average_pool(b, shortcut, window_valid(2, 2));
         shortcut = network_builder_widen(b, shortcut, channels);
     }
+    y = convolution(b, y, scope, "sub1/conv1", channels, stride);
+    y = activation(b, y, scope, "sub2/bn2");
+    y = convolution(b, y, scope, "sub2/conv2", channels, 1);
     return network_builder_add(b, y, shortcut);
 }
 
