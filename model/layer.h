@@ -92,7 +92,7 @@ struct layer;
  * numbers of its channel, or, if scale is NULL, x plus its second input. */
 struct layer_finish {
     const real *scale, *offset; /* (channels), aligned to 64 bytes; right once forward_begin was called */
-    real slope;
+    real slope;                 /* from 0 to 1 */
 };
 
 struct layer_kind {

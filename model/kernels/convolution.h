@@ -42,7 +42,7 @@ struct convolution_shape {
 /* What becomes of each y before it is written: leaky(scale(o) y + offset(o)), or y + what is at its place in `sum`. */
 struct convolution_finish {
     const real *scale, *offset; /* (out_channels), aligned to 64 bytes; NULL: none */
-    real slope;                 /* leaky(x) = slope x if x < 0, else x */
+    real slope;                 /* leaky(x) = slope x if x < 0, else x; from 0 to 1 */
     const real *sum;            /* laid out as y; NULL: none */
 };
 

@@ -389,7 +389,7 @@ INLINE __m512 finished(enum finishing how, const struct channels_finish *f, cons
     if (how == SCALED) {
         const __m512 z = _mm512_fmadd_ps(f->scale, y, f->offset);
 
-        return _mm512_max_ps(_mm512_mul_ps(f->slope, z), z); /* the second of a NaN and anything else */
+        return _mm512_max_ps(_mm512_mul_ps(f->slope, z), z); /* leaky, as slope <= 1; if one is NaN, z */
     }
     return y;
 }
