@@ -46,7 +46,7 @@ def test_two_strategies_on_one_and_two_ranks(tmp_path):
     assert len({line["weights"] for line in lines}) == 1 and lines[0]["weights"][:8] in run.stdout
     for line in lines:
         assert line["steps"] == 6 and line["steps_per_second"] > 0 and line["samples_per_step"] == pytest.approx(16)
-        assert [e["step"] for e in line["evaluations"]] == [0, 3, 6] and line["epoch_samples"] == 60000
+        assert [e["step"] for e in line["evaluations"]] == [0, 3, 6]
         assert [e["precision"] for e in line["evaluations"]] == [e["precision"] for e in lines[0]["evaluations"]]
         assert line["ranks"] == line["workers"] + line["strategy"].startswith("ps")
     found = subprocess.run([ranks.BUILD / "bin/eventlog", "tags", "--format", "csv", tmp_path / "cmp/round-1"], check=True,
@@ -64,7 +64,6 @@ def test_two_strategies_on_one_and_two_ranks(tmp_path):
     assert not {key for part in (document, document["cells"][0], document["cells"][0]["seconds"]) for key in part} - known - {"type", "version"}
     rows = list(csv.DictReader(compare("--output", tmp_path / "cmp", "--format", "csv").stdout.splitlines()))
     assert rows[1]["weights"] == lines[0]["weights"] and float(rows[1]["sent_per_step"]) == lines[1]["sent"] > 0
-    assert compare("--output", tmp_path / "cmp", "--table", "ratios").stdout.count("1.000") >= 4
     # other options are another comparison; another cell of the same is not
     refused = compare(*words, "--seed", 7, status=2)
     assert "has a comparison with other options" in refused.stderr and len(results(tmp_path / "cmp")) == 4

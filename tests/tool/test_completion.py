@@ -53,7 +53,7 @@ RUNS = {"mpi/train", "ps/train"}
     ("trainer --run-option ", {"single", "mirrored", "mpi", "ring", "ps", "hybrid"}),
     ("trainer plan --strategies mpi,ri", {"mpi,ring"}), ("trainer plan --format ", {"text", "csv", "json"}),
     ("trainer describe --format ", {"table", "model"}),
-    ("trainer compare --evaluate b", {"beside"}), ("trainer compare --table ratios,e", {"ratios,epoch-seconds"}),
+    ("trainer compare --evaluate b", {"beside"}),
     ("evaluator --model l", {"lenet", "language_model"}), ("evaluator --data ", {"mnist", "fashion-mnist", "cifar10", "text", "folder", "tfrecord", "idx", "csv", "records", "cifar100", "cifar100-coarse", "captions", "synthetic"}),
     ("evaluator --metrics classes,c", {"classes,captions", "classes,classes", "classes,confusion", "classes,curves"}),
     ("evaluator --metrics=to", {"top5"}), ("eventlog plot lo", {"logs", "lo g"}),

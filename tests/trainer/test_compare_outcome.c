@@ -122,8 +122,7 @@ static void test_there_and_back(void **state)
                          .ranks = 3,
                          .cores = 8,
                          .steady = 12.25,
-                         .reason = "said \"no\"\n",
-                         .epoch_samples = 60000 },
+                         .reason = "said \"no\"\n" },
                    back;
     struct buffer line = BUFFER_EMPTY, again = BUFFER_EMPTY;
     struct error e = { 0 };

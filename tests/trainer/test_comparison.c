@@ -1,6 +1,6 @@
 /* Rounds of cells, brought together: medians, spread, efficiency, precision at equal steps and time; the tables. */
-#include "trainer/compare/published.h"
-#include "trainer/compare/published_pairs.h"
+
+#include "trainer/compare/comparison_text.h"
 
 #include "tests/check.h"
 
@@ -19,8 +19,8 @@ static struct evaluation slow[] = { { 0, 0, 0.1 }, { 50, 4, 0.6 }, { 110, 8, 0.9
 #define RUN(name, how, n, turn, speed, list) \
     { \
         .cell = name, .strategy = how, .workers = n, .round = turn, .ranks = n, .cores = 2, .steps_per_second = speed, \
-        .steady = speed, .samples_per_step = 100.0 * n, .epoch_samples = 60000, .seconds = list[2].seconds, \
-        .weights = "0123456789abcdef", .dropped = -1, .evaluations = list, .evaluation_count = 3 \
+        .steady = speed, .samples_per_step = 100.0 * n, .seconds = list[2].seconds, .weights = "0123456789abcdef", \
+        .dropped = -1, .evaluations = list, .evaluation_count = 3 \
     }
 
 static void make(struct comparison *c, const struct outcome *list, size_t count)
@@ -190,94 +190,11 @@ static void test_times(void **state)
     comparison_release(&c);
 }
 
-static void has(published_table *table, const struct comparison *c, const char *line)
-{
-    struct buffer out = BUFFER_EMPTY;
-
-    table(c, &(struct text_style){ 80, 1 }, &out);
-    has_line(&out, line);
-    buffer_release(&out);
-}
-
-/* Figures by hand: published 2600/3500, 0.150986/0.157594, 1.98/1.06, 7.348/3.877 and 7.234/3.902. */
-static void test_published(void **state)
-{
-    struct outcome list[] = {
-        RUN("mpi-3", "mpi", 3, 1, 10, fast),
-        RUN("ps-3", "ps", 3, 1, 8, fast),
-        RUN("mpi-2", "mpi", 2, 1, 9, fast),
-        RUN("ps-2", "ps", 2, 1, 10, fast),
-        RUN("ring-2", "ring", 2, 1, 9, fast),
-        RUN("ring-1", "ring", 1, 1, 10, fast),
-        RUN("m-2", "mirrored:weights=shared", 2, 1, 9, fast),
-        RUN("m-1", "mirrored:weights=shared", 1, 1, 10, fast),
-        RUN("a-2", "ps:async", 2, 1, 9, fast),
-    };
-    struct comparison c;
-
-    (void)state;
-    list[8].staleness_mean = 1;
-    list[8].samples_per_step = 100;
-    make(&c, list, sizeof list / sizeof *list);
-    has(published_ps_against_mpi, &c, "\nps 3* 8.00 0.800 1.077 0.800\n");
-    has(published_ps_against_mpi, &c, "\npublished ps 3 - 0.743 - 0.774\n");
-    has(published_steps_101_200, &c, "\nmpi 2 9.00 - 0.900 0.958 0.939\n");
-    has(published_steps_101_200, &c, "\npublished TensorFlow 2 0.157594 - 1.000 - -\n");
-    has(published_per_worker, &c, "\nps:async 2 0.8000 4.50 450\n");
-    has(published_ratios, &c, "\nring 2 1800 1.800 1.868 0.964\n");
-    has(published_epoch_seconds, &c, "\nring 2 33.3 1.800 3.88 1.895 0.950\n");
-    has(published_epoch_seconds, &c, "shared 2 33.3 1.800 3.90 1.854 0.971\n");
-    comparison_release(&c);
-}
-
-static void assert_csv(const struct buffer *text, const char *line)
-{
-    if (!strstr(buffer_text(text), line))
-        fail_msg("no %s in %s", line, buffer_text(text));
-}
-
-/* Pairs by hand: 8/10 against 2600/3500, 0.8 against 0.796, 0.5 against 0.43 at step 50. */
-static void test_pairs(void **state)
-{
-    struct outcome list[] = {
-        RUN("mpi-3", "mpi", 3, 1, 10, fast),
-        RUN("ps-3", "ps", 3, 1, 8, fast),
-        RUN("m-1", "mirrored", 1, 1, 10, fast),
-        RUN("m-2", "mirrored", 2, 1, 9, fast),
-    };
-    struct buffer out = BUFFER_EMPTY;
-    struct comparison c;
-
-    (void)state;
-    make(&c, list, sizeof list / sizeof *list);
-    published_pairs_csv(&c, "ps-against-mpi,per-worker,steps-101-200,ratios,epoch-seconds", &out);
-    assert_csv(&out, "table,figure,system,strategy,workers,published,ours,ours_against_published\n");
-    assert_csv(&out, "\nps-against-mpi,precision at the end,Parallax,mpi,3,0.796,0.8,1.0050251256281406\n");
-    assert_csv(&out,
-               "\nps-against-mpi,global_step/s against mpi,Parallax,ps,3,0.7428571428571429,0.8,1.0769230769230769\n");
-    assert_csv(&out, "\nper-worker,test accuracy at step 50,homework,mpi,3,0.43,0.5,1.1627906976744187\n");
-    assert_csv(&out, "\nper-worker,test accuracy at step 150,homework,mpi,3,0.73,,\n");
-    assert_csv(&out, "\nsteps-101-200,steps/s,TensorFlow,ps,2,0.157594,,\n");
-    assert_csv(&out, "\nepoch-seconds,speed-up,NCCL,mirrored,8,5.074585635359116,,\n");
-    assert_csv(&out, "\nepoch-seconds,seconds an epoch,NCCL,mirrored,1,7.348,60.0,8.165487207403375\n");
-    has(published_per_worker, &c, "\npublished 3 0.43 0.63 0.73 0.77 0.81\n");
-    has(published_per_worker, &c, "\nours/theirs 3 1.163 1.270 - - -\n");
-    assert_int_equal(published_pairs(&c, "none", NULL), 0);
-    for (size_t i = 0; i < 2; i++) { /* no table has more than there is room for */
-        struct published_pair pairs[PUBLISHED_PAIRS_MOST];
-
-        assert_in_range(published_pairs(&c, i ? "epoch-seconds" : "per-worker", pairs), 5, PUBLISHED_PAIRS_MOST);
-    }
-    buffer_release(&out);
-    comparison_release(&c);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_rounds), cmocka_unit_test(test_superseded), cmocka_unit_test(test_nothing),
-        cmocka_unit_test(test_text),   cmocka_unit_test(test_times),      cmocka_unit_test(test_published),
-        cmocka_unit_test(test_pairs),
+        cmocka_unit_test(test_text),   cmocka_unit_test(test_times),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

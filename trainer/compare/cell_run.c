@@ -313,7 +313,6 @@ int cell_run(const struct cell_setup *s, const struct cell_job *j, void (*look)(
     out->ranks = cell_ranks(j) + (j->worker_threads > 1 ? (j->worker_threads - 1) * j->cell->workers : 0);
     out->cores = j->hosts * sysconf(_SC_NPROCESSORS_ONLN); /* other hosts are taken to be like this one */
     out->dropped = -1;
-    out->epoch_samples = s->epoch_samples;
     if ((rc = cell_place(&place, s, j, e)) < 0 || (rc = make_place(&place, e)) < 0)
         return rc;
     evaluator_words(evaluator, s, &place, examples);

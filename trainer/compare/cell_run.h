@@ -26,7 +26,6 @@ struct cell_setup {
     const char *model, *data, *data_directory; /* data_directory NULL: the default */
     enum evaluate evaluate;
     int64_t num_examples; /* to evaluate on; 0: all */
-    double epoch_samples; /* of the training data; 0: not known */
 };
 
 /* of one cell */

@@ -185,21 +185,6 @@ static struct spread precisions(const struct collected *all, const char *cell, i
     return spread_of(all->values, n);
 }
 
-/* Of the checkpoint at exactly this step. */
-static struct spread precisions_at(const struct collected *all, const char *cell, int64_t step)
-{
-    size_t n = 0;
-
-    for (size_t i = 0; i < all->count; i++) {
-        const struct outcome *o = &all->outcomes[i];
-
-        for (size_t k = 0; is_of(all, i, cell) && o->status == 0 && k < o->evaluation_count; k++)
-            if (o->evaluations[k].step == step)
-                all->values[n++] = o->evaluations[k].precision;
-    }
-    return spread_of(all->values, n);
-}
-
 /* ---- rows -------------------------------------------------------------------------------------------------------- */
 
 static void count_rounds(struct standing *s, const struct collected *all)
@@ -220,7 +205,6 @@ static void count_rounds(struct standing *s, const struct collected *all)
             snprintf(s->weights, sizeof s->weights, COMPARISON_DIFFER);
         snprintf(s->busiest, sizeof s->busiest, "%s", o->busiest);
         s->samples_per_step = o->samples_per_step;
-        s->epoch_samples = o->epoch_samples;
     }
 }
 
@@ -249,8 +233,6 @@ static void fill(struct standing *s, const struct collected *all, const struct o
     s->at_end = figures(all, s->cell, at_end);
     s->at_equal_steps = precisions(all, s->cell, step, 0);
     s->at_equal_time = precisions(all, s->cell, step, 1);
-    for (size_t k = 0; k < LSTM_STEPS; k++)
-        s->at_published[k] = precisions_at(all, s->cell, published_lstm[k].step);
 }
 
 /* Where the first row of that strategy is; count: there is none yet. */

@@ -9,7 +9,6 @@
 #define TRAINER_COMPARE_COMPARISON_H
 
 #include "trainer/compare/outcome.h"
-#include "trainer/compare/published_figures.h"
 
 #define COMPARISON_DIFFER "differ" /* instead of one hash */
 
@@ -26,10 +25,9 @@ struct standing {
     char reason[400];      /* of the last one that failed */
     struct spread steps_per_second, samples_per_second, steady, waiting, sent, busiest_bytes, staleness_mean,
         staleness_max, dropped, at_equal_steps, at_equal_time, at_end, seconds;
-    struct spread phases[PHASE_COUNT];      /* seconds a step, mean over workers */
-    struct spread serving;                  /* share of their time in which servers worked */
-    struct spread at_published[LSTM_STEPS]; /* precision at the steps of published_lstm */
-    double samples_per_step, epoch_samples;
+    struct spread phases[PHASE_COUNT]; /* seconds a step, mean over workers */
+    struct spread serving;             /* share of their time in which servers worked */
+    double samples_per_step;
     double speed_up, efficiency; /* samples a second against one worker; 0: there is none to compare with */
     char weights[20];            /* "": not known; COMPARISON_DIFFER: not the same in all rounds */
 };

@@ -1,6 +1,7 @@
 #include "trainer/compare/comparison_text.h"
 
 #include "base/human.h"
+#include "base/program/table.h"
 #include "base/text.h"
 
 #include <stdarg.h>
@@ -30,18 +31,21 @@ static const struct table_column sent_columns[] = {
     { .title = "dropped", .right = 1, .leave_out = 1 },
 };
 
-void comparison_text_cell(struct table *t, const struct standing *s)
+/* Strategy and workers, "*" behind these with more ranks than cores. */
+static void strategy_cells(struct table *t, const struct standing *s)
 {
     table_cell(t, "%s", s->strategy);
     table_cell(t, "%lld%s", (long long)s->workers, s->ranks > s->cores ? "*" : "");
 }
 
-int comparison_text_decimals(double x)
+/* Decimals that show three digits of a number like this. */
+static int decimals_of(double x)
 {
     return x >= 100 ? 0 : x >= 10 ? 1 : x >= 1 ? 2 : x >= 0.1 ? 3 : 4;
 }
 
-void comparison_text_number(struct table *t, const struct spread *s, int decimals)
+/* The median, "-" if there is none. */
+static void median_cell(struct table *t, const struct spread *s, int decimals)
 {
     if (s->count)
         table_cell(t, "%.*f", decimals, s->median);
@@ -49,7 +53,8 @@ void comparison_text_number(struct table *t, const struct spread *s, int decimal
         table_cell(t, "-");
 }
 
-void comparison_text_table(struct table *t, const struct text_style *style, struct buffer *out)
+/* Prints the table and removes it. */
+static void print_table(struct table *t, const struct text_style *style, struct buffer *out)
 {
     table_print(t, 0, style->columns, style->ascii, out);
     table_release(t);
@@ -96,18 +101,18 @@ static void add_speeds(const struct comparison *c, const struct text_style *styl
 
         if (!s->rounds)
             continue;
-        comparison_text_cell(&t, s);
-        comparison_text_number(&t, &s->steps_per_second, comparison_text_decimals(s->steps_per_second.median));
+        strategy_cells(&t, s);
+        median_cell(&t, &s->steps_per_second, decimals_of(s->steps_per_second.median));
         if (s->steps_per_second.count > 1)
             table_cell(&t, "%.1f", 100 * spread_width(&s->steps_per_second));
         else
             table_cell(&t, "-");
-        comparison_text_number(&t, &s->samples_per_second, comparison_text_decimals(s->samples_per_second.median));
+        median_cell(&t, &s->samples_per_second, decimals_of(s->samples_per_second.median));
         percent_cell(&t, s->efficiency, s->efficiency > 0);
         percent_cell(&t, s->waiting.median, s->waiting.count > 0);
         table_cell(&t, "%.8s", *s->weights ? s->weights : "-");
     }
-    comparison_text_table(&t, style, out);
+    print_table(&t, style, out);
 }
 
 /* ---- where the time of a step goes ------------------------------------------------------------------------------- */
@@ -172,14 +177,14 @@ static void add_times(const struct comparison *c, const struct text_style *style
 
         if (!s->rounds || !s->phases[0].count)
             continue;
-        comparison_text_cell(&t, s);
+        strategy_cells(&t, s);
         table_cell(&t, "%.*f", decimals, 1e3 * step_seconds(s));
         for (int p = 0; p < PHASE_COUNT; p++)
             table_cell(&t, "%.*f", decimals, 1e3 * s->phases[p].median);
         if (serves)
             percent_cell(&t, s->serving.median, s->serving.count > 0);
     }
-    comparison_text_table(&t, style, out);
+    print_table(&t, style, out);
 }
 
 /* The phase that grew most from one worker to several, and is not in `said`. */
@@ -267,16 +272,16 @@ static void add_sent(const struct comparison *c, const struct text_style *style,
 
         if (!s->rounds)
             continue;
-        comparison_text_cell(&t, s);
+        strategy_cells(&t, s);
         bytes_cell(&t, &s->sent);
         table_cell(&t, "%s", *s->busiest ? s->busiest : "-");
         bytes_cell(&t, &s->busiest_bytes);
-        comparison_text_number(&t, &s->staleness_mean, 2);
-        comparison_text_number(&t, &s->staleness_max, 0);
+        median_cell(&t, &s->staleness_mean, 2);
+        median_cell(&t, &s->staleness_max, 0);
         if (drops)
-            comparison_text_number(&t, &s->dropped, 0);
+            median_cell(&t, &s->dropped, 0);
     }
-    comparison_text_table(&t, style, out);
+    print_table(&t, style, out);
 }
 
 static void add_precision(const struct comparison *c, const struct text_style *style, struct buffer *out)
@@ -302,17 +307,17 @@ static void add_precision(const struct comparison *c, const struct text_style *s
 
         if (!s->rounds)
             continue;
-        comparison_text_cell(&t, s);
-        comparison_text_number(&t, &s->at_equal_steps, 4);
+        strategy_cells(&t, s);
+        median_cell(&t, &s->at_equal_steps, 4);
         if (s->at_equal_steps.count > 1)
             table_cell(&t, "%.4f", (s->at_equal_steps.most - s->at_equal_steps.least) / 2);
         else
             table_cell(&t, "-");
-        comparison_text_number(&t, &s->at_equal_time, 4);
-        comparison_text_number(&t, &s->at_end, 4);
+        median_cell(&t, &s->at_equal_time, 4);
+        median_cell(&t, &s->at_end, 4);
         table_cell(&t, "%s", human_duration(s->seconds.median, duration));
     }
-    comparison_text_table(&t, style, out);
+    print_table(&t, style, out);
 }
 
 static void add_notes(const struct comparison *c, const struct text_style *style, struct buffer *out)

@@ -5,7 +5,6 @@
 #define TRAINER_COMPARE_COMPARISON_TEXT_H
 
 #include "base/buffer.h"
-#include "base/program/table.h"
 #include "trainer/compare/comparison.h"
 
 /* how wide lines may be (0: no limit), and whether only ASCII can be shown */
@@ -22,14 +21,6 @@ void comparison_csv(const struct comparison *c, struct buffer *out);
 /* {"type":"trainer-compare","version":1,...,"cells":[...]} */
 void comparison_json(const struct comparison *c, const char *training, struct buffer *out);
 
-/* Parts that other tables share. Strategy and workers, "*" behind these with more ranks than cores. */
-void comparison_text_cell(struct table *t, const struct standing *s);
-/* The median with these decimals, "-" if there is none. */
-void comparison_text_number(struct table *t, const struct spread *s, int decimals);
-/* Decimals that show three digits of a number like this. */
-int comparison_text_decimals(double x);
-/* Prints the table and removes it. */
-void comparison_text_table(struct table *t, const struct text_style *style, struct buffer *out);
 /* A sentence or more, wrapped. */
 void comparison_text_note(struct buffer *out, const struct text_style *style, const char *format, ...)
     __attribute__((format(printf, 3, 4)));

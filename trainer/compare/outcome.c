@@ -214,7 +214,6 @@ static const struct member {
     MEMBER(steps_per_second, NUMBER),
     MEMBER(steady, NUMBER),
     MEMBER(samples_per_step, NUMBER),
-    MEMBER(epoch_samples, NUMBER),
     MEMBER(waiting, NUMBER),
     MEMBER(sent, NUMBER),
     MEMBER(busiest_sent, NUMBER),

@@ -23,20 +23,20 @@ struct outcome {
     int64_t status;       /* exit status; 0: the rest is valid */
     char reason[400];     /* why it failed */
     int64_t steps;
-    double seconds;                         /* of the training */
-    double steps_per_second;                /* without the first interval */
-    double steady;                          /* mean of steps 101 to 200; 0: not known */
-    double samples_per_step, epoch_samples; /* of a step of all; of the training data (0: not known) */
-    double waiting;                         /* share of the workers' time, 0 to 1 */
-    double phases[PHASE_COUNT];             /* seconds a step, mean over workers; all 0: not known */
-    double serving;                         /* share of their time in which servers worked; -1: there are none */
-    double sent;                            /* bytes a step, of all ranks together */
-    double busiest_sent, busiest_received;  /* bytes a step */
-    char busiest[40];                       /* "server 2"; "": nobody sends */
-    double staleness_mean, staleness_max;   /* 0: synchronous */
-    double dropped;                         /* gradients that made no update; -1: not counted */
-    char weights[20];                       /* hash */
-    struct evaluation *evaluations;         /* (evaluation_count), owned */
+    double seconds;                        /* of the training */
+    double steps_per_second;               /* without the first interval */
+    double steady;                         /* mean of steps 101 to 200; 0: not known */
+    double samples_per_step;               /* of all workers */
+    double waiting;                        /* share of the workers' time, 0 to 1 */
+    double phases[PHASE_COUNT];            /* seconds a step, mean over workers; all 0: not known */
+    double serving;                        /* share of their time in which servers worked; -1: there are none */
+    double sent;                           /* bytes a step, of all ranks together */
+    double busiest_sent, busiest_received; /* bytes a step */
+    char busiest[40];                      /* "server 2"; "": nobody sends */
+    double staleness_mean, staleness_max;  /* 0: synchronous */
+    double dropped;                        /* gradients that made no update; -1: not counted */
+    char weights[20];                      /* hash */
+    struct evaluation *evaluations;        /* (evaluation_count), owned */
     size_t evaluation_count, evaluation_room;
 };
 

@@ -1,13 +1,12 @@
 /* trainer compare: trains every cell of strategies and numbers of ranks, in rounds, and prints how they compare. */
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/human.h"
 #include "base/program/log.h"
 #include "base/program/subcommand.h"
 #include "base/program/terminal.h"
 #include "checkpoint/directory/training_state.h"
 #include "trainer/compare/comparison_text.h"
-#include "trainer/compare/published.h"
-#include "trainer/compare/published_pairs.h"
 #include "trainer/compare/results.h"
 #include "trainer/launch/mpirun_line.h"
 #include "trainer/tool/command.h"
@@ -27,7 +26,7 @@ _Static_assert(2 * DATASET_READING_ROWS <= CELL_READING_MAX, "the evaluator gets
 
 struct compare {
     struct log log;
-    const char *strategies, *ranks, *hosts_path, *output, *evaluate, *tables, *format;
+    const char *strategies, *ranks, *hosts_path, *output, *evaluate, *format;
     struct resource_info hosts; /* of hosts_path */
     int64_t rounds, samples, evaluations, num_examples;
     int dry_run;
@@ -48,8 +47,8 @@ struct compare {
 
 /* ---- the command line -------------------------------------------------------------------------------------------- */
 
-static const char *const own_names[] = { "strategies",   "ranks",  "rounds", "samples", "evaluate", "evaluations",
-                                         "num-examples", "output", "table",  "format",  "dry-run",  "resource-info" };
+static const char *const own_names[] = { "strategies",   "ranks",  "rounds", "samples", "evaluate",     "evaluations",
+                                         "num-examples", "output", "format", "dry-run", "resource-info" };
 enum { OWN_NAMES = sizeof own_names / sizeof *own_names };
 /* What each cell has its own value of, or what would come between. */
 static const char *const refused[] = { "run-option", "checkpoint-dir", "log-dir",  "resume",  "json",
@@ -66,8 +65,6 @@ static int is_among(const char *name, const char *const *names, size_t count)
     return 0;
 }
 #define IS_AMONG(name, names) is_among(name, names, sizeof(names) / sizeof *(names))
-
-#define TABLE_CHOICE(function, name) "|" name
 
 static size_t own_rows(struct option *rows, struct compare *c)
 {
@@ -99,14 +96,8 @@ static size_t own_rows(struct option *rows, struct compare *c)
           .help = "Write everything to DIR: curves, checkpoints and logs to DIR/round-N/CELL, results to "
                   "results.jsonl, tables to comparison.txt, .csv and .json. Without other options, print what is "
                   "in DIR." },
-        { OPTION_CHOICES, .name = "table", .value = &c->tables, .argument = "NAME",
-          .choices = "summary" PUBLISHED_TABLES(TABLE_CHOICE),
-          .help = "Print the summary (default), or the form of a published comparison, with its figures beside: "
-                  "global_step/s of a parameter server against MPI, the mean of steps 101 to 200, accuracy and "
-                  "throughput per worker, ratios against one machine, seconds an epoch." },
         { OPTION_CHOICE, .name = "format", .value = &c->format, .argument = "NAME", .choices = "text|csv|json",
-          .help = "Print tables for people (text, default), CSV, or one JSON document. CSV is a line for each cell, or "
-                  "for each published figure of --table with ours and the ratio." },
+          .help = "Print tables for people (text, default), CSV with a line for each cell, or one JSON document." },
         { OPTION_FLAG, .name = "dry-run", .value = &c->dry_run, .help = "Print the command of each cell, and end." },
         { OPTION_HEADING, .help = "What to train, as for trainer itself, whose other options can be given, too:" },
     };
@@ -231,25 +222,6 @@ static int find_hosts(struct compare *c, struct error *e)
     for (int i = 0; i < n; i++)
         used += (size_t)snprintf(c->counts + used, sizeof c->counts - used, "%s%d", i ? "," : "", counts[i]);
     return OK;
-}
-
-/* How many samples the training data have; 0: they cannot be read, which the first cell will say. */
-static double count_samples(const struct compare_plan *p)
-{
-    struct dataset_reading reading;
-    struct dataset *d;
-    double count;
-    int rc;
-
-    if (dataset_reading_parse(&reading, &p->words, NULL) < 0)
-        return 0;
-    reading.fit = p->shape;
-    if (dataset_open_as(&d, p->data, p->data_directory, DATASET_TRAIN, NULL, &reading, NULL) < 0)
-        return 0;
-    rc = p->labels ? dataset_sequences(d, p->labels, NULL) : OK;
-    count = rc == OK && dataset_hold_out(d, (size_t)p->hold_out, NULL) == OK ? (double)d->count : 0;
-    dataset_free(d);
-    return count;
 }
 
 static int set_up(struct compare *c, struct error *e)
@@ -384,8 +356,6 @@ static int run_rounds(struct compare *c, struct error *e)
 
     count_runs(c);
     c->began = clock_monotonic();
-    if (c->to_do)
-        c->setup.epoch_samples = count_samples(&c->plan);
     for (int round = 1; round <= (int)c->rounds; round++)
         for (size_t i = 0; i < c->plan.count && rc == OK && !c->asked; i++) {
             struct cell_job j = c->plan.jobs[cell_turn(c->plan.count, (int)c->rounds, round, i)];
@@ -450,62 +420,32 @@ static int write_file(const struct compare *c, const char *name, const struct bu
     return rc < 0 ? rc : file_replace(NULL, path, text->data, text->length, e);
 }
 
-static const struct {
-    const char *name;
-    published_table *make;
-} tables[] = {
-#define TABLE_ROW(function, name) { name, published_##function },
-    { "summary", comparison_text }, PUBLISHED_TABLES(TABLE_ROW)
-};
-
-/* 1: the list, words with commas, has the word. */
-static int lists(const char *list, const char *word)
-{
-    const size_t n = strlen(word);
-
-    for (const char *at = list; at; at = strchr(at, ',')) {
-        at += *at == ',';
-        if (!strncmp(at, word, n) && (at[n] == ',' || !at[n]))
-            return 1;
-    }
-    return 0;
-}
-
-/* The tables that are asked for; NULL: all. */
 static void print_text(const struct comparison *all, const struct text_style *style, const char *training,
-                       const char *wanted, struct buffer *out)
+                       struct buffer *out)
 {
     comparison_text_note(out, style, "%s", training);
-    for (size_t i = 0; i < sizeof tables / sizeof *tables; i++)
-        if (!wanted || lists(wanted, tables[i].name)) {
-            buffer_append_byte(out, '\n');
-            tables[i].make(all, style, out);
-        }
+    buffer_append_byte(out, '\n');
+    comparison_text(all, style, out);
 }
 
-/* Writes all tables to files, and prints the one that is asked for. */
+/* Writes the tables to files, and prints them in the form that is asked for. */
 static int tell(struct compare *c, struct error *e)
 {
     const struct text_style page = { 100, 1 };
     const struct text_style terminal = { terminal_columns(STDOUT_FILENO), !terminal_utf8() };
-    struct buffer text = BUFFER_EMPTY, csv = BUFFER_EMPTY, json = BUFFER_EMPTY, shown_text = BUFFER_EMPTY,
-                  pairs = BUFFER_EMPTY;
+    struct buffer text = BUFFER_EMPTY, csv = BUFFER_EMPTY, json = BUFFER_EMPTY, shown_text = BUFFER_EMPTY;
     struct comparison all;
     const struct buffer *printed;
     int rc = comparison_make(&all, c->results.items, c->results.count, e);
 
     if (rc < 0)
         return rc;
-    print_text(&all, &page, c->results.training, NULL, &text);
-    print_text(&all, &terminal, c->results.training, c->tables, &shown_text);
+    print_text(&all, &page, c->results.training, &text);
+    print_text(&all, &terminal, c->results.training, &shown_text);
     comparison_csv(&all, &csv);
-    if (strcmp(c->tables, "summary") != 0)
-        published_pairs_csv(&all, c->tables, &pairs);
     comparison_json(&all, c->results.training, &json);
-    printed = !strcmp(c->format, "csv")    ? (pairs.length ? &pairs : &csv)
-              : !strcmp(c->format, "json") ? &json
-                                           : &shown_text;
-    if (!buffer_ok(&text) || !buffer_ok(&csv) || !buffer_ok(&json) || !buffer_ok(&shown_text) || !buffer_ok(&pairs))
+    printed = !strcmp(c->format, "csv") ? &csv : !strcmp(c->format, "json") ? &json : &shown_text;
+    if (!buffer_ok(&text) || !buffer_ok(&csv) || !buffer_ok(&json) || !buffer_ok(&shown_text))
         rc = error_memory(e, NULL, "for the tables");
     if (rc == OK && (rc = write_file(c, "comparison.txt", &text, e)) == OK &&
         (rc = write_file(c, "comparison.csv", &csv, e)) == OK)
@@ -519,7 +459,6 @@ static int tell(struct compare *c, struct error *e)
     buffer_release(&csv);
     buffer_release(&json);
     buffer_release(&shown_text);
-    buffer_release(&pairs);
     comparison_release(&all);
     return rc;
 }
@@ -557,7 +496,6 @@ int command_compare(int argc, char **argv)
         .strategies = "mpi,ring,ps,ps:async",
         .counts = "1,2",
         .evaluate = "after",
-        .tables = "summary",
         .format = "text",
         .rounds = LEAST_ROUNDS,
         .evaluations = 10,

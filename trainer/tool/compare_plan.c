@@ -85,9 +85,6 @@ static int plan_cell(struct compare_plan *p, const struct compare_wanted *w, con
     free(words);
     if (rc < 0)
         return error_prefix(e, "%s", c->name);
-    p->labels = o.model->labels;
-    p->shape = (struct dataset_shape){ o.model->height, o.model->width, o.model->channels, o.model->classes,
-                                       o.model->integers };
     train_options_release(&o); /* what is used below are numbers, and words of the command line */
     if (w->hosts && job.threads && c->workers > w->hosts->hosts[0].devices)
         return 0;
@@ -103,7 +100,6 @@ static int plan_cell(struct compare_plan *p, const struct compare_wanted *w, con
     p->data = o.data;
     p->data_directory = o.data_directory;
     p->words = o.words;
-    p->hold_out = o.hold_out;
     p->jobs[p->count++] = job;
     return 1;
 }

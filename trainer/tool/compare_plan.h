@@ -25,9 +25,6 @@ struct compare_plan {
     struct buffer left_out;                    /* "single with 2 workers", those that are not, with commas; may be "" */
     struct dataset_words words;                /* the same; borrowed */
     const char *model, *data, *data_directory; /* borrowed from the options */
-    int64_t hold_out;                          /* training samples that are left out */
-    int labels;                                /* of a sample, as in struct model */
-    struct dataset_shape shape;                /* of the model */
 };
 
 /* ERR_ARG: a sentence for the user. On OK or not, compare_plan_release() it. */
