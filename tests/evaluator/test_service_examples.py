@@ -1,14 +1,17 @@
 """examples/systemd and examples/slurm as far as they run without systemd and Slurm: units that systemd accepts, whose
-commands do what they say; the batch script with a stand-in for srun.
+commands do what they say with the system calls that the units allow; the batch script with a stand-in for srun.
 """
+import ctypes
+import functools
 import json
 import os
 import pathlib
 import re
 import shlex
-import shutil
 import signal
+import struct
 import subprocess
+import sys
 
 import pytest
 
@@ -37,16 +40,62 @@ def command_of(unit, environment):
     return [BUILD / "bin" / pathlib.Path(words[0]).name, *words[1:]]
 
 
+@functools.cache
+def system_call_numbers():
+    """{name: number} of this processor, as the compiler knows them."""
+    said = subprocess.run(["cc", "-dM", "-E", "-include", "sys/syscall.h", "-x", "c", "/dev/null"], capture_output=True, text=True,
+                          check=True)
+    return {name: int(number) for name, number in re.findall(r"^#define __NR_(\w+) (\d+)$", said.stdout, re.M)}
+
+
+@functools.cache
+def members(group):
+    """The names of a group of system calls, with those of the groups in it."""
+    said = subprocess.run(["systemd-analyze", "syscall-filter", group], capture_output=True, text=True, check=True)
+    words = [line.strip() for line in said.stdout.splitlines()[1:] if line.startswith("    ") and "#" not in line]
+    return {name for word in words for name in (members(word) if word.startswith("@") else {word})}
+
+
+def filter_of(unit):
+    """What limits a process to the unit's system calls, for preexec_fn. Another call ends the process by SIGSYS, where the
+    unit lets it fail; seccomp(2), and struct sock_filter of linux/filter.h."""
+    group = re.search(r"^SystemCallFilter=(@\S+)$", (UNITS / unit).read_text(), re.M).group(1)
+    # systemd allows what loads a program, whatever the filter says.
+    allowed = sorted({system_call_numbers()[name] for name in members(group) | {"execve", "exit_group"}
+                      if name in system_call_numbers()})
+    assert len(allowed) > 100
+    load, equal, give = 0x20, 0x15, 0x06
+    allow, kill = 0x7fff0000, 0x80000000
+    lines = [(load, 0, 0, 0)] + [line for number in allowed for line in ((equal, 0, 1, number), (give, 0, 0, allow))]
+    code = b"".join(struct.pack("HBBI", *line) for line in [*lines, (give, 0, 0, kill)])
+    program = ctypes.create_string_buffer(code)
+    descriptor = struct.pack("HxxxxxxP", len(code) // 8, ctypes.addressof(program))
+    libc = ctypes.CDLL(None, use_errno=True)
+
+    def limit():
+        no_new_privileges, set_filter, by_filter = 38, 22, 2
+        if libc.prctl(no_new_privileges, 1, 0, 0, 0) or libc.prctl(set_filter, by_filter, descriptor, 0, 0):
+            raise OSError(ctypes.get_errno(), "prctl")
+        return program  # which must live until then
+
+    return limit
+
+
+def test_the_filter_can_fail():
+    """A system call that no unit allows ends the process."""
+    call = [sys.executable, "-c", "import ctypes; ctypes.CDLL(None).sethostname(b'', -1)"]  # fails, where it may be made
+    assert subprocess.run(call).returncode == 0
+    assert subprocess.run(call, preexec_fn=filter_of("evaluator.service")).returncode == -signal.SIGSYS
+
+
 @pytest.mark.parametrize("unit", ["evaluator.service", "evaluator@.service", "eventlog-server.service"])
 def test_systemd_accepts_the_units(tmp_path, unit):
-    """Sections and assignments everywhere; systemd's own opinion where it is installed."""
+    """Sections and assignments, and systemd's own opinion."""
     sections = []
     for line in re.sub(r"\\\n", " ", (UNITS / unit).read_text()).splitlines():
         assert not line or re.fullmatch(r"#.*|\[\w+\]|\w+=.*", line), line
         sections += re.findall(r"^\[(\w+)\]$", line)
     assert sections == ["Unit", "Service", "Install"]
-    if not shutil.which("systemd-analyze"):
-        return
     copy = tmp_path / unit.replace("@", "@one")
     copy.write_text((UNITS / unit).read_text().replace("/usr/local/bin/", f"{BUILD}/bin/"))
     run = subprocess.run(["systemd-analyze", "verify", "--man=no", copy], capture_output=True, text=True)
@@ -60,7 +109,8 @@ def test_the_command_of_the_data_server(tmp_path):
     assert defaults["PORT"] == "6806"
     command = command_of("eventlog-server.service", {**defaults, "LOGDIR": str(tmp_path), "PORT": "0"})
     process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True,
-                               env=dict(os.environ, XDG_CACHE_HOME=tmp_path / "cache"))
+                               env=dict(os.environ, XDG_CACHE_HOME=tmp_path / "cache"),
+                               preexec_fn=filter_of("eventlog-server.service"))
     assert re.fullmatch(r"eventlog-server: listening on \S+:\d+\n", process.stderr.readline())
     process.terminate()
     assert process.wait(DEADLINE) == -signal.SIGTERM
@@ -78,7 +128,7 @@ def test_the_service_command(tmp_path):
     (tmp_path / "training").mkdir()
     (tmp_path / "state").mkdir()
     with open(tmp_path / "journal", "wb") as journal:
-        process = subprocess.Popen(command, stderr=journal)
+        process = subprocess.Popen(command, stderr=journal, preexec_fn=filter_of("evaluator.service"))
     try:
         write(tmp_path, "--last", 200, checkpoints="training/first")
         state = tmp_path / "state/first"
@@ -99,7 +149,7 @@ def test_the_template_command(tmp_path):
     (tmp_path / "evaluate.sh").chmod(0o755)
     write(tmp_path, "--last", 300, "--finish")
     subprocess.run(command_of("evaluator@.service", {}), cwd=tmp_path, check=True, timeout=DEADLINE,
-                   stderr=subprocess.DEVNULL)
+                   stderr=subprocess.DEVNULL, preexec_fn=filter_of("evaluator@.service"))
     assert steps(ledger(tmp_path, "logs/eval")) == [100, 200, 300]
 
 
