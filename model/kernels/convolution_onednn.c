@@ -97,44 +97,43 @@ static size_t result_size(const struct convolution *c)
     return (size_t)c->s.out_channels * (size_t)c->s.out_height * (size_t)c->s.out_width;
 }
 
-/* The offset of element (o, i, r, s) in memory with that descriptor. */
-static size_t place_of(const dnnl_memory_desc_t *d, const int64_t at[4])
+/* The offset of element (o, i, r, s) in memory with those blocks. */
+static size_t place_of(const struct onednn_blocking *b, const int64_t at[4])
 {
-    const dnnl_blocking_desc_t *b = &d->format_desc.blocking;
-    int64_t rest[4] = { at[0], at[1], at[2], at[3] }, place = d->offset0, inner = 1;
+    int64_t rest[4] = { at[0], at[1], at[2], at[3] }, place = b->offset, inner = 1;
 
-    for (int k = b->inner_nblks - 1; k >= 0; k--) {
-        const int dimension = (int)b->inner_idxs[k];
-        place += rest[dimension] % b->inner_blks[k] * inner;
-        rest[dimension] /= b->inner_blks[k];
-        inner *= b->inner_blks[k];
+    for (int k = b->count - 1; k >= 0; k--) {
+        const int64_t dimension = b->dimensions[k];
+        place += rest[dimension] % b->sizes[k] * inner;
+        rest[dimension] /= b->sizes[k];
+        inner *= b->sizes[k];
     }
     for (int k = 0; k < 4; k++)
         place += rest[k] * b->strides[k];
     return (size_t)place;
 }
 
-static int make_places(struct primitive *p, const struct convolution_shape *s, const dnnl_memory_desc_t *d)
+static int make_places(struct primitive *p, const struct convolution_shape *s, const struct onednn_blocking *b,
+                       size_t element)
 {
-    const size_t bytes = dnnl.memory_desc_get_size(d);
     size_t k = 0;
     void *memory;
 
-    p->kernel_size = bytes / (d->data_type == dnnl_bf16 ? sizeof(uint16_t) : sizeof(float));
+    p->kernel_size = b->bytes / element;
     p->places = malloc((size_t)(s->window.height * s->window.width) * (size_t)s->channels * (size_t)s->out_channels *
                        sizeof *p->places);
-    if (posix_memalign(&memory, 64, bytes))
+    if (posix_memalign(&memory, 64, b->bytes))
         memory = NULL;
     p->kernel_memory = memory;
     if (!p->places || !p->kernel_memory)
         return -1;
-    memset(p->kernel_memory, 0, bytes); /* oneDNN's padding, if any, stays 0 */
+    memset(p->kernel_memory, 0, b->bytes); /* oneDNN's padding, if any, stays 0 */
     for (int64_t r = 0; r < s->window.height; r++)
         for (int64_t q = 0; q < s->window.width; q++)
             for (int64_t i = 0; i < s->channels; i++)
                 for (int64_t o = 0; o < s->out_channels; o++) {
                     const int64_t at[4] = { o, i, r, q };
-                    p->places[k++] = (uint32_t)place_of(d, at);
+                    p->places[k++] = (uint32_t)place_of(b, at);
                 }
     return 0;
 }
@@ -148,8 +147,6 @@ static int make_primitive(struct convolution *c, int kind, int images)
     const dnnl_dims_t source_dims = { images, s->channels, s->height, s->width };
     const dnnl_dims_t kernel_dims = { s->out_channels, s->channels, w->height, w->width };
     const dnnl_dims_t result_dims = { images, s->out_channels, s->out_height, s->out_width };
-    const dnnl_dims_t strides = { w->stride_height, w->stride_width };
-    const dnnl_dims_t before = { w->top, w->left }, after = { w->bottom, w->right };
     const dnnl_format_tag_t result_tag = s->bfloat16 ? dnnl_nhwc : s->out_block == 16 ? dnnl_nChw16c : dnnl_nChw8c;
     const dnnl_format_tag_t source_tag = s->bfloat16      ? dnnl_nhwc
                                          : c->planes      ? dnnl_nchw
@@ -159,48 +156,48 @@ static int make_primitive(struct convolution *c, int kind, int images)
     const dnnl_data_type_t given = s->bfloat16 ? dnnl_bf16 : dnnl_f32;
     const dnnl_data_type_t source_type = kind == BACKWARD_DATA ? dnnl_f32 : given;
     const dnnl_data_type_t result_type = kind == FORWARD ? dnnl_f32 : given;
+    const enum onednn_direction direction = weights ? ONEDNN_WEIGHTS : kind == FORWARD ? ONEDNN_FORWARD : ONEDNN_DATA;
     struct primitive *p = &c->primitives[kind];
-    dnnl_memory_desc_t source, kernel, result;
-    dnnl_convolution_desc_t d;
+    struct onednn_convolution d = { .strides = { w->stride_height, w->stride_width },
+                                    .before = { w->top, w->left },
+                                    .after = { w->bottom, w->right } };
+    struct onednn_blocking blocking;
     dnnl_primitive_desc_t hint = NULL, pd = NULL;
     dnnl_status_t rc;
 
     /* First a forward convolution, of which the others take a hint. */
-    if ((rc = dnnl.memory_desc_init_by_tag(&source, 4, source_dims, given, source_tag)) ||
-        (rc = dnnl.memory_desc_init_by_tag(&kernel, 4, kernel_dims, given, dnnl_format_tag_any)) ||
-        (rc = dnnl.memory_desc_init_by_tag(&result, 4, result_dims, result_type, result_tag)) ||
-        (rc = dnnl.convolution_forward_desc_init(&d, dnnl_forward_training, dnnl_convolution_direct, &source, &kernel,
-                                                 NULL, &result, strides, before, after)) ||
-        (rc = dnnl.primitive_desc_create(&hint, &d, NULL, c->engine, NULL)))
+    if ((rc = library_onednn_order(&d.source, source_dims, given, source_tag)) ||
+        (rc = library_onednn_order(&d.kernel, kernel_dims, given, dnnl_format_tag_any)) ||
+        (rc = library_onednn_order(&d.result, result_dims, result_type, result_tag)) ||
+        (rc = library_onednn_convolution(&hint, c->engine, ONEDNN_FORWARD, &d, NULL)))
         goto out;
-    if (kind == BACKWARD_DATA && !(rc = dnnl.memory_desc_init_by_tag(&source, 4, source_dims, source_type, source_tag)))
-        rc = dnnl.convolution_backward_data_desc_init(&d, dnnl_convolution_direct, &source, &kernel, &result, strides,
-                                                      before, after);
-    else if (weights && !(rc = dnnl.memory_desc_init_by_tag(&kernel, 4, kernel_dims, dnnl_f32, dnnl_format_tag_any)))
-        rc = dnnl.convolution_backward_weights_desc_init(&d, dnnl_convolution_direct, &source, &kernel, NULL, &result,
-                                                         strides, before, after);
-    if (rc || (rc = dnnl.primitive_desc_create(&pd, &d, NULL, c->engine, kind == FORWARD ? NULL : hint)) ||
-        (rc = dnnl.primitive_create(&p->primitive, pd)))
-        goto out;
-    kernel = *dnnl.primitive_desc_query_md(pd, weights ? dnnl_query_diff_weights_md : dnnl_query_weights_md, 0);
-    if (kernel.format_kind != dnnl_blocked) {
-        rc = dnnl_unimplemented;
-        goto out;
+    if (direction == ONEDNN_DATA) {
+        library_onednn_forget(&d.source);
+        rc = library_onednn_order(&d.source, source_dims, source_type, source_tag);
+    } else if (direction == ONEDNN_WEIGHTS) {
+        library_onednn_forget(&d.kernel);
+        rc = library_onednn_order(&d.kernel, kernel_dims, dnnl_f32, dnnl_format_tag_any);
     }
-    if (make_places(p, s, &kernel) < 0) {
+    if (rc || (rc = library_onednn_convolution(&pd, c->engine, direction, &d, kind == FORWARD ? NULL : hint)) ||
+        (rc = dnnl.primitive_create(&p->primitive, pd)) ||
+        (rc = library_onednn_kernel(&blocking, &p->kernel, pd, direction, c->engine)) ||
+        (rc = library_onednn_memory(&p->source, &d.source, c->engine)) ||
+        (rc = library_onednn_memory(&p->result, &d.result, c->engine)))
+        goto out;
+    if (make_places(p, s, &blocking, weights || given == dnnl_f32 ? sizeof(float) : sizeof(uint16_t)) < 0) {
         rc = dnnl_out_of_memory;
         goto out;
     }
-    if ((rc = dnnl.memory_create(&p->source, &source, c->engine, DNNL_MEMORY_NONE)) ||
-        (rc = dnnl.memory_create(&p->kernel, &kernel, c->engine, p->kernel_memory)) ||
-        (rc = dnnl.memory_create(&p->result, &result, c->engine, DNNL_MEMORY_NONE)))
-        goto out;
+    dnnl.memory_set_data_handle(p->kernel, p->kernel_memory);
     p->arguments[0] = (dnnl_exec_arg_t){ kind == BACKWARD_DATA ? DNNL_ARG_DIFF_SRC : DNNL_ARG_SRC, p->source };
     p->arguments[1] = (dnnl_exec_arg_t){ weights ? DNNL_ARG_DIFF_WEIGHTS : DNNL_ARG_WEIGHTS, p->kernel };
     p->arguments[2] = (dnnl_exec_arg_t){ kind == FORWARD ? DNNL_ARG_DST : DNNL_ARG_DIFF_DST, p->result };
 out:
     dnnl.primitive_desc_destroy(pd);
     dnnl.primitive_desc_destroy(hint);
+    library_onednn_forget(&d.source);
+    library_onednn_forget(&d.kernel);
+    library_onednn_forget(&d.result);
     return rc;
 }
 

@@ -23,8 +23,9 @@ struct product_onednn {
     uint16_t *x, *w, *dy;
 };
 
-/* The descriptors of one kind. A matrix that is transposed is in memory as it was, with its strides exchanged. */
-static dnnl_status_t describe(const struct product_onednn *p, int kind, int64_t rows, dnnl_memory_desc_t d[MATRICES])
+/* The layouts of one kind, to forget(), also after an error. A matrix that is transposed is in memory as it was, with
+ * its strides exchanged. */
+static dnnl_status_t describe(const struct product_onednn *p, int kind, int64_t rows, struct onednn_layout d[MATRICES])
 {
     const int64_t in = p->inputs, out = p->outputs;
     const dnnl_dims_t dims[KINDS][MATRICES] = {
@@ -40,41 +41,28 @@ static dnnl_status_t describe(const struct product_onednn *p, int kind, int64_t 
     dnnl_status_t rc = dnnl_success;
 
     for (int k = 0; k < MATRICES && !rc; k++)
-        rc = dnnl.memory_desc_init_by_strides(&d[k], 2, dims[kind][k], k == RESULT ? dnnl_f32 : dnnl_bf16,
-                                              strides[kind][k]);
+        rc = library_onednn_matrix(&d[k], dims[kind][k], k == RESULT ? dnnl_f32 : dnnl_bf16, strides[kind][k]);
     return rc;
 }
 
-/* dw is added to: the result's old values are one more summand. */
-static dnnl_status_t make_attributes(dnnl_primitive_attr_t *attributes)
+static void forget(struct onednn_layout d[MATRICES])
 {
-    dnnl_post_ops_t sum = NULL;
-    dnnl_status_t rc;
-
-    if (!(rc = dnnl.primitive_attr_create(attributes)) && !(rc = dnnl.post_ops_create(&sum)) &&
-        !(rc = dnnl.post_ops_append_sum(sum, 1)))
-        rc = dnnl.primitive_attr_set_post_ops(*attributes, sum);
-    dnnl.post_ops_destroy(sum);
-    return rc;
+    for (int k = 0; k < MATRICES; k++)
+        library_onednn_forget(&d[k]);
 }
 
+/* dw is added to. */
 static dnnl_status_t make_multiplication(struct product_onednn *p, int kind)
 {
-    dnnl_memory_desc_t d[MATRICES];
-    dnnl_matmul_desc_t product;
+    struct onednn_layout d[MATRICES] = { 0 };
     dnnl_primitive_desc_t pd = NULL;
-    dnnl_primitive_attr_t attributes = NULL;
     dnnl_status_t rc;
 
-    if ((rc = describe(p, kind, DNNL_RUNTIME_DIM_VAL, d)) ||
-        (rc = dnnl.matmul_desc_init(&product, &d[LEFT], &d[RIGHT], NULL, &d[RESULT])) ||
-        (rc = kind == BACKWARD_WEIGHTS ? make_attributes(&attributes) : dnnl_success) ||
-        (rc = dnnl.primitive_desc_create(&pd, &product, attributes, p->engine, NULL)))
-        goto out;
-    rc = dnnl.primitive_create(&p->kinds[kind].primitive, pd);
-out:
+    if (!(rc = describe(p, kind, DNNL_RUNTIME_DIM_VAL, d)) &&
+        !(rc = library_onednn_product(&pd, p->engine, &d[LEFT], &d[RIGHT], &d[RESULT], kind == BACKWARD_WEIGHTS)))
+        rc = dnnl.primitive_create(&p->kinds[kind].primitive, pd);
     dnnl.primitive_desc_destroy(pd);
-    dnnl.primitive_attr_destroy(attributes);
+    forget(d);
     return rc;
 }
 
@@ -95,13 +83,14 @@ static dnnl_status_t make_memories(struct product_onednn *p, int rows)
     destroy_memories(p);
     for (int kind = 0; kind < KINDS && !rc; kind++) {
         struct multiplication *m = &p->kinds[kind];
-        dnnl_memory_desc_t d[MATRICES];
+        struct onednn_layout d[MATRICES] = { 0 };
 
         rc = describe(p, kind, rows, d);
         for (int k = 0; k < MATRICES && !rc; k++) {
-            rc = dnnl.memory_create(&m->memory[k], &d[k], p->engine, DNNL_MEMORY_NONE);
+            rc = library_onednn_memory(&m->memory[k], &d[k], p->engine);
             m->arguments[k] = (dnnl_exec_arg_t){ names[k], m->memory[k] };
         }
+        forget(d);
     }
     if (!rc)
         p->rows = rows;
