@@ -32,7 +32,12 @@ exists   = $(shell $(CONFIG) --exists $1 2>/dev/null && echo 1 || echo 0)
 includes = $(shell printf '\#include <$1>\n' | $(CC) -E - >/dev/null 2>&1 && echo 1 || echo 0)
 command  = $(shell command -v $1 >/dev/null && echo 1 || echo 0)
 # A part is 1 where its library was found; MPI=0 and so on build as if it was not.
-MPI      := $(call exists,ompi-c)
+# Open MPI, else MPICH, as pkg-config knows them; MPI_MODULE=mpich where both are there; or by their compiler: MPICC=mpicc.
+MPICC      ?=
+MPI_MODULE ?= $(firstword $(foreach m,ompi-c mpich,$(if $(filter 1,$(call exists,$m)),$m)))
+MPI_MODULE := $(MPI_MODULE)
+MPI_SHOWN  := $(if $(MPICC),$(shell $(MPICC) -show))
+MPI      := $(if $(MPICC)$(MPI_MODULE),1,0)
 OPENBLAS := $(call exists,openblas)
 JPEG     := $(call exists,libjpeg)
 PROTOBUF := $(if $(filter 11,$(call exists,libprotobuf-c)$(call command,protoc-c)),1,0)
@@ -47,7 +52,7 @@ NGHTTP2  := $(call exists,libnghttp2)
 PYTHON   := $(call command,python3)
 PARTS    := MPI OPENBLAS JPEG PROTOBUF JANSSON INOTIFY ONEDNN SQLITE ZSTD DEFLATE NCURSES NGHTTP2 PYTHON
 LEFT_OUT := $(strip $(foreach p,$(PARTS),$(if $(filter 0,$($p)),$p)))
-WITHOUT_MPI      = Open MPI (libopenmpi-dev, openmpi-bin): no trainer, no libeventlog_mpi
+WITHOUT_MPI      = Open MPI (libopenmpi-dev, openmpi-bin) or MPICH (libmpich-dev, mpich): no trainer, no libeventlog_mpi
 WITHOUT_OPENBLAS = OpenBLAS (libopenblas-dev): no trainer, no evaluator, no dataset
 WITHOUT_JPEG     = libjpeg-turbo (libjpeg62-turbo-dev): no trainer, no evaluator, no dataset
 WITHOUT_PROTOBUF = protobuf-c (libprotobuf-c-dev, protobuf-c-compiler): no trainer, no evaluator, no dataset, no checkpoint
@@ -148,7 +153,7 @@ $(call lib,model-double): $(patsubst %.c,$(B)/double/%.o,$(DOUBLE_C))
 MATH_LIBS = -lm
 soname    = $(or $(shell objdump -p "$$($(CC) -print-file-name=lib$1.so 2>/dev/null)" 2>/dev/null | sed -n 's/^ *SONAME *//p'),lib$1.so)
 LATE     := -DOPENBLAS_SONAME='"$(call soname,openblas)"' $(if $(filter 1,$(ONEDNN)),-DONEDNN_SONAME='"$(call soname,dnnl)"')
-MPI_LIBS  = $(shell $(CONFIG) --libs ompi-c)
+MPI_LIBS  = $(if $(MPICC),$(filter -L% -l% -Wl$(comma)%,$(MPI_SHOWN)),$(shell $(CONFIG) --libs $(MPI_MODULE)))
 # What each part links, itself first: the include table of docs/architecture.md in the linker's words.
 NEEDS_base       = $(call lib,base)
 NEEDS_eventlog   = $(call lib,eventlog) $(NEEDS_base)
@@ -360,7 +365,7 @@ $(B)/tests/peers/bundle_tool: MORE_LIBS = -lsnappy
 # ---- rules ---------------------------------------------------------------------------------------------------------
 say = @$(if $(V),:,echo "  $1   $@"); mkdir -p $(@D)
 
-MPI_CFLAGS = $(shell $(CONFIG) --cflags ompi-c)
+MPI_CFLAGS = $(if $(MPICC),$(filter -I% -D%,$(MPI_SHOWN)),$(shell $(CONFIG) --cflags $(MPI_MODULE)))
 $(call objects,trainer/collective/ranks.c $(EVENTLOG_MPI_C)): EXTRA = $(MPI_CFLAGS)
 $(B)/tests/mpi/%.o $(B)/bench/%.o: EXTRA = $(MPI_CFLAGS)
 # Loops over channels and weights become vector code, square roots in them too (which errno would forbid); what is
@@ -379,8 +384,8 @@ $(B)/base/%.o $(B)/eventlog/%.o $(B)/eventlog_mpi/%.o $(B)/generated/%.o: SHARED
 
 # Changes when a part that files are compiled for comes or goes; then all is compiled anew.
 $(B)/parts: FORCE
-	@mkdir -p $(@D); [ "$(INOTIFY)$(ONEDNN)$(SQLITE)$(ZSTD)$(DEFLATE)$(NCURSES)" = "$$(cat $@ 2>/dev/null)" ] || \
-	    echo "$(INOTIFY)$(ONEDNN)$(SQLITE)$(ZSTD)$(DEFLATE)$(NCURSES)" >$@
+	@mkdir -p $(@D); [ "$(INOTIFY)$(ONEDNN)$(SQLITE)$(ZSTD)$(DEFLATE)$(NCURSES)$(MPICC)$(MPI_MODULE)" = "$$(cat $@ 2>/dev/null)" ] || \
+	    echo "$(INOTIFY)$(ONEDNN)$(SQLITE)$(ZSTD)$(DEFLATE)$(NCURSES)$(MPICC)$(MPI_MODULE)" >$@
 $(B)/%.o: %.c Makefile $(B)/parts
 	$(call say,CC  )
 	$(Q)$(CC) $(OURS) $(SHARED) $(EXTRA) $(CPPFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
@@ -438,7 +443,7 @@ gallery: $(B)/bin/eventlog
 	    $$python docs/gallery/make.py --build $(B)
 
 lint:
-	$(Q)python3 tests/lint.py --cc '$(CC)'
+	$(Q)python3 tests/lint.py --cc '$(CC)' --mpi='$(strip $(MPI_CFLAGS))'
 
 # Lays C out as .clang-format says.
 format:
@@ -486,7 +491,7 @@ same-bits: all $(INJECTORS)
 $(B)/product/%.pc: packaging/%.pc.in FORCE
 	@mkdir -p $(@D)
 	$(Q)sed -e 's|@VERSION@|$(VERSION)|' -e 's|@PRIVATE@|$(strip $(STATIC_eventlog)) -pthread|' \
-	    -e 's|@PREFIX@|$${pcfiledir}/$(shell realpath -sm --relative-to=$(LIBDIR)/pkgconfig $(PREFIX))|' $< >$@
+	    -e 's|@MPI@|$(if $(MPICC),,$(comma) $(MPI_MODULE))|' -e 's|@PREFIX@|$${pcfiledir}/$(shell realpath -sm --relative-to=$(LIBDIR)/pkgconfig $(PREFIX))|' $< >$@
 $(B)/product/%.cmake: packaging/%.cmake.in FORCE
 	@mkdir -p $(@D)
 	$(Q)sed -e 's|@VERSION@|$(VERSION)|' -e 's|@PRIVATE@|$(subst $() ,;,$(strip $(STATIC_eventlog) -pthread))|' \
@@ -598,6 +603,9 @@ Variables
   MPI=0, ...       build without a part: $(wordlist 1,5,$(PARTS))
                    $(wordlist 6,11,$(PARTS))
                    $(wordlist 12,99,$(PARTS))
+  MPI_MODULE=NAME  build with this MPI, by its name for pkg-config: ompi-c
+                   (Open MPI, the first choice) or mpich
+  MPICC=COMPILER   build with the MPI of this compiler, wherever it is
   CC, CFLAGS, LDFLAGS, PREFIX (/usr/local), LIBDIR, DESTDIR, B (build)
   CROSS=PREFIX-    build for another processor, in build-PREFIX
 endef

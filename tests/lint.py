@@ -3,7 +3,7 @@
 alone, names that are unique in their folder, lines, functions, files and folders in bounds, errors of memory said in one
 way, C laid out as .clang-format says; and no test that imports a test.
 
-usage: lint.py [--cc CC] [--format]      run from the root of the checkout; prints one line a finding, exit 1 if there is one
+usage: lint.py [--cc CC] [--mpi FLAGS] [--format]      run from the root of the checkout; prints one line a finding, exit 1 if there is one
 """
 import argparse
 import collections
@@ -233,9 +233,9 @@ def check_memory(path, findings):
             findings.append(f"{path}:{text.count(chr(10), 0, match.start()) + 1}: want of memory is said by error_memory()")
 
 
-def header_alone(cc, path):
+def header_alone(cc, mpi, path):
     if path.parts[0] == "eventlog_mpi":
-        cc = cc + subprocess.run(["pkg-config", "--cflags", "ompi-c"], capture_output=True, text=True).stdout.split()
+        cc = cc + mpi
     run = subprocess.run([*cc, "-std=c11", "-D_GNU_SOURCE", "-I.", "-Ibuild/generated", "-Wall", "-Wextra", "-Werror",
                           "-fsyntax-only", "-x", "c", str(path)], capture_output=True, text=True)
     return [f"{path}: does not compile alone\n{run.stderr}"] if run.returncode else []
@@ -271,6 +271,7 @@ def check_layout(findings):
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--cc", default="cc")
+    parser.add_argument("--mpi", default="", help="words of the compiler for what includes MPI's header")
     parser.add_argument("--format", action="store_true", help="lay C out as .clang-format says, and do nothing else")
     options = parser.parse_args()
     cc = shlex.split(options.cc)
@@ -291,7 +292,7 @@ def main():
         if count > FOLDER_FILES:
             findings.append(f"{folder}/: {count} source files; which of them are a room of their own?")
     with concurrent.futures.ThreadPoolExecutor() as pool:
-        for found in pool.map(lambda p: header_alone(cc, p), [p for p in sources if p.suffix == ".h"]):
+        for found in pool.map(lambda p: header_alone(cc, shlex.split(options.mpi), p), [p for p in sources if p.suffix == ".h"]):
             findings += found
     for finding in findings:
         print(f"lint: {finding}", file=sys.stderr)
