@@ -347,7 +347,7 @@ $(addprefix $(B)/tests/,base/test_array $(addprefix checkpoint/test_,data_file s
                         $(addprefix eventlog/test_,event_output event_writer_memory log_reader_memory public_merge public_rewrite) \
                         $(addprefix trainer/test_,server_core server_core_decided aggregation arbiter follower saving)): \
 	WRAP = $(addprefix -Wl$(comma)--wrap=,malloc calloc realloc strdup strndup)
-$(B)/tests/trainer/test_saving: WRAP += $(addprefix -Wl$(comma)--wrap=,pthread_create statvfs)
+$(B)/tests/trainer/test_saving: WRAP += $(addprefix -Wl$(comma)--wrap=,mmap statvfs)
 # Gradient checks run on the double build of the model.
 $(B)/tests/model/test_gradient%: $(B)/double/tests/model/test_gradient%.o $(call lib,model-double) $(NEEDS_base)
 	$(call say,LINK)

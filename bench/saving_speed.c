@@ -1,5 +1,5 @@
 /*
- * saving_speed - what saving every 10 steps costs a step of training, in a thread (saving.h) and in its place.
+ * saving_speed - what saving every 10 steps costs a step of training, beside it (saving.h) and in its place.
  * usage: saving_speed MODEL BATCH STEPS ROUNDS DIRECTORY
  * MODEL: one of ours, or "wide", 100 MB of weights in four dense layers. A round is STEPS steps without saving, STEPS
  * with a checkpoint every 10 steps beside the training, and STEPS with one every 10 steps that the training waits for,
@@ -99,8 +99,10 @@ static int open_training(struct training *t, int count, const char *directory, s
         .log = &t->log,
         .lock = &t->lock,
     };
-    saving_open(&t->saving, 0, -1);
-    return OK;
+    if ((rc = saver_start(&t->saving.saver, NULL, e)) < 0 ||
+        (rc = saver_take(t->saving.saver, t->optimizer, &t->losses, e)) < 0)
+        return rc;
+    return saving_open(&t->saving, &(struct training_position){ .run_option = "single" }, -1, e);
 }
 
 static double processor_seconds(clockid_t clock)
@@ -198,7 +200,7 @@ int main(int argc, char **argv)
         return 2;
     }
     if ((rc = open_training(&t, count, argv[5], &e)) == OK && (rc = rounds(&t, steps, atoi(argv[4]), &e)) == OK)
-        saving_close(&t.saving);
+        saving_close(&t.saving, 1);
     if (rc < 0)
         fprintf(stderr, "saving_speed: %s\n", e.message);
     free(t.images);

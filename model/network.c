@@ -197,6 +197,17 @@ void network_share(struct network *n, struct network *of)
     n->statistics = of->statistics;
 }
 
+void network_move(struct network *n, real *parameters, real *statistics)
+{
+    memcpy(parameters, n->parameters, n->built.parameters * sizeof *parameters);
+    memcpy(statistics, n->statistics, n->built.statistics * sizeof *statistics);
+    free(n->own_parameters);
+    free(n->own_statistics);
+    n->own_parameters = n->own_statistics = NULL;
+    n->parameters = parameters;
+    n->statistics = statistics;
+}
+
 real *network_parameters(struct network *n)
 {
     return n->parameters;

@@ -90,6 +90,9 @@ int network_max_batch(const struct network *n); /* as network_new() was told */
  * which are freed. `of` is borrowed until n is freed. Several threads may then train, each its own network, as long as
  * nobody writes the weights. */
 void network_share(struct network *n, struct network *of);
+/* Moves n's own weights and moving statistics to that memory, which is borrowed until n is freed. Call it before they
+ * are shared. */
+void network_move(struct network *n, real *parameters, real *statistics);
 
 real *network_parameters(struct network *n); /* (parameters); may be written between calls */
 real *network_statistics(struct network *n); /* (statistics); the moving ones, used by inference */

@@ -74,6 +74,19 @@ def rank_processes(launcher):
     return found
 
 
+def working_in(directory):
+    """The trainer processes, ranks or not, that were started with that directory."""
+    found = []
+    for entry in pathlib.Path("/proc").iterdir():
+        try:
+            if entry.name.isdigit() and os.readlink(entry / "exe") == str(TRAINER) and alive(entry.name) and (
+                    str(directory).encode() in (entry / "cmdline").read_bytes().split(b"\0")):
+                found.append(int(entry.name))
+        except OSError:
+            continue
+    return found
+
+
 def alive(pid):
     """A process that was killed is, as long as one of its threads waits for the disk."""
     try:
@@ -107,6 +120,14 @@ def training_json(directory):
         return json.loads((directory / "training.json").read_text())
     except FileNotFoundError:
         return {}
+
+
+def last_state(directory):
+    """training.json once the training has ended and all is saved, whoever did it, and nothing is left behind."""
+    waiting.wait_for(lambda: training_json(directory).get("state", "running") != "running", "the last state")
+    waiting.wait_for(lambda: not working_in(directory), "the processes to be gone")
+    assert not [path.name for path in directory.iterdir() if "temp" in path.name or path.name.startswith("training.json.")]
+    return training_json(directory)
 
 
 def state_file(directory):

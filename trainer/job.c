@@ -5,12 +5,14 @@
 #include "trainer/launch/child.h"
 #include "trainer/launch/mpirun_line.h"
 #include "trainer/launch/restart_rule.h"
+#include "trainer/training_lock.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #define RANK_GONE_SECONDS 60.0 /* a rank whose mpirun was killed saves before it ends */
 
@@ -53,15 +55,25 @@ static void newest_of(const struct train_options *o, char *name)
         name[0] = '\0';
 }
 
-/* Waits until rank 0 of the ended job is gone, if it is on this host: it may still be saving. */
-static void wait_for_rank_0(const struct training_state *state)
+/* Waits until rank 0 of the ended job is gone, if it is on this host, and its saver, too: it may still be saving. */
+static void wait_for_rank_0(const struct train_options *o, struct log *log)
 {
     const struct timespec pause = { 0, 50000000 };
     const double begun = clock_monotonic();
+    struct training_state state;
+    int fd = -1, told = 0;
 
-    while (!strcmp(state->state, "running") && process_judge(&state->process) == PROCESS_LIVES &&
-           clock_monotonic() - begun < RANK_GONE_SECONDS)
+    while (training_state_read(o->checkpoint_directory, &state, NULL) == 1 && !strcmp(state.state, "running") &&
+           process_judge(&state.process) == PROCESS_LIVES && clock_monotonic() - begun < RANK_GONE_SECONDS)
         nanosleep(&pause, NULL);
+    while (training_lock_take(o->checkpoint_directory, 0, &fd, NULL) == TRAINING_LOCK_SAVING) {
+        if (!told)
+            log_line(log, "%s: waiting until the last state of the training is saved", o->checkpoint_directory);
+        told = 1;
+        nanosleep(&pause, NULL);
+    }
+    if (fd >= 0)
+        close(fd);
 }
 
 /* Says why the job is or is not started again, in one line. */
@@ -99,6 +111,7 @@ static int supervise(const struct train_options *o, struct launch *l, struct log
         snprintf(before, sizeof before, "%s", newest);
         if ((rc = child_run(l->words, &end, e)) < 0)
             return rc;
+        wait_for_rank_0(o, log);
         newest_of(o, newest);
         f.status = end.status;
         f.asked = end.asked;
@@ -108,8 +121,6 @@ static int supervise(const struct train_options *o, struct launch *l, struct log
         tell(log, verdict, &f, newest);
         if (verdict != RESTART_AGAIN)
             return end.status;
-        if (f.state)
-            wait_for_rank_0(&state);
         if ((rc = compose(o, l, strcmp(first, newest) != 0, e)) < 0)
             return rc;
     }

@@ -16,6 +16,21 @@
 #define TICK_SECONDS 0.1
 #define STATE_SECONDS 10
 
+/* signal: the tally's flag of it; 0: the launcher's death. */
+static void say_why_stopped(struct training_state *s, uint32_t signal)
+{
+    const int interrupted = (signal & TALLY_INT) != 0;
+
+    if (signal)
+        snprintf(s->signal, sizeof s->signal, "%s", interrupted ? "SIGINT" : "SIGTERM");
+    snprintf(s->reason, sizeof s->reason, "%s",
+             !signal       ? "the launcher of the ranks (mpirun) is gone"
+             : interrupted ? "interrupted by SIGINT"
+                           : "terminated by SIGTERM");
+}
+
+static void make_will(struct loop *l);
+
 static int write_state(struct loop *l, const char *state, struct error *e)
 {
     struct training_state *s = &l->state;
@@ -31,6 +46,7 @@ static int write_state(struct loop *l, const char *state, struct error *e)
     s->steps_per_second = rate_per_second(&l->progress.rate);
     s->images_per_second = s->steps_per_second * (double)l->progress.samples_step;
     l->stated_at = clock_monotonic();
+    make_will(l);
     return training_state_write(l->options->checkpoint_directory, s, e);
 }
 
@@ -50,16 +66,53 @@ static void sign(const struct loop *l, struct error *e)
     world_sign(l->strategy->world, world_rank(l->strategy->world), e);
 }
 
-/* 1: this rank should end, and need not finish its step. */
-static int asked_to_leave(const struct loop *l)
+/* What training.json is to say if this rank ends before its time: "stopped", if the training has ended in order but for
+ * its last checkpoint, or else "failed". */
+static void make_will(struct loop *l)
 {
-    return l->signals->stop || world_orphaned(l->strategy->world);
+    struct training_state will = l->state;
+    const uint32_t signal = l->signal ? l->signal : tally_signal(l->signals->stop);
+
+    snprintf(will.state, sizeof will.state, "%s", l->leaves ? "stopped" : "failed");
+    if (l->leaves)
+        say_why_stopped(&will, world_orphaned(l->strategy->world) && !l->signal ? 0 : signal);
+    else if (!will.reason[0])
+        snprintf(will.reason, sizeof will.reason, "%s",
+                 world_size(l->strategy->world) == 1 ? "the trainer died"
+                 : l->signals->stop                  ? "rank 0 was ended while it waited for others"
+                                                     : "rank 0 died");
+    saving_will(&l->saving, &will);
+}
+
+/* 1: no rank has died, as far as can be known at once: of those on other hosts it cannot. mpirun ends all when one has.
+ * */
+static int all_live(const struct world *w)
+{
+    const struct process *places = world_places(w);
+
+    for (int r = 0; r < world_size(w) && places; r++)
+        if (process_judge(&places[r]) != PROCESS_LIVES)
+            return 0;
+    return 1;
+}
+
+/* 1: this rank should end, and need not finish its step. */
+static int asked_to_leave(struct loop *l)
+{
+    const int orphaned = world_orphaned(l->strategy->world), asked = l->signals->stop || orphaned;
+
+    if (asked && !l->leaves && !l->asked && l->began && l->lead) {
+        l->asked = 1;
+        l->leaves = orphaned || all_live(l->strategy->world);
+        make_will(l);
+    }
+    return asked;
 }
 
 /* What follows from a checkpoint that is saved (rc > 0) or is not (rc < 0). */
 static void settle(struct loop *l, int rc, struct error *failure)
 {
-    if (rc > 0 && l->began && !l->given_up)
+    if (rc > 0 && l->began)
         rc = write_state(l, "running", failure);
     if (rc < 0)
         saving_fail(&l->saving, l->saving.tried, 1, failure);
@@ -96,12 +149,6 @@ static int leave(void *context)
     return asked_to_leave(context);
 }
 
-void loop_fail_dead(const struct train_options *options)
-{
-    if (options->checkpoint_directory)
-        training_state_fail_dead(options->checkpoint_directory, "rank 0 died");
-}
-
 /* mpirun ends this rank while it waits for others within a step, which takes no time unless one of them is missing. */
 static void say_missing(void *context, struct error *sentence)
 {
@@ -127,17 +174,15 @@ static void idle(void *context)
     if (l->given_up && !l->stopped)
         world_hurry(l->strategy->world, say_missing, l);
     if (l->given_up && l->lead)
-        write_state(l, "failed", NULL);
-    else if (l->given_up)
-        loop_fail_dead(l->options);
+        make_will(l);
 }
 
-/* Returns for how many seconds. */
-static double wait_for_save(struct loop *l)
+/* Returns for how many seconds. Between steps it ends early when this rank is to leave. */
+static double wait_for_save(struct loop *l, int last)
 {
     const double begun = clock_monotonic();
 
-    while (saving_busy(&l->saving)) {
+    while (saving_busy(&l->saving) && (last || !asked_to_leave(l))) {
         saving_wait(&l->saving, TICK_SECONDS);
         look_at_save(l);
         tick(l);
@@ -151,8 +196,19 @@ static int others_go_on(const struct loop *l)
     return !l->options->strategy.synchronous || l->options->strategy.chosen;
 }
 
+/* Makes the state of rank 0 whole, for a checkpoint or, with `last`, since pushes of others come after ours. */
+static int collect_state(struct loop *l, int last, struct error *e)
+{
+    const int rc = l->strategy->operations->collect(l->strategy, last, &l->position.global_step, e);
+
+    if (rc == OK)
+        saving_whole(&l->saving, l->position.global_step);
+    return rc;
+}
+
 /* Saves a checkpoint: between steps beside the training, once the one before it is saved; after the last step here.
- * Only a rank that does not answer is an error; a full disk is logged and counted, and training continues. */
+ * Then the state is collected first, since that needs the other ranks, which may be killed meanwhile. Only a rank that
+ * does not answer is an error; a full disk is logged and counted, and training continues. */
 static int save_now(struct loop *l, int last, struct error *e)
 {
     struct error failure = { 0 };
@@ -163,23 +219,27 @@ static int save_now(struct loop *l, int last, struct error *e)
     if (!l->lead)
         return OK;
     phase_clock_enter(l->strategy->options.clock, PHASE_SAVING);
-    waited = wait_for_save(l);
+    if (last && (more_to_come || checkpoints) && (rc = collect_state(l, last, e)) < 0)
+        return rc;
+    waited = wait_for_save(l, last);
     if (!last)
         saving_waited(&l->saving, waited);
     if (!last && asked_to_leave(l)) /* saves the same state at the end */
         return OK;
     kept = checkpoints ? saving_keep_directory(&l->saving, &failure) : OK;
-    if (!more_to_come && (!checkpoints || l->saving.saved == l->position.global_step))
-        return OK;
-    if ((rc = l->strategy->operations->collect(l->strategy, last, &l->position.global_step, e)) < 0)
-        return rc;
     if (!checkpoints || l->saving.saved == l->position.global_step)
+        return OK;
+    if (!last && (rc = collect_state(l, last, e)) < 0)
+        return rc;
+    if (l->saving.saved == l->position.global_step)
         return OK;
     progress_flush(&l->progress, 1);
     if (kept < 0)
         saving_fail(&l->saving, l->position.global_step, 0, &failure);
     else
         settle(l, (last ? saving_save : saving_start)(&l->saving, &l->position, &failure), &failure);
+    if (!last && !l->strategy->holds_state)
+        saving_torn(&l->saving);
     return OK;
 }
 
@@ -202,8 +262,8 @@ static void tell_of_old_stop(struct loop *l)
 
 int loop_open(struct loop *l, const struct train_options *options, struct strategy *strategy,
               struct micro_shards *shards, struct batch_source *source, struct loss_averages *losses,
-              struct loop_signals *signals, int *lock, struct log *log, const struct training_position *position,
-              int64_t saved, struct error *e)
+              struct loop_signals *signals, int *lock, struct saver *saver, struct log *log,
+              const struct training_position *position, int64_t saved, struct error *e)
 {
     int rc;
 
@@ -224,8 +284,8 @@ int loop_open(struct loop *l, const struct train_options *options, struct strate
         .world = strategy->world,
         .log = log,
         .lock = lock,
+        .saver = saver,
     };
-    saving_open(&l->saving, position->global_step, saved);
     l->lead = strategy->worker == 0;
     l->flat.classes = options->model->classes;
     process_self(&l->state.process);
@@ -241,6 +301,7 @@ int loop_open(struct loop *l, const struct train_options *options, struct strate
     if ((rc = progress_open(&l->progress, log, l->lead ? options->log_directory : NULL, position->global_step, e)) < 0)
         return rc;
     l->progress.quiet = options->quiet || !l->lead;
+    l->progress.prompt = saver != NULL;
     l->progress.watched = world_watched(strategy->world);
     l->progress.max_steps = options->max_steps;
     l->progress.log_every = options->log_every;
@@ -248,6 +309,8 @@ int loop_open(struct loop *l, const struct train_options *options, struct strate
     l->progress.samples_step = options->strategy.synchronous ? position->global_batch : position->batch_size;
     l->progress.streams = batch_source_dataset(source)->stream != NULL;
     l->progress.unit = dataset_speed_unit(batch_source_dataset(source), &l->progress.unit_each);
+    if (l->lead && (rc = saving_open(&l->saving, position, saved, e)) < 0)
+        return rc;
     rc = write_state(l, "running", e);
     l->began = rc == OK || is_stated(l);
     if (rc == OK && l->lead && options->checkpoint_directory && l->saving.saved != position->global_step)
@@ -438,6 +501,7 @@ static int steps(struct loop *l, struct error *e)
                        : wanted         ? network_decay_loss(s->network)
                                         : 0;
         struct tally tally;
+        int due;
 
         if ((rc = train_step(l, &tally, e)) < 0)
             return rc;
@@ -445,8 +509,9 @@ static int steps(struct loop *l, struct error *e)
         l->position.global_step = tally.global_step;
         more = tally.more;
         if (tally.flags & (TALLY_LEFT | TALLY_TERM | TALLY_INT)) {
-            l->stopped = 1;
+            l->stopped = l->leaves = 1;
             l->signal = tally.flags & (TALLY_TERM | TALLY_INT);
+            make_will(l);
         }
         if (tally.flags & TALLY_LEFT)
             return OK;
@@ -456,13 +521,19 @@ static int steps(struct loop *l, struct error *e)
         progress_step(&l->progress, tally.global_step);
         if (tally.flags & TALLY_BAD) {
             l->bad = 1;
+            saving_torn(&l->saving);
             say_bad(l, &tally);
             return OK;
         }
         loss_averages_after(l->losses, score_loss(&tally.score));
-        look_at_loss(l, &tally);
-        if (wanted && (progress_due(&l->progress, tally.global_step, o->max_steps) || !more))
+        due = wanted && (progress_due(&l->progress, tally.global_step, o->max_steps) || !more);
+        if (due)
             log_point(l, &tally, decay, before);
+        if (s->holds_state) /* now that its point is written: a checkpoint has no gaps before it */
+            saving_whole(&l->saving, tally.global_step);
+        look_at_loss(l, &tally);
+        if (due)
+            progress_say(&l->progress);
         if ((rc = log_hash(l, more, e)) < 0 || (rc = time_watch_step(&l->time, tally.global_step, e)) < 0)
             return rc;
         if (more && (saving_due(&l->saving, tally.global_step) || (tally.flags & TALLY_SAVE)) &&
@@ -559,21 +630,15 @@ int loop_close(struct loop *l, int failed, struct error *e)
 
     world_set_idle(l->strategy->world, NULL, NULL);
     progress_flush(&l->progress, 1);
-    if (stopped) {
-        if (l->signal)
-            snprintf(l->state.signal, sizeof l->state.signal, "%s", interrupted ? "SIGINT" : "SIGTERM");
-        snprintf(l->state.reason, sizeof l->state.reason, "%s",
-                 !l->signal    ? "the launcher of the ranks (mpirun) is gone"
-                 : interrupted ? "interrupted by SIGINT"
-                               : "terminated by SIGTERM");
-    }
+    if (stopped)
+        say_why_stopped(&l->state, l->signal);
     if (lost || (lost = write_state(l, s.state, &trouble) < 0)) {
         sign(l, &trouble);
         log_line(l->log, "trainer: %s", trouble.message);
     }
     l->began = 0;
-    wait_for_save(l); /* after an error: "failed" is there even if this rank is killed meanwhile */
-    saving_close(&l->saving);
+    wait_for_save(l, 1); /* after an error: "failed" is there even if this rank is killed meanwhile */
+    saving_close(&l->saving, !failed);
     time_watch_close(&l->time, !failed, "save and close its files", e);
     if (!failed && loop_count_bytes(&traffic, l->strategy, e) == OK)
         loop_gather_times(&times, l->strategy, e);

@@ -10,8 +10,7 @@
  * training.json: "running" from loop_open on, with the newest step that was trained; "finished" once max_steps is
  * reached, or a stop file asked for the end (stop_file.h: rank 0 looks for it between steps, twice a second), and the
  * last checkpoint is written; "stopped" if a signal or the launcher's death ended it earlier, and the last checkpoint
- * is written; "failed" if it ended earlier for another reason. If rank 0 has died and cannot write it,
- * loop_fail_dead() does so on another rank.
+ * is written; "failed" if it ended earlier for another reason. If rank 0 dies, its saver writes that (saver.h).
  */
 #ifndef TRAINER_LOOP_H
 #define TRAINER_LOOP_H
@@ -61,27 +60,25 @@ struct loop {
     int stopped;           /* 1: a signal to some rank, or the launcher's death, ends the run */
     uint32_t signal;       /* the tally's flag of that signal; 0: the launcher's death */
     double left_at;        /* monotonic: when this rank was first seen waiting for others with a signal pending; 0 */
-    int given_up;          /* 1: "failed" is already written, since it may be killed */
+    int given_up;          /* 1: it has said for whom it waits, since it may be killed */
+    int asked;             /* 1: this rank has seen that it is to end */
+    int leaves;            /* 1: the training stops, and no rank has failed, as far as is known */
     int bad;               /* 1: the loss was not a number */
     struct flat_loss flat; /* rank 0: of the losses so far */
     double loss;           /* of the last batch of this rank, a sum */
 };
 
-/* Call on every worker. All pointers are borrowed; position is where the run starts; lock and saved: as in saving.h. On
- * rank 0 opens the event file, writes training.json and the first checkpoint: an error here ends the run. From then on
- * it makes the checkpoint directory again if that is deleted, moved or replaced. */
+/* Call on every worker. All pointers are borrowed; position is where the run starts; lock, saver and saved: as in
+ * saving.h. On rank 0 opens the event file, writes training.json and the first checkpoint: an error here ends the run.
+ * From then on it makes the checkpoint directory again if that is deleted, moved or replaced. */
 int loop_open(struct loop *l, const struct train_options *options, struct strategy *strategy,
               struct micro_shards *shards, struct batch_source *source, struct loss_averages *losses,
-              struct loop_signals *signals, int *lock, struct log *log, const struct training_position *position,
-              int64_t saved, struct error *e);
+              struct loop_signals *signals, int *lock, struct saver *saver, struct log *log,
+              const struct training_position *position, int64_t saved, struct error *e);
 
 /* Trains to the end, and releases the other ranks properly. OK even if checkpoints failed or the loss was bad. < 0: a
  * rank failed or did not answer; the caller must end the other ranks. */
 int loop_run(struct loop *l, struct error *e);
-
-/* On any rank except rank 0, including servers, while it waits for others or before it ends: makes training.json say
- * "failed" if rank 0 was on this host and is gone. */
-void loop_fail_dead(const struct train_options *options);
 
 enum { LOOP_DONE = 0, LOOP_FAILED = 1, LOOP_SIGNAL = 128 };
 

@@ -45,9 +45,10 @@ struct run {
     int64_t resumed; /* step of the checkpoint resumed from, -1: a new run */
     int workers, worker;
     struct batch_plan batches;
-    int64_t update; /* images of an update by all workers */
-    int mourned;    /* servers: 1: it was checked whether rank 0 died */
-    int lock;       /* rank 0: of the checkpoint directory; -1: none */
+    int64_t update;      /* images of an update by all workers */
+    int lock;            /* rank 0: of the checkpoint directory; -1: none */
+    struct saver *saver; /* rank 0: NULL: none */
+    struct error without_saver;
 };
 
 /* A second signal leaves one more second to end properly, a third none. */
@@ -58,7 +59,7 @@ static void on_signal(int number)
     else if (number == SIGCONT)
         asked.continued = 1;
     else if (number == SIGALRM || hurried)
-        _Exit(LOOP_SIGNAL + asked.stop); /* not _exit(), which may wait for this rank (ranks.c) */
+        _Exit(LOOP_SIGNAL + asked.stop);
     else if (!asked.stop)
         asked.stop = number;
     else {
@@ -206,6 +207,19 @@ static int use_threads(struct run *r, struct error *e)
     return rc == OK ? micro_shards_use_threads(r->shards, r->team, r->batches.threads, e) : rc;
 }
 
+/* Each rank has started one, before it knew its number: rank 0's becomes the saver. */
+static void use_saver(struct run *r)
+{
+    struct error *const why = &r->without_saver;
+
+    if (r->saver && (world_rank(r->world) > 0 || saver_take(r->saver, r->optimizer, &r->losses, why) < 0)) {
+        saver_free(r->saver);
+        r->saver = NULL;
+    }
+    if (world_rank(r->world) == 0 && why->code < 0)
+        log_line(&r->log, "trainer: %s; training waits for each checkpoint", why->message);
+}
+
 static int build(struct run *r, struct error *e)
 {
     const struct batch_plan *p = &r->batches;
@@ -217,18 +231,20 @@ static int build(struct run *r, struct error *e)
         say_precision(r);
     if (rc == OK && r->worker >= 0)
         network_kernels(r->network, r->position.kernels, sizeof r->position.kernels);
+    if (rc == OK)
+        rc = optimizer_new(&r->optimizer, r->network, &r->options.optimizer, e);
+    if (rc == OK && world_rank(r->world) == 0)
+        rc = loss_averages_init(&r->losses, r->network, r->options.recipe->loss_average, e);
+    if (rc == OK)
+        use_saver(r); /* before others share the weights */
     if (rc == OK && r->worker >= 0)
         rc = micro_shards_new(&r->shards, r->network, p->nodes, p->node_count, e);
     if (rc == OK && r->worker >= 0 && p->threads > 1)
         rc = use_threads(r, e);
     if (rc == OK && r->shards)
         micro_shards_set_clock(r->shards, &r->clock);
-    if (rc == OK)
-        rc = optimizer_new(&r->optimizer, r->network, &r->options.optimizer, e);
     if (rc == OK && r->team)
         optimizer_use_threads(r->optimizer, r->team, p->threads);
-    if (rc == OK && world_rank(r->world) == 0)
-        rc = loss_averages_init(&r->losses, r->network, r->options.recipe->loss_average, e);
     return rc;
 }
 
@@ -342,6 +358,8 @@ static int start(struct run *r, struct error *e)
     how.max_steps = o->max_steps;
     how.bucket_bytes = o->bucket_bytes;
     how.clock = &r->clock;
+    how.changes = r->saver ? saver_changes : NULL;
+    how.changes_context = r->saver;
     how.check_every = o->hash_every ? o->hash_every : CHECK_EVERY;
     how.micro_shards = shards;
     how.data = o->data;
@@ -435,22 +453,12 @@ static _Noreturn void abandon(struct run *r, struct error *e)
     }
     world_sign(r->world, world_rank(r->world), e);
     log_line(&r->log, "trainer: %s", e->message);
-    if (world_rank(r->world) > 0)
-        loop_fail_dead(&r->options);
-    else if (r->loop.began)
+    if (world_rank(r->world) == 0 && r->loop.began) {
+        if (e->code == ERR_CORRUPT)
+            saving_torn(&r->loop.saving);
         loop_close(&r->loop, 1, NULL);
-    world_abort(r->world, EXIT_NO);
-}
-
-/* Called while a server waits, once mpirun is ending the ranks. */
-static void idle_server(void *context)
-{
-    struct run *r = context;
-
-    if (asked.stop && asked.continued && !r->mourned) {
-        r->mourned = 1;
-        loop_fail_dead(&r->options);
     }
+    world_abort(r->world, EXIT_NO);
 }
 
 /* ERR_IO: it could not be written; the training is done all the same. */
@@ -478,7 +486,6 @@ static int work(struct run *r, struct error *e)
     phase_clock_start(&r->clock, r->worker < 0 ? PHASE_WAITING : PHASE_OTHER,
                       r->options.trace ? &r->trace.spans : NULL);
     if (r->strategy->worker < 0) {
-        world_set_idle(r->world, idle_server, r);
         if ((rc = r->strategy->operations->serve(r->strategy, &asked.stop, e)) < 0)
             abandon(r, e);
         if (rc > 0) {
@@ -619,7 +626,7 @@ static int train(struct run *r)
             warn_of_stale_momentum(r);
         if (r->worker >= 0)
             rc = loop_open(&r->loop, &r->options, r->strategy, r->shards, r->source, &r->losses, &asked, &r->lock,
-                           &r->log, &r->position, r->resumed, &e);
+                           r->saver, &r->log, &r->position, r->resumed, &e);
         rc = world_agree(r->world, "write its first checkpoint and training.json", rc, &e);
     }
     if (world_lost(r->world))
@@ -645,6 +652,7 @@ static void release(struct run *r)
     micro_shards_free(r->shards);
     team_free(r->team);
     network_free(r->network);
+    saver_free(r->saver);
     dataset_free(r->dataset);
     train_options_release(&r->options);
     if (r->lock >= 0)
@@ -670,6 +678,8 @@ int main(int argc, char **argv)
     if (parsed == OPTIONS_RUN && (rc = job_wanted(&r.options, &e)) > 0)
         return job_start(&r.options, &r.log);
     parsed = parsed == OPTIONS_RUN ? rc : parsed;
+    if (parsed == OPTIONS_RUN && r.options.checkpoint_directory && saver_start(&r.saver, NULL, &r.without_saver) < 0)
+        r.saver = NULL; /* rank 0 says it */
     rc = world_open(&r.world, parsed == OPTIONS_RUN ? r.options.deadline : TRAIN_DEADLINE, &trouble);
     if (rc < 0) {
         log_line(&r.log, "trainer: %s", trouble.message);

@@ -582,6 +582,28 @@ struct optimizer_array optimizer_array(struct optimizer *o, enum optimizer_array
     return a;
 }
 
+void optimizer_move(struct optimizer *o, real *const to[ARRAY_KINDS])
+{
+    real **const own[ARRAY_KINDS] = {
+        [ARRAY_SLOT_1] = &o->slot1,
+        [ARRAY_SLOT_2] = &o->slot2,
+        [ARRAY_AVERAGES] = &o->averages,
+        [ARRAY_BIASED] = &o->biased,
+    };
+
+    for (int k = 0; k < ARRAY_KINDS; k++) {
+        const struct optimizer_array a = optimizer_array(o, (enum optimizer_array_kind)k);
+
+        if (!own[k] || !*own[k])
+            continue;
+        memcpy(to[k], a.values, a.count * sizeof *a.values);
+        *own[k] = to[k];
+    }
+    network_move(o->network, to[ARRAY_WEIGHTS], to[ARRAY_STATISTICS]);
+    free(o->memory);
+    o->memory = NULL;
+}
+
 struct optimizer_counters *optimizer_counters(struct optimizer *o)
 {
     return &o->counters;

@@ -134,6 +134,10 @@ struct optimizer_array {
 };
 struct optimizer_array optimizer_array(struct optimizer *o, enum optimizer_array_kind kind);
 
+/* Moves all arrays, also those of the network, to that memory: each array that is not absent to to[kind], which has
+ * room for its count. Borrowed until optimizer and network are freed. */
+void optimizer_move(struct optimizer *o, real *const to[ARRAY_KINDS]);
+
 /* Makes `to` a replica of `from`, an optimizer with the same options of a network of the same model: copies the weights
  * and moving statistics of its network, its slots, averages and counters. Returns how many copies of variables that
  * was, each array that has a variable counted as one: weights and adam's two slots are 3 a variable. */

@@ -103,8 +103,6 @@ void progress_point(struct progress *p, const struct tally *tally, double decay,
     p->precision = score_precision(&tally->score);
     if (p->logged == p->first_step)
         p->first_step_at = now;
-    if (!p->quiet)
-        log_line(p->log, "step: %" PRId64 ", loss: %.3f, precision: %.3f", step, p->loss, p->precision);
     scalar(p, "loss", step, p->loss);
     scalar(p, "precision", step, p->precision);
     scalar(p, "learning_rate", step, rate);
@@ -117,16 +115,24 @@ void progress_point(struct progress *p, const struct tally *tally, double decay,
         scalar(p, "staleness", step, report->staleness_mean);
     if (report->gradients.dropped > 0)
         scalar(p, "gradients_dropped", step, (double)report->gradients.dropped);
-    if (step / (10 * p->log_every) != p->rated / (10 * p->log_every)) {
-        if (!p->quiet)
-            log_line(p->log, "global_step/sec: %g", per_second(step - p->rated, now - p->rated_at));
-        p->rated = step;
-        p->rated_at = now;
-    }
-    if (now - p->flushed_at > 0.5) /* readers see whole points, half a second old at most */
+    if (p->prompt || now - p->flushed_at > 0.5) /* readers see whole points, half a second old at most */
         progress_flush(p, 0);
     p->logged = step;
     p->logged_at = now;
+}
+
+void progress_say(struct progress *p)
+{
+    const int64_t step = p->logged;
+
+    if (!p->quiet)
+        log_line(p->log, "step: %" PRId64 ", loss: %.3f, precision: %.3f", step, p->loss, p->precision);
+    if (step / (10 * p->log_every) == p->rated / (10 * p->log_every))
+        return;
+    if (!p->quiet)
+        log_line(p->log, "global_step/sec: %g", per_second(step - p->rated, p->logged_at - p->rated_at));
+    p->rated = step;
+    p->rated_at = p->logged_at;
 }
 
 void progress_hash(struct progress *p, int64_t step, uint64_t hash)

@@ -30,6 +30,7 @@ struct progress {
     int64_t samples_step;              /* samples per global step */
     const char *unit;                  /* what speed is counted in: dataset_speed_unit(); static */
     int64_t unit_each;                 /* how many of these a sample is */
+    int prompt;                        /* 1: each point is in its file before progress_point() returns */
     int streams;                       /* 1: samples are read from disk while the training runs */
     double first_batch_seconds;        /* of waiting for input; < 0: there was no batch yet */
     int explains_time;                 /* 1: the summary has a table of all ranks' time */
@@ -53,10 +54,12 @@ void progress_start(struct progress *p, int64_t step);
 void progress_first_batch(struct progress *p, struct phase_clock *clock);
 /* 1: the point of `step` must be logged: the first, every log_every-th, and the last. */
 int progress_due(const struct progress *p, int64_t step, int64_t max_steps);
-/* Logs a point. decay: weight decay's part of the loss, rate: the learning rate, both of the update that made
- * `tally`. */
+/* Writes a point of the curves. decay: weight decay's part of the loss, rate: the learning rate, both of the update
+ * that made `tally`. */
 void progress_point(struct progress *p, const struct tally *tally, double decay, double rate,
                     const struct strategy_report *report);
+/* Logs that point. */
+void progress_say(struct progress *p);
 /* Logs a hash of all weights after `step`, writes it as a text that TensorBoard shows (as a number it would not be
  * exact), and keeps it for the summary. */
 void progress_hash(struct progress *p, int64_t step, uint64_t hash);

@@ -10,6 +10,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 /* settings that affect the curve: old and new */
 struct changes {
@@ -162,6 +163,23 @@ static int load_newest(const struct resuming *r, const struct checkpoint_list *l
     return rc;
 }
 
+/* Takes the lock of the directory, once what an earlier training left is saved. */
+static int take_lock(const struct resuming *r, struct error *e)
+{
+    const struct train_options *o = r->options;
+    const struct timespec pause = { 0, 50000000 };
+    int told = 0, rc;
+
+    while ((rc = training_lock_take(o->checkpoint_directory, o->take_over, r->lock, e)) == TRAINING_LOCK_SAVING) {
+        if (!told)
+            log_line(r->log, "%s: waiting until the last state of the training before this one is saved",
+                     o->checkpoint_directory);
+        told = 1;
+        nanosleep(&pause, NULL);
+    }
+    return rc;
+}
+
 /* 1; 0: nothing to resume from, or not wanted; or an error. */
 static int resume(const struct resuming *r, struct error *e)
 {
@@ -171,8 +189,7 @@ static int resume(const struct resuming *r, struct error *e)
 
     if (!o->checkpoint_directory)
         return 0;
-    if ((rc = file_make_directories(o->checkpoint_directory, e)) < 0 ||
-        (rc = training_lock_take(o->checkpoint_directory, o->take_over, r->lock, e)) < 0 ||
+    if ((rc = file_make_directories(o->checkpoint_directory, e)) < 0 || (rc = take_lock(r, e)) < 0 ||
         (rc = training_files_check(o->checkpoint_directory, e)) < 0)
         return error_prefix(e, "--checkpoint-dir");
     if (*r->lock >= 0)

@@ -7,22 +7,41 @@
 #include "trainer/training_lock.h"
 
 #include <inttypes.h>
-#include <math.h>
-#include <signal.h>
-#include <string.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <sys/statvfs.h>
-#include <time.h>
+#include <sys/wait.h>
 
 #define WAITED_SECONDS 1.0
 enum { ROUNDS_MAX = 3, SPACE_CHECKPOINTS = 3 };
 
-void saving_open(struct saving *s, int64_t step, int64_t saved)
+/* Without it, this process writes the checkpoints itself. */
+static void do_without(struct saving *s, const char *why)
 {
+    log_line(s->log, "trainer: %s; training waits for each checkpoint, and an interruption may lose the last steps",
+             why);
+    s->helper = 0;
+}
+
+int saving_open(struct saving *s, const struct training_position *position, int64_t saved, struct error *e)
+{
+    struct error why = { 0 };
+    int rc;
+
     s->saved = saved;
-    s->tried = step;
+    s->tried = position->global_step;
     s->tried_at = clock_monotonic();
-    pthread_mutex_init(&s->mutex, NULL);
-    pthread_cond_init(&s->ended, NULL);
+    if (!s->options.directory)
+        return OK;
+    if ((rc = training_tensors_of(&s->tensors, s->optimizer, s->losses, position, e)) < 0)
+        return rc;
+    s->helper = s->saver != NULL;
+    if (s->helper && saver_know(s->saver,
+                                &(struct saver_task){ s->options.directory, s->options.keep, s->options.quiet, *s->lock,
+                                                      s->tensors, saved },
+                                &why) < 0)
+        do_without(s, why.message);
+    return OK;
 }
 
 int saving_due(const struct saving *s, int64_t step)
@@ -41,6 +60,8 @@ int saving_keep_directory(struct saving *s, struct error *e)
                  s->options.directory);
         s->saved = -1;
         s->replaced = 1;
+        if (s->helper)
+            saver_lock(s->saver, *s->lock);
     }
     return rc;
 }
@@ -48,22 +69,6 @@ int saving_keep_directory(struct saving *s, struct error *e)
 static void saving_sign(const struct saving *s, struct error *e)
 {
     world_sign(s->world, world_rank(s->world), e);
-}
-
-/* mpirun kills ranks that are still saving after it ended them. How long it waits is set when it is started. A rank may
- * have to save twice: what the thread is at, and what was trained meanwhile. */
-static void tell_of_grace(struct saving *s, double seconds)
-{
-    const double grace = world_grace(s->world);
-    const double needed = s->options.steps > 0 || s->options.seconds > 0 ? 2 * seconds : seconds;
-
-    if (s->grace_told || s->options.quiet || grace == 0 || needed < grace / 2)
-        return;
-    s->grace_told = 1;
-    log_line(s->log,
-             "saving took %.1f s, and an interrupted mpirun kills its ranks %g s after SIGTERM; to save in time then, "
-             "start it with --mca " WORLD_GRACE_PARAMETER " %.0f",
-             seconds, grace, ceil(4 * needed));
 }
 
 /* While the number of checkpoints still grows. What the file system cannot tell is not said. */
@@ -85,51 +90,59 @@ static void tell_of_space(struct saving *s)
              keep ? "a lower --keep needs less" : "--keep N keeps only the newest N");
 }
 
-/* ---- one round: the checkpoint is written once, by the thread or in its place ------------------------------------ */
+/* ---- one round: the checkpoint is written once, by the saver or, without it, here -------------------------------- */
 
-static void begin_round(struct saving *s)
+static void write_itself(struct saving *s)
+{
+    struct training_values values;
+
+    if (s->from == SAVER_COPY)
+        saver_values(s->saver, s->from, s->tried, &values);
+    else
+        training_values_of(&values, s->optimizer, s->losses, s->tried);
+    s->failure = (struct error){ 0 };
+    s->rc = training_checkpoint_write(s->io, s->options.directory, s->options.keep, &s->tensors, &values, &s->failure);
+    s->ended_at = clock_monotonic();
+}
+
+static void lose_helper(struct saving *s)
+{
+    const int status = saver_dismiss(s->saver, 1);
+    char why[120] = "the process that saves checkpoints is gone";
+
+    if (WIFSIGNALED(status))
+        snprintf(why, sizeof why, "the process that saves checkpoints was killed by signal %d", WTERMSIG(status));
+    do_without(s, why);
+}
+
+/* 1: the saver has the round; 0: it is done. */
+static int begin_round(struct saving *s)
 {
     s->replaced = 0;
     s->rounds++;
-    s->done = 0;
+    if (s->helper && saver_ask(s->saver, s->from, s->tried))
+        return 1;
+    if (s->helper)
+        lose_helper(s);
+    write_itself(s);
+    return 0;
 }
 
-static void write_round(struct saving *s, const struct training_checkpoint *c)
+/* 1: the round that the saver has is done. */
+static int round_done(struct saving *s, double seconds)
 {
-    struct error failure = { 0 };
-    const int rc = training_checkpoint_write(s->io, s->options.directory, s->options.keep, c, &failure);
+    struct saver_answer answer;
+    const int rc = saver_answered(s->saver, &answer, seconds);
 
-    pthread_mutex_lock(&s->mutex);
-    s->rc = rc;
-    s->failure = failure;
-    s->ended_at = clock_monotonic();
-    s->done = 1;
-    pthread_cond_signal(&s->ended);
-    pthread_mutex_unlock(&s->mutex);
-}
-
-static void *write_copy(void *context)
-{
-    struct saving *s = context;
-
-    write_round(s, &s->copy);
-    return NULL;
-}
-
-/* 1: the thread writes the copy. */
-static int start_thread(struct saving *s)
-{
-    sigset_t all, before;
-    int rc;
-
-    begin_round(s);
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    rc = pthread_create(&s->thread, NULL, write_copy, s);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    s->busy = rc == 0;
-    s->rounds -= !s->busy;
-    return s->busy;
+    if (rc > 0) {
+        s->rc = answer.rc;
+        s->failure = answer.failure;
+        s->ended_at = answer.ended_at;
+    } else if (rc < 0) {
+        lose_helper(s);
+        write_itself(s);
+    }
+    return rc != 0;
 }
 
 /* After a round. 1: another one is needed, since the directory that has the name is not the one written to. Else OK,
@@ -158,16 +171,16 @@ static int conclude(struct saving *s, struct error *e)
     s->saved = s->tried;
     s->count++;
     tell_of_space(s);
-    tell_of_grace(s, s->ended_at - s->begun_at);
     return SAVING_ENDED;
 }
 
-static int write_here(struct saving *s, const struct training_checkpoint *c, struct error *e)
+static int write_here(struct saving *s, struct error *e)
 {
-    do {
-        begin_round(s);
-        write_round(s, c);
-    } while (round_again(s));
+    do
+        if (begin_round(s))
+            while (!round_done(s, WAITED_SECONDS))
+                ;
+    while (round_again(s));
     return conclude(s, e);
 }
 
@@ -183,40 +196,41 @@ static int announce(struct saving *s, int64_t step, struct error *e)
     if (!s->options.quiet)
         log_line(s->log, "Saving checkpoints for %" PRId64 " into %s.", step, path);
     s->tried = step;
-    s->begun_at = clock_monotonic();
     s->rounds = 0;
     return OK;
 }
 
 int saving_save(struct saving *s, const struct training_position *position, struct error *e)
 {
-    struct training_checkpoint itself;
     int rc = announce(s, position->global_step, e);
 
     if (rc < 0)
         return rc;
-    training_checkpoint_of(&itself, s->optimizer, s->losses, position);
-    rc = write_here(s, &itself, e);
+    s->from = SAVER_STATE;
+    rc = write_here(s, e);
     return rc == SAVING_ENDED ? OK : rc;
 }
 
 int saving_start(struct saving *s, const struct training_position *position, struct error *e)
 {
-    struct training_checkpoint itself;
     struct error why = { 0 };
     int rc = announce(s, position->global_step, e);
 
     if (rc < 0)
         return rc;
-    rc = training_checkpoint_copy(&s->copy, s->optimizer, s->losses, position, &why);
-    if (rc == OK && start_thread(s))
+    s->from = SAVER_STATE;
+    if (s->helper && saver_copy(s->saver, s->losses, &why) == OK)
+        s->from = SAVER_COPY;
+    else if (s->helper && !s->memory_told && !s->options.quiet) {
+        log_line(s->log, "%s; training waits for each checkpoint", why.message);
+        s->memory_told = 1;
+    }
+    if (s->from == SAVER_STATE)
+        return write_here(s, e);
+    s->busy = begin_round(s);
+    if (s->busy)
         return OK;
-    if (!s->memory_told && !s->options.quiet)
-        log_line(s->log, "%s; training waits for each checkpoint",
-                 rc < 0 ? why.message : "no thread can be started to save checkpoints");
-    s->memory_told = 1;
-    training_checkpoint_of(&itself, s->optimizer, s->losses, position);
-    return write_here(s, &itself, e);
+    return round_again(s) ? write_here(s, e) : conclude(s, e);
 }
 
 int saving_busy(const struct saving *s)
@@ -224,39 +238,41 @@ int saving_busy(const struct saving *s)
     return s->busy;
 }
 
-static int is_done(struct saving *s)
-{
-    int done;
-
-    pthread_mutex_lock(&s->mutex);
-    done = s->done;
-    pthread_mutex_unlock(&s->mutex);
-    return done;
-}
-
 int saving_look(struct saving *s, struct error *e)
 {
-    if (!s->busy || !is_done(s))
+    if (!s->busy || !round_done(s, 0))
         return OK;
-    pthread_join(s->thread, NULL);
     s->busy = 0;
     if (!round_again(s))
         return conclude(s, e);
-    return start_thread(s) ? OK : write_here(s, &s->copy, e);
+    s->busy = begin_round(s);
+    if (s->busy)
+        return OK;
+    return round_again(s) ? write_here(s, e) : conclude(s, e);
 }
 
 void saving_wait(struct saving *s, double seconds)
 {
-    const double until = clock_monotonic() + seconds;
-    const struct timespec t = { (time_t)until, (long)((until - floor(until)) * 1e9) };
-    int rc = 0;
+    if (s->busy)
+        saver_wait(s->saver, seconds);
+}
 
-    if (!s->busy)
-        return;
-    pthread_mutex_lock(&s->mutex);
-    while (!s->done && rc == 0)
-        rc = pthread_cond_clockwait(&s->ended, &s->mutex, CLOCK_MONOTONIC, &t);
-    pthread_mutex_unlock(&s->mutex);
+void saving_whole(struct saving *s, int64_t step)
+{
+    if (s->helper)
+        saver_whole(s->saver, s->losses, step);
+}
+
+void saving_torn(struct saving *s)
+{
+    if (s->helper)
+        saver_torn(s->saver);
+}
+
+void saving_will(struct saving *s, const struct training_state *will)
+{
+    if (s->helper)
+        saver_will(s->saver, will);
 }
 
 void saving_waited(struct saving *s, double seconds)
@@ -280,12 +296,14 @@ void saving_fail(struct saving *s, int64_t step, int earlier_kept, struct error 
              earlier_kept ? ", earlier checkpoints are kept" : "");
 }
 
-void saving_close(struct saving *s)
+void saving_close(struct saving *s, int settled)
 {
-    if (s->busy)
-        pthread_join(s->thread, NULL);
+    while (s->busy && !round_done(s, WAITED_SECONDS))
+        ;
     s->busy = 0;
-    training_checkpoint_release(&s->copy);
-    pthread_cond_destroy(&s->ended);
-    pthread_mutex_destroy(&s->mutex);
+    if (s->helper)
+        saver_dismiss(s->saver, settled);
+    s->helper = 0;
+    free(s->tensors.items);
+    s->tensors.items = NULL;
 }

@@ -1,14 +1,15 @@
 /*
  * saving.h - the checkpoints that rank 0 saves during a run: when one is due, who writes it, and what is logged of it.
  *
- * The training waits only for a copy of its state (memory: once more what the optimizer holds, taken at the first such
- * save and kept); a thread then writes the copy, syncs, renames, updates the state file and deletes old checkpoints,
- * all as training_checkpoint_write() does. One checkpoint is written at a time: if another one is due, wait for it
- * first, so that none is left out. Its end, good or bad, is learned and logged by saving_look(). Without memory or a
- * thread, a checkpoint is written before saving_start() returns.
+ * Another process writes them (saver.h). The training waits only for a copy of its state (memory: once more what the
+ * optimizer holds, taken at the first such save and kept); the saver then writes the copy, syncs, renames, updates the
+ * state file and deletes old checkpoints, all as training_checkpoint_write() does. One checkpoint is written at a time:
+ * if another one is due, wait for it first, so that none is left out. Its end, good or bad, is learned and logged by
+ * saving_look(). Without memory for the copy, or once the saver is gone, a checkpoint is written before saving_start()
+ * returns.
  *
  * If the directory is deleted, moved or replaced, it is made again, and a checkpoint that was being written is written
- * there again. All functions are for the thread of the training loop. Signals are not delivered to the writing thread.
+ * there again. All functions are for the thread of the training loop.
  */
 #ifndef TRAINER_SAVING_H
 #define TRAINER_SAVING_H
@@ -17,9 +18,9 @@
 #include "base/io.h"
 #include "base/program/log.h"
 #include "trainer/collective/world.h"
+#include "trainer/saver.h"
 #include "trainer/training_checkpoint.h"
 
-#include <pthread.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -39,7 +40,8 @@ struct saving {
     struct world *world;
     struct log *log;
     int *lock;           /* of the directory, training_lock.h */
-    const struct io *io; /* NULL: io_real */
+    struct saver *saver; /* holds the optimizer's arrays; NULL: this process writes the checkpoints itself */
+    const struct io *io; /* with which it then does; NULL: io_real */
 
     int64_t saved;   /* step of the newest whole checkpoint of this run, or the one resumed from; -1: none */
     int64_t tried;   /* step of the last attempt to save, from which the next is counted */
@@ -47,26 +49,30 @@ struct saving {
     int failed;      /* how many attempts failed */
 
     /* private */
-    struct training_checkpoint copy;
-    pthread_t thread;
-    pthread_mutex_t mutex; /* of the members up to failure, while the thread runs */
-    pthread_cond_t ended;
-    int done; /* 1: the thread has nothing left to do */
+    struct training_tensors tensors;
+    enum saver_source from; /* of the checkpoint that was tried last */
     int rc;
     double ended_at;
     struct error failure;
-    int busy;     /* 1: there is a thread */
+    int helper;   /* 1: the saver works */
+    int busy;     /* 1: it has a round */
     int rounds;   /* how often the checkpoint was written, into one directory after the other */
     int replaced; /* 1: the directory was made again since the last round began */
-    double begun_at;
-    size_t count;                                          /* of checkpoints saved in this run */
-    int grace_told, memory_told, space_told, waiting_told; /* 1: that was logged */
+    size_t count; /* of checkpoints saved in this run */
+    int memory_told, space_told, waiting_told; /* 1: that was logged */
 };
 
-/* step: where the run starts; saved: as in the struct. */
-void saving_open(struct saving *s, int64_t step, int64_t saved);
-/* Waits for the checkpoint that is being written, if saving_look() was not asked, and frees the copy. */
-void saving_close(struct saving *s);
+/* position: where the run starts; saved: as in the struct. ERR_NOMEM. */
+int saving_open(struct saving *s, const struct training_position *position, int64_t saved, struct error *e);
+/* Waits for the checkpoint that is being written, if saving_look() was not asked, and ends the saver. settled: as in
+ * saver_dismiss(). */
+void saving_close(struct saving *s, int settled);
+
+/* Between steps: the optimizer has the whole state of that step; or has not, from now on. See saver.h. */
+void saving_whole(struct saving *s, int64_t step);
+void saving_torn(struct saving *s);
+/* saver_will(), if there is a saver. */
+void saving_will(struct saving *s, const struct training_state *will);
 
 /* 1: a checkpoint of this step should be saved now: a multiple of options.steps was reached since the last one that
  * was tried (the steps of other workers may lie between), or options.seconds have passed since the last one was

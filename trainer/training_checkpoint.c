@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { NAME_BYTES = 420, COMPLAINTS_SHOWN = 260 };
+enum { COMPLAINTS_SHOWN = 260 };
 
 static const struct optimizer_rule *rule_of(const struct optimizer *o)
 {
@@ -31,16 +31,19 @@ static int array_name(const struct optimizer *o, const struct variable *v, enum 
     case ARRAY_WEIGHTS:
     case ARRAY_STATISTICS: suffix = ""; break;
     case ARRAY_SLOT_1:
-    case ARRAY_SLOT_2: snprintf(out, NAME_BYTES, "%s/%s", v->name, rule_of(o)->slots[kind == ARRAY_SLOT_2]); return 1;
+    case ARRAY_SLOT_2:
+        snprintf(out, TRAINING_NAME_BYTES, "%s/%s", v->name, rule_of(o)->slots[kind == ARRAY_SLOT_2]);
+        return 1;
     case ARRAY_AVERAGES: suffix = "/ExponentialMovingAverage"; break;
     case ARRAY_BIASED: /* the scope twice, as in TensorFlow 1 */
         if (!v->debias_scope[0])
             return 0;
-        snprintf(out, NAME_BYTES, "%s/%s/%s/biased", v->debias_scope, v->debias_scope, last ? last + 1 : v->name);
+        snprintf(out, TRAINING_NAME_BYTES, "%s/%s/%s/biased", v->debias_scope, v->debias_scope,
+                 last ? last + 1 : v->name);
         return 1;
     case ARRAY_KINDS: return 0;
     }
-    snprintf(out, NAME_BYTES, "%s%s", v->name, suffix);
+    snprintf(out, TRAINING_NAME_BYTES, "%s%s", v->name, suffix);
     return 1;
 }
 
@@ -58,147 +61,167 @@ static const struct variable *next_in(const struct optimizer *o, enum optimizer_
 
 static void local_step_name(const char *biased, char *out)
 {
-    snprintf(out, NAME_BYTES, "%.*s/local_step", (int)(strlen(biased) - strlen("/biased")), biased);
+    snprintf(out, TRAINING_NAME_BYTES, "%.*s/local_step", (int)(strlen(biased) - strlen("/biased")), biased);
 }
 
 /* ---- saving ------------------------------------------------------------------------------------------------------ */
 
-static int add_integer(struct tensor_bundle_writer *w, const char *name, int64_t value, struct error *e)
+static struct training_tensor *next_tensor(struct training_tensors *t, enum training_source source, const char *name)
 {
-    return tensor_bundle_writer_add(w, name, TENSOR_INT64, 0, NULL, &value, sizeof value, e);
+    struct training_tensor *at = &t->items[t->count++];
+
+    memset(at, 0, sizeof *at);
+    at->source = source;
+    snprintf(at->name, sizeof at->name, "%s", name);
+    return at;
 }
 
-static int add_float(struct tensor_bundle_writer *w, const char *name, double value, struct error *e)
+static void add_integer(struct training_tensors *t, const char *name, int64_t value)
 {
-    float f = (float)value;
-
-    return tensor_bundle_writer_add(w, name, TENSOR_FLOAT, 0, NULL, &f, sizeof f, e);
+    next_tensor(t, TRAINING_INTEGER, name)->number = value;
 }
 
-static int add_text(struct tensor_bundle_writer *w, const char *name, const char *text, struct error *e)
+/* A count of updates that is so far ahead of the global step. */
+static void add_updates(struct training_tensors *t, enum training_source source, const char *name, int64_t ahead)
 {
-    int64_t length = (int64_t)strlen(text);
-
-    return tensor_bundle_writer_add(w, name, TENSOR_UINT8, 1, &length, text, (size_t)length, e);
+    next_tensor(t, source, name)->number = ahead;
 }
 
-static int add_arrays(struct tensor_bundle_writer *w, const struct training_checkpoint *c, int64_t statistics_updates,
-                      struct error *e)
+static void add_power(struct training_tensors *t, const char *name, double base, int64_t ahead)
 {
+    struct training_tensor *at = next_tensor(t, TRAINING_POWER, name);
+
+    at->base = base;
+    at->number = ahead + 1;
+}
+
+static void add_text(struct training_tensors *t, const char *name, const char *text)
+{
+    struct training_tensor *at = next_tensor(t, TRAINING_TEXT, name);
+
+    snprintf(at->text, sizeof at->text, "%s", text);
+}
+
+static void add_arrays(struct training_tensors *t, struct optimizer *o)
+{
+    const int64_t ahead = optimizer_counters(o)->statistics_ahead;
     size_t count;
-    const struct variable *v = network_variables(optimizer_network(c->optimizer), &count);
-    char name[NAME_BYTES], step[NAME_BYTES];
-    int rc = OK;
+    const struct variable *v = network_variables(optimizer_network(o), &count);
+    char name[TRAINING_NAME_BYTES], step[TRAINING_NAME_BYTES];
 
     for (size_t i = 0; i < count; i++)
-        for (int kind = 0; kind < ARRAY_KINDS && rc == OK; kind++) {
-            const struct optimizer_array a = c->arrays[kind];
+        for (int kind = 0; kind < ARRAY_KINDS; kind++) {
+            struct training_tensor *at;
 
-            if (a.count == 0 || !array_name(c->optimizer, &v[i], (enum optimizer_array_kind)kind, name))
+            if (optimizer_array(o, (enum optimizer_array_kind)kind).count == 0 ||
+                !array_name(o, &v[i], (enum optimizer_array_kind)kind, name))
                 continue;
-            rc = tensor_bundle_writer_add(w, name, TENSOR_FLOAT, v[i].rank, v[i].shape, a.values + v[i].offset,
-                                          v[i].count * sizeof(float), e);
-            if (rc == OK && kind == ARRAY_BIASED) {
+            at = next_tensor(t, TRAINING_ARRAY, name);
+            at->kind = (enum optimizer_array_kind)kind;
+            at->rank = v[i].rank;
+            memcpy(at->shape, v[i].shape, sizeof at->shape);
+            at->offset = v[i].offset;
+            at->count = v[i].count;
+            if (kind == ARRAY_BIASED) {
                 local_step_name(name, step);
-                rc = add_float(w, step, (double)statistics_updates, e);
+                add_updates(t, TRAINING_UPDATES_FLOAT, step, ahead);
             }
         }
-    return rc;
 }
 
-static int add_all(struct tensor_bundle_writer *w, const struct training_checkpoint *c, struct error *e)
-{
-    const struct optimizer *o = c->optimizer;
-    const struct training_position *p = &c->position;
-    int64_t adam = p->global_step + c->counters.adam_ahead;
-    int64_t statistics = p->global_step + c->counters.statistics_ahead;
-    int rc = add_arrays(w, c, statistics, e);
+/* Those of which there are always the same number. */
+enum { OTHER_TENSORS = 20 };
 
-    for (size_t i = 0; i < c->losses.count && rc == OK; i++)
-        rc = add_float(w, c->losses.items[i].name, (double)c->losses.items[i].value, e);
-    if (rc == OK && rule_of(o)->beta2 > 0)
-        (void)((rc = add_float(w, "beta1_power", pow(rule_of(o)->beta1, (double)adam + 1), e)) < 0 ||
-               (rc = add_float(w, "beta2_power", pow(rule_of(o)->beta2, (double)adam + 1), e)) < 0 ||
-               (rc = add_integer(w, "evalboard/adam_updates", adam, e)) < 0);
-    if (rc < 0 || (rc = add_integer(w, "global_step", p->global_step, e)) < 0 ||
-        (rc = add_integer(w, "evalboard/seed", (int64_t)p->seed, e)) < 0 ||
-        (rc = add_integer(w, "evalboard/statistics_updates", statistics, e)) < 0 ||
-        (rc = add_integer(w, "evalboard/world_size", p->world_size, e)) < 0 ||
-        (rc = add_integer(w, "evalboard/workers", p->workers, e)) < 0 ||
-        (rc = add_integer(w, "evalboard/batch_size", p->batch_size, e)) < 0 ||
-        (p->micro_shards && (rc = add_integer(w, "evalboard/global_batch", p->global_batch, e)) < 0) ||
-        (p->micro_shards && (rc = add_integer(w, "evalboard/micro_shards", p->micro_shards, e)) < 0) ||
-        (p->micro_shards && (rc = add_text(w, "evalboard/kernels", p->kernels, e)) < 0) ||
-        (p->threads && (rc = add_integer(w, "evalboard/threads", p->threads, e)) < 0) ||
-        (p->vocabulary && (rc = add_integer(w, "evalboard/vocabulary", (int64_t)p->vocabulary, e)) < 0) ||
-        (rc = add_text(w, "evalboard/run_option", p->run_option, e)) < 0 ||
-        (rc = add_text(w, "evalboard/shard", p->shard, e)) < 0 ||
-        (rc = add_text(w, "evalboard/data", p->data, e)) < 0 ||
-        (rc = add_text(w, "evalboard/model", network_model(optimizer_network(o))->name, e)) < 0 ||
-        (rc = add_text(w, "evalboard/optimizer", optimizer_kind_names[optimizer_options_of(o)->kind], e)) < 0)
-        return rc;
+int training_tensors_of(struct training_tensors *t, struct optimizer *o, const struct loss_averages *losses,
+                        const struct training_position *p, struct error *e)
+{
+    const struct optimizer_counters *ahead = optimizer_counters(o);
+    size_t variables;
+
+    _Static_assert(sizeof t->items->shape == sizeof((struct variable *)NULL)->shape, "a tensor has a variable's shape");
+    network_variables(optimizer_network(o), &variables);
+    memset(t, 0, sizeof *t);
+    if (!(t->items = calloc(variables * (ARRAY_KINDS + 1) + losses->count + OTHER_TENSORS, sizeof *t->items)))
+        return error_memory(e, NULL, "for the names in a checkpoint of %zu variables", variables);
+    add_arrays(t, o);
+    for (size_t i = 0; i < losses->count; i++)
+        next_tensor(t, TRAINING_LOSS, losses->items[i].name)->offset = i;
+    if (rule_of(o)->beta2 > 0) {
+        add_power(t, "beta1_power", rule_of(o)->beta1, ahead->adam_ahead);
+        add_power(t, "beta2_power", rule_of(o)->beta2, ahead->adam_ahead);
+        add_updates(t, TRAINING_UPDATES, "evalboard/adam_updates", ahead->adam_ahead);
+    }
+    add_updates(t, TRAINING_UPDATES, "global_step", 0);
+    add_integer(t, "evalboard/seed", (int64_t)p->seed);
+    add_updates(t, TRAINING_UPDATES, "evalboard/statistics_updates", ahead->statistics_ahead);
+    add_integer(t, "evalboard/world_size", p->world_size);
+    add_integer(t, "evalboard/workers", p->workers);
+    add_integer(t, "evalboard/batch_size", p->batch_size);
+    if (p->micro_shards) {
+        add_integer(t, "evalboard/global_batch", p->global_batch);
+        add_integer(t, "evalboard/micro_shards", p->micro_shards);
+        add_text(t, "evalboard/kernels", p->kernels);
+    }
+    if (p->threads)
+        add_integer(t, "evalboard/threads", p->threads);
+    if (p->vocabulary)
+        add_integer(t, "evalboard/vocabulary", (int64_t)p->vocabulary);
+    add_text(t, "evalboard/run_option", p->run_option);
+    add_text(t, "evalboard/shard", p->shard);
+    add_text(t, "evalboard/data", p->data);
+    add_text(t, "evalboard/model", network_model(optimizer_network(o))->name);
+    add_text(t, "evalboard/optimizer", optimizer_kind_names[optimizer_options_of(o)->kind]);
     return OK;
 }
 
-void training_checkpoint_of(struct training_checkpoint *c, struct optimizer *o, const struct loss_averages *losses,
-                            const struct training_position *position)
+void training_values_of(struct training_values *v, struct optimizer *o, const struct loss_averages *losses,
+                        int64_t step)
 {
-    memset(c, 0, sizeof *c);
-    c->optimizer = o;
+    memset(v, 0, sizeof *v);
     for (int kind = 0; kind < ARRAY_KINDS; kind++)
-        c->arrays[kind] = optimizer_array(o, (enum optimizer_array_kind)kind);
-    c->counters = *optimizer_counters(o);
-    c->losses = *losses;
-    c->position = *position;
+        v->arrays[kind] = optimizer_array(o, (enum optimizer_array_kind)kind).values;
+    v->losses = losses->items;
+    v->step = step;
 }
 
-void training_checkpoint_release(struct training_checkpoint *c)
+static int write_tensor(struct tensor_bundle_writer *w, const struct training_tensor *t,
+                        const struct training_values *v, struct error *e)
 {
-    free(c->memory);
-    free(c->averages);
-    memset(c, 0, sizeof *c);
+    const int64_t updates = v->step + t->number, length = (int64_t)strlen(t->text);
+    float f = 0;
+
+    switch (t->source) {
+    case TRAINING_ARRAY:
+        return tensor_bundle_writer_add(w, t->name, TENSOR_FLOAT, t->rank, t->shape, v->arrays[t->kind] + t->offset,
+                                        t->count * sizeof(float), e);
+    case TRAINING_INTEGER:
+        return tensor_bundle_writer_add(w, t->name, TENSOR_INT64, 0, NULL, &t->number, sizeof t->number, e);
+    case TRAINING_UPDATES:
+        return tensor_bundle_writer_add(w, t->name, TENSOR_INT64, 0, NULL, &updates, sizeof updates, e);
+    case TRAINING_TEXT:
+        return tensor_bundle_writer_add(w, t->name, TENSOR_UINT8, 1, &length, t->text, (size_t)length, e);
+    case TRAINING_UPDATES_FLOAT: f = (float)updates; break;
+    case TRAINING_POWER: f = (float)pow(t->base, (double)updates); break;
+    case TRAINING_LOSS: f = v->losses[t->offset].value; break;
+    }
+    return tensor_bundle_writer_add(w, t->name, TENSOR_FLOAT, 0, NULL, &f, sizeof f, e);
 }
 
-int training_checkpoint_copy(struct training_checkpoint *c, struct optimizer *o, const struct loss_averages *losses,
-                             const struct training_position *position, struct error *e)
-{
-    real *memory = c->memory;
-    struct loss_average *averages = c->averages;
-    size_t count = 0, at = 0;
-
-    training_checkpoint_of(c, o, losses, position);
-    c->memory = memory;
-    c->averages = averages;
-    for (int kind = 0; kind < ARRAY_KINDS; kind++)
-        count += c->arrays[kind].count;
-    if ((!c->memory && !(c->memory = malloc((count + 1) * sizeof *c->memory))) ||
-        (!c->averages && !(c->averages = malloc((losses->count + 1) * sizeof *c->averages))))
-        return error_memory(e, NULL, "for a copy of %zu numbers", count);
-    for (int kind = 0; kind < ARRAY_KINDS; kind++)
-        if (c->arrays[kind].count) {
-            memcpy(c->memory + at, c->arrays[kind].values, c->arrays[kind].count * sizeof *c->memory);
-            c->arrays[kind].values = c->memory + at;
-            at += c->arrays[kind].count;
-        }
-    if (losses->count)
-        memcpy(c->averages, losses->items, losses->count * sizeof *c->averages);
-    c->losses.items = c->averages;
-    return OK;
-}
-
-int training_checkpoint_write(const struct io *io, const char *directory, size_t keep,
-                              const struct training_checkpoint *c, struct error *e)
+int training_checkpoint_write(const struct io *io, const char *directory, size_t keep, const struct training_tensors *t,
+                              const struct training_values *v, struct error *e)
 {
     char name[64], prefix[4096];
     struct tensor_bundle_writer *w;
     int rc;
 
     _Static_assert(sizeof(real) == sizeof(float), "checkpoints hold float32");
-    snprintf(name, sizeof name, "model.ckpt-%" PRId64, c->position.global_step);
+    snprintf(name, sizeof name, "model.ckpt-%" PRId64, v->step);
     if ((rc = file_join(prefix, sizeof prefix, directory, name, e)) < 0 ||
         (rc = tensor_bundle_writer_open(&w, io, prefix, e)) < 0)
         return rc;
-    if ((rc = add_all(w, c, e)) < 0) {
+    for (size_t i = 0; i < t->count && rc == OK; i++)
+        rc = write_tensor(w, &t->items[i], v, e);
+    if (rc < 0) {
         tensor_bundle_writer_abandon(w);
         return rc;
     }
@@ -211,10 +234,16 @@ int training_checkpoint_save(const struct io *io, const char *directory, size_t 
                              const struct loss_averages *losses, const struct training_position *position,
                              struct error *e)
 {
-    struct training_checkpoint c;
+    struct training_tensors tensors;
+    struct training_values values;
+    int rc = training_tensors_of(&tensors, o, losses, position, e);
 
-    training_checkpoint_of(&c, o, losses, position);
-    return training_checkpoint_write(io, directory, keep, &c, e);
+    if (rc < 0)
+        return rc;
+    training_values_of(&values, o, losses, position->global_step);
+    rc = training_checkpoint_write(io, directory, keep, &tensors, &values, e);
+    free(tensors.items);
+    return rc;
 }
 
 /* ---- loading ----------------------------------------------------------------------------------------------------- */
@@ -253,7 +282,7 @@ static int training_checkpoint_check(struct tensor_bundle *b, struct optimizer *
 static int has_array(struct tensor_bundle *b, const struct optimizer *o, enum optimizer_array_kind kind)
 {
     const struct variable *v;
-    char name[NAME_BYTES];
+    char name[TRAINING_NAME_BYTES];
 
     for (size_t i = 0; (v = next_in(o, kind, &i, name));) {
         struct tensor_match m = match_of(b, v, name);
@@ -268,7 +297,7 @@ static int load_array(struct tensor_bundle *b, struct optimizer *o, enum optimiz
 {
     struct optimizer_array a = optimizer_array(o, kind);
     const struct variable *v;
-    char name[NAME_BYTES];
+    char name[TRAINING_NAME_BYTES];
     int rc = OK;
 
     for (size_t i = 0; rc == OK && (v = next_in(o, kind, &i, name));)
@@ -339,7 +368,7 @@ static int load_position(struct tensor_bundle *b, struct training_position *p, s
 /* How many updates the zero-debiased statistics have had, if the checkpoint has them but not our count. */
 static int64_t statistics_updates(struct tensor_bundle *b, const struct optimizer *o, int64_t global_step)
 {
-    char biased[NAME_BYTES], name[NAME_BYTES];
+    char biased[TRAINING_NAME_BYTES], name[TRAINING_NAME_BYTES];
     const struct tensor_entry *t = NULL;
     size_t first = 0;
     float updates;

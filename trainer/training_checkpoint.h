@@ -41,32 +41,54 @@ struct training_position {
     char kernels[80];                         /* network_kernels(); "": does not say */
 };
 
-/* What a checkpoint is made of: the training itself, or a copy of its state at one step, which another thread may save
- * while the training goes on. Names, shapes and options are the training's in both cases. */
-struct training_checkpoint {
-    const struct optimizer *optimizer;
-    struct optimizer_array arrays[ARRAY_KINDS];
-    struct optimizer_counters counters;
-    struct loss_averages losses;
-    struct training_position position;
-    real *memory; /* of the copied arrays; NULL: not copied yet */
-    struct loss_average *averages;
+/*
+ * A checkpoint of a step is made of a list of tensors, the same for all steps of a run, and of the values that the
+ * training has at that step. Neither has a pointer into the training, so a process that only shares memory with it can
+ * write the checkpoint (saver.h).
+ */
+enum { TRAINING_NAME_BYTES = 420 };
+enum training_source {
+    TRAINING_ARRAY,         /* `count` elements of an array of the optimizer, from `offset` on */
+    TRAINING_LOSS,          /* float32: the moving average number `offset` */
+    TRAINING_INTEGER,       /* int64: `number` */
+    TRAINING_UPDATES,       /* int64: step + number */
+    TRAINING_UPDATES_FLOAT, /* float32: the same */
+    TRAINING_POWER,         /* float32: base^(step + number) */
+    TRAINING_TEXT           /* uint8: the letters of `text` */
+};
+struct training_tensor {
+    char name[TRAINING_NAME_BYTES];
+    enum training_source source;
+    enum optimizer_array_kind kind;
+    int rank;
+    int64_t shape[4], number;
+    size_t offset, count;
+    double base;
+    char text[80];
+};
+struct training_tensors {
+    struct training_tensor *items;
+    size_t count;
+};
+/* At one step. Borrowed. */
+struct training_values {
+    const real *arrays[ARRAY_KINDS]; /* as optimizer_array() */
+    const struct loss_average *losses;
+    int64_t step;
 };
 
-/* The training itself, which must not change until it is saved. Everything is borrowed. */
-void training_checkpoint_of(struct training_checkpoint *c, struct optimizer *o, const struct loss_averages *losses,
-                            const struct training_position *position);
-/* Copies the training into c, which is all zero or holds an earlier copy of it, whose memory is used again: as much as
- * all arrays of the optimizer have. The optimizer must live as long. ERR_NOMEM: c holds no copy, but may try again. */
-int training_checkpoint_copy(struct training_checkpoint *c, struct optimizer *o, const struct loss_averages *losses,
-                             const struct training_position *position, struct error *e);
-void training_checkpoint_release(struct training_checkpoint *c); /* all zero is fine */
+/* The tensors of this training's checkpoints; of the position all but global_step counts. On OK free(t->items). */
+int training_tensors_of(struct training_tensors *t, struct optimizer *o, const struct loss_averages *losses,
+                        const struct training_position *position, struct error *e);
+/* The values that the training itself has now. */
+void training_values_of(struct training_values *v, struct optimizer *o, const struct loss_averages *losses,
+                        int64_t step);
 
 /* Writes DIRECTORY/model.ckpt-<step>, then adds it to the end of the state file and deletes all but the newest `keep`
  * (0: keeps all). io may be NULL for io_real. After an error the earlier checkpoints and the state file are unchanged.
  * CHECKPOINT_OLD_REMAINS (checkpoint_directory.h): saved, but an old one could not be deleted; e says why. */
-int training_checkpoint_write(const struct io *io, const char *directory, size_t keep,
-                              const struct training_checkpoint *c, struct error *e);
+int training_checkpoint_write(const struct io *io, const char *directory, size_t keep, const struct training_tensors *t,
+                              const struct training_values *v, struct error *e);
 /* The same of the training itself. */
 int training_checkpoint_save(const struct io *io, const char *directory, size_t keep, struct optimizer *o,
                              const struct loss_averages *losses, const struct training_position *position,

@@ -21,7 +21,7 @@ enum { FILE_MAX = 64 << 20 };
 int training_lock_take(const char *checkpoint_directory, int take_over, int *fd, struct error *e)
 {
     struct training_status s;
-    int lives = 0, elsewhere = 0, locked = directory_lock(checkpoint_directory, fd, e);
+    int lives = 0, gone = 0, elsewhere = 0, locked = directory_lock(checkpoint_directory, fd, e);
 
     if (locked < 0)
         return locked;
@@ -30,6 +30,7 @@ int training_lock_take(const char *checkpoint_directory, int take_over, int *fd,
 
         /* A copy of a directory in which this process works names it as well. */
         lives = running && s.process == PROCESS_LIVES && s.state.process.pid != getpid();
+        gone = s.process == PROCESS_GONE;
         elsewhere = s.condition == CONDITION_RUNNING && s.process == PROCESS_ELSEWHERE;
     }
     if (!locked && !lives && (!elsewhere || take_over))
@@ -37,6 +38,8 @@ int training_lock_take(const char *checkpoint_directory, int take_over, int *fd,
     if (*fd >= 0)
         close(*fd);
     *fd = -1;
+    if (locked && gone)
+        return TRAINING_LOCK_SAVING;
     if (!lives && !elsewhere)
         return error_set(e, ERR_PEER,
                          "%s: another process has locked the directory, and training.json does not name it",
@@ -55,8 +58,10 @@ int training_lock_keep(const char *checkpoint_directory, int *fd, struct error *
         (*fd < 0 || fstat(*fd, &held) < 0 || (held.st_ino == there.st_ino && held.st_dev == there.st_dev)))
         return OK;
     if ((rc = file_make_directories(checkpoint_directory, e)) != OK ||
-        (rc = training_lock_take(checkpoint_directory, 0, &other, e)) != OK)
+        (rc = training_lock_take(checkpoint_directory, 0, &other, e)) < 0)
         return rc;
+    if (rc == TRAINING_LOCK_SAVING)
+        return error_set(e, ERR_PEER, "%s: another training is still being saved there", checkpoint_directory);
     if ((rc = training_files_check(checkpoint_directory, e)) != OK) {
         if (other >= 0)
             close(other);

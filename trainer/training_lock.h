@@ -9,8 +9,10 @@
 
 #include "base/error.h"
 
-/* OK: *fd holds the lock until it is closed; -1: kernel locks are not supported here. ERR_PEER: another trainer works
- * here, and e names host and process if known. */
+/* OK: *fd holds the lock until it is closed; -1: kernel locks are not supported here. TRAINING_LOCK_SAVING: the trainer
+ * that training.json names is gone, but its saver (saver.h) has not ended; try again. ERR_PEER:
+ * another trainer works here, and e names host and process if known. */
+enum { TRAINING_LOCK_SAVING = 1 };
 int training_lock_take(const char *checkpoint_directory, int take_over, int *fd, struct error *e);
 
 /* Checks that the locked directory is still at its path. OK: it is. 1: it was deleted, moved or replaced; it was made

@@ -1,6 +1,6 @@
 /*
  * save_under_kill DIRECTORY STEP CALL: saves a checkpoint of lenet at STEP (weights from seed STEP) as the trainer does,
- * and is killed (SIGKILL) just before system call number CALL of the saving, in the thread that saves; CALL 0: is not.
+ * and is killed (SIGKILL) just before system call number CALL of the saving, which it then makes itself; CALL 0: is not.
  * Exit 0: saved, and the number of calls it took is printed.
  * save_under_kill DIRECTORY: loads the newest checkpoint as a resume does, compares the weights with those of its step,
  * prints the step.
@@ -35,7 +35,8 @@ static int save(const char *directory, struct optimizer *o, int64_t step, long c
     log_init(&log, NULL, 2);
     if ((rc = world_open(&s.world, 60, e)) < 0)
         return rc;
-    saving_open(&s, 0, -1);
+    if ((rc = saving_open(&s, &p, -1, e)) < 0)
+        return rc;
     network_initialize(optimizer_network(o), (uint64_t)step);
     rc = saving_start(&s, &p, e);
     network_initialize(optimizer_network(o), (uint64_t)step + 1); /* goes on */
@@ -43,7 +44,7 @@ static int save(const char *directory, struct optimizer *o, int64_t step, long c
         saving_wait(&s, 60);
         rc = saving_look(&s, e);
     }
-    saving_close(&s);
+    saving_close(&s, 1);
     world_close(s.world);
     if (rc > 0)
         printf("%ld\n", failing.calls);

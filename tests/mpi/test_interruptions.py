@@ -133,7 +133,8 @@ def test_deadline(options, stopped, waiting, tmp_path):
 
 
 def test_a_broken_connection(tmp_path):
-    """A rank's death that another one sees before mpirun does: Open MPI would have all ranks ended at once, and nobody named."""
+    """A rank's death that another one sees before mpirun does: Open MPI ends all ranks at once, by its own means. What was
+    trained is saved all the same."""
     when = tmp_path / "when"
     environment = interposed(tmp_path, "broken", BROKEN_CONNECTION, DEATH_WHEN=when)
     process = ranks.start(3, *LENET, "--run-option", "mpi", "--transport", "mpi", "--batch-size", 8, "--max-steps", NEVER,
@@ -144,9 +145,9 @@ def test_a_broken_connection(tmp_path):
     os.rename(tmp_path / "next", when)
     _, said = process.communicate(timeout=DEADLINE)
     assert process.returncode != 0
-    assert "writev failed: Connection reset by peer" in said and "FATAL" in said
-    assert re.search(r"mpirun noticed that process rank 2 .* exited on signal 9", said) or "since rank 2" in said, said
-    assert ranks.variables(tmp_path / saved(tmp_path, 20))["global_step"]
+    assert "writev failed: Connection reset by peer" in said
+    state = ranks.last_state(tmp_path)
+    assert state["state"] in ("failed", "stopped") and saved(tmp_path, 20) == f"model.ckpt-{state['global_step']}"
 
 
 def switches(pid):
@@ -191,9 +192,8 @@ def test_state_after_another_rank_died(tmp_path, how):
     assert ranks.training_json(tmp_path)["state"] == "running"
     os.kill(ranks.rank_processes(process)[1], signal.SIGKILL)
     process.communicate(timeout=DEADLINE)
-    state = ranks.training_json(tmp_path)
+    state = ranks.last_state(tmp_path)
     assert state["state"] == "failed" and state["global_step"] >= 10 and state["max_steps"] == NEVER
-    assert not list(tmp_path.glob("training.json.*"))
 
 
 def test_second_signal_ends_at_once(tmp_path):
@@ -239,12 +239,12 @@ def test_bad_loss_of_one_rank(options, tmp_path):
 @pytest.mark.parametrize("options", [["--run-option", "mpi"], ["--run-option", "mpi", "--transport", "mpi"],
                                      ["--run-option", "ps"]], ids=["shared", "messages", "ps"])
 def test_rank_0_dies(options, tmp_path):
-    """training.json does not stay at "running": a rank that is still there says what happened."""
+    """training.json does not stay at "running": its saver says what happened."""
     process = ranks.start(2, *LENET, *options, "--batch-size", 8, "--max-steps", NEVER, "--checkpoint-dir", tmp_path,
                           "--save-checkpoint-steps", 20, "--quiet")
     ranks.wait_for(process, lambda: saved(tmp_path, 20) and ranks.training_json(tmp_path)["global_step"] >= 20, "step 20")
     os.kill(ranks.rank_processes(process)[0], signal.SIGKILL)
     process.communicate(timeout=DEADLINE)
-    state = ranks.training_json(tmp_path)
+    state = ranks.last_state(tmp_path)
     assert (state["state"], state.get("reason")) == ("failed", "rank 0 died")
     assert state["global_step"] >= 20 and state["max_steps"] == NEVER

@@ -42,15 +42,19 @@ class Held:
     (3, ["--run-option", "ps"], "mpirun"), (0, [], signal.SIGKILL)],
     ids=["signal", "stop-file", "mpi", "mpirun-gone", "kill"])
 def test_ends_when_all_is_saved(count, options, end, tmp_path):
-    """The last step is saved after the one that the disk holds; a rank that is killed leaves what was whole before."""
+    """The last step is saved after the one that the disk holds; and so is what a rank that is killed had."""
     held = Held(tmp_path, count, *options, "--max-steps", NEVER, every=10)
     pids = list(ranks.rank_processes(held.process).values()) if count else [held.process.pid]
     if end == signal.SIGKILL:
         held.process.kill()
+        step = held.step()
         held.let_go()
-        assert held.newest() == 0 and ranks.training_json(held.directory)["state"] == "running"
+        wait_for(lambda: ranks.training_json(held.directory)["state"] != "running", "the last state")
+        state = ranks.training_json(held.directory)
+        assert (state["state"], state["reason"]) == ("failed", "the trainer died")
+        assert held.newest() == state["global_step"] >= max(step, 10)
         _, said = ranks.train(0, *LENET, "--max-steps", 3, "--checkpoint-dir", held.directory)
-        assert re.search(r"^resuming from .*/model\.ckpt-0$", said, re.M)
+        assert re.search(rf"^resuming from .*/model\.ckpt-{held.newest()}$", said, re.M)
         assert not list(held.directory.glob("*.tempstate0"))
         return
     if end == "stop.json":

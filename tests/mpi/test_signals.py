@@ -22,8 +22,6 @@ HOWS = {"single": (0, []), "mirrored": (0, ["--run-option", "mirrored", "--threa
 # A step of 5 seconds is one of many short pauses: a slice of a few images takes milliseconds all the same.
 LENGTHS = {"20ms": (64, 0), "5s": (736, 2000)}
 NEVER = 10**9
-# Between the signal and SIGKILL mpirun leaves twice this; 1 by default, and then a busy machine would decide.
-GRACE = {"OMPI_MCA_odls_base_sigkill_timeout": "3"}
 
 
 def send(process, number):
@@ -61,7 +59,7 @@ def start(how, length, directory, said, *preloaded):
     count, words = HOWS[how]
     batch, microseconds = LENGTHS[length]
     return ranks.start(count, *LENET, *words, "--batch-size", batch, "--max-steps", NEVER, "--log-every", 1,
-                       "--checkpoint-dir", directory, said=said, **GRACE, LD_PRELOAD=":".join(preloaded),
+                       "--checkpoint-dir", directory, said=said, LD_PRELOAD=":".join(preloaded),
                        SLOW_MICROSECONDS=str(microseconds))
 
 
@@ -145,6 +143,7 @@ def test_a_disk_that_hangs(times, tmp_path):
     assert process.returncode == 128 + signal.SIGTERM
     assert ranks.training_json(directory)["state"] == "running"  # nothing was saved, and nothing says so
     hold.unlink()
+    assert ranks.last_state(directory)["state"] == "stopped"
     same_as_straight("single", "20ms", directory)
 
 
@@ -165,7 +164,7 @@ def test_mpirun_is_killed(how, slow, tmp_path):
 
 @pytest.mark.parametrize("how", ["mpi", "ps"])
 def test_mpirun_is_killed_and_the_disk_is_slow(how, tmp_path):
-    """Open MPI's own thread would end a rank half a second after mpirun is gone, in the middle of its save."""
+    """Open MPI's own thread ends a rank half a second after mpirun is gone, in the middle of its save."""
     directory, log = tmp_path / "ckpt", tmp_path / "log"
     slow = {"LD_PRELOAD": interposed(tmp_path, "slow_disk", SLOW_DISK)["LD_PRELOAD"]}
     with open(log, "wb") as said:
@@ -198,15 +197,82 @@ def test_one_rank_alone(how, slow, tmp_path):
     same_as_straight(how, "5s", directory)
 
 
-def test_slow_disk(tmp_path):
-    """Where saving takes longer than mpirun waits, the line to start it with is said, once."""
-    pauses = {"LD_PRELOAD": interposed(tmp_path, "slow_disk", SLOW_DISK)["LD_PRELOAD"]}
-    options = [*LENET, "--run-option", "mpi", "--batch-size", 8, "--max-steps", 2, "--save-checkpoint-steps", 1]
-    _, said = ranks.start(2, *options, "--checkpoint-dir", tmp_path / "a", **pauses).communicate(timeout=DEADLINE)
-    assert len(re.findall(r"--mca odls_base_sigkill_timeout \d+$", said, re.M)) == 1, said
-    pauses["OMPI_MCA_odls_base_sigkill_timeout"] = "3600"
-    _, said = ranks.start(2, *options, "--checkpoint-dir", tmp_path / "b", **pauses).communicate(timeout=DEADLINE)
-    assert "finished" in said and "odls" not in said
-    _, said = ranks.start(0, *LENET, "--max-steps", 2, "--batch-size", 8, "--checkpoint-dir", tmp_path / "c",
-                          LD_PRELOAD=pauses["LD_PRELOAD"]).communicate(timeout=DEADLINE)
-    assert "finished" in said and "odls" not in said
+ENDS = {"term": signal.SIGTERM, "int": signal.SIGINT, "hup": signal.SIGHUP, "kill": signal.SIGKILL, "rank-0": 0, "rank-1": 1}
+
+
+@pytest.mark.parametrize("while_saving", [False, True], ids=["trains", "saves"])
+@pytest.mark.parametrize("how", ["mpi", "ps"])
+@pytest.mark.parametrize("end", ENDS)
+def test_the_last_update_is_saved(how, end, while_saving, tmp_path):
+    """Whatever ends the ranks, and however little time it leaves: also while a save takes as long as all of them live."""
+    directory, log, hold, begun = tmp_path / "ckpt", tmp_path / "log", tmp_path / "hold", tmp_path / "begun"
+    library = interposed(tmp_path, "held_sync", HELD_SYNC)["LD_PRELOAD"]
+    hold.touch()
+    with open(log, "wb") as said:
+        process = ranks.start(HOWS[how][0], *LENET, *HOWS[how][1], "--batch-size", LENGTHS["20ms"][0], "--max-steps", NEVER,
+                              "--log-every", 1, "--checkpoint-dir", directory, "--save-checkpoint-steps", 5, said=said,
+                              LD_PRELOAD=library, HOLD_NAME="model.ckpt-10.data" if while_saving else "no such file",
+                              HOLD_WHILE=str(hold), HOLD_SAYS=str(begun))
+    ranks.wait_for(process, begun.exists if while_saving else lambda: logged(log) >= 12, "the moment")
+    pids = ranks.rank_processes(process)
+    if end.startswith("rank"):
+        os.kill(pids[ENDS[end]], signal.SIGKILL)
+    else:
+        process.send_signal(ENDS[end])
+    wait_for(lambda: process.poll() is not None or not any(map(ranks.alive, pids.values())), "the ranks to end")
+    hold.unlink()
+    process.communicate(timeout=DEADLINE)
+    state = ranks.last_state(directory)
+    assert state["state"] == ("failed" if end.startswith("rank") else "stopped"), log.read_text()
+    newest = int(re.search(r'"model\.ckpt-(\d+)"', ranks.state_file(directory))[1])
+    if how == "ps" and end.startswith("rank"):  # the servers have the state, and end with the others
+        assert newest >= (10 if while_saving else 5)
+    elif how == "ps" and while_saving:  # collected in time, or not
+        assert newest >= 10
+    else:
+        assert newest == state["global_step"] >= logged(log)
+    _, said = ranks.train(0, *LENET, "--batch-size", LENGTHS["20ms"][0], "--max-steps", 1, "--checkpoint-dir", directory)
+    assert f"resuming from {directory}/model.ckpt-{newest}" in said
+
+
+def test_the_next_training_waits(tmp_path):
+    """It starts while what the killed one left is still being saved, says that it waits, and goes on from there."""
+    directory, log, hold, begun = tmp_path / "ckpt", tmp_path / "log", tmp_path / "hold", tmp_path / "begun"
+    library = interposed(tmp_path, "held_sync", HELD_SYNC)["LD_PRELOAD"]
+    hold.touch()
+    options = [*LENET, "--batch-size", 8, "--log-every", 1, "--checkpoint-dir", directory]
+    with open(log, "wb") as said:
+        first = ranks.start(0, *options, "--max-steps", NEVER, "--save-checkpoint-steps", 10, said=said, LD_PRELOAD=library,
+                            HOLD_NAME="model.ckpt-10.data", HOLD_WHILE=str(hold), HOLD_SAYS=str(begun))
+    ranks.wait_for(first, begun.exists, "the save of step 10")
+    first.kill()
+    first.communicate(timeout=DEADLINE)
+    with open(tmp_path / "said", "wb") as said:
+        second = ranks.start(0, *options, "--max-steps", 11, said=said)
+    ranks.wait_for(second, lambda: "waiting until the last state" in (tmp_path / "said").read_text(), "it to wait")
+    assert second.poll() is None
+    hold.unlink()
+    second.communicate(timeout=DEADLINE)
+    said = (tmp_path / "said").read_text()
+    assert second.returncode == 0, said
+    assert int(re.search(r"^resuming from .*/model\.ckpt-(\d+)$", said, re.M)[1]) >= 10
+
+
+def test_the_saver_is_killed(tmp_path):
+    """The training notices, says so, and saves itself from then on."""
+    directory, log = tmp_path / "ckpt", tmp_path / "log"
+    with open(log, "wb") as said:
+        process = ranks.start(2, *LENET, "--run-option", "mpi", "--batch-size", 8, "--max-steps", NEVER, "--log-every", 1,
+                              "--checkpoint-dir", directory, "--save-checkpoint-steps", 5, said=said)
+    ranks.wait_for(process, lambda: logged(log) >= 1, "the first step")
+    others = set(ranks.working_in(directory)) - set(ranks.rank_processes(process).values()) - {process.pid}
+    saver, = others
+    os.kill(saver, signal.SIGKILL)
+    ranks.wait_for(process, lambda: "was killed by signal 9" in log.read_text(), "it to notice")
+    step = logged(log)
+    ranks.wait_for(process, lambda: logged(log) >= step + 20, "some more steps")
+    process.terminate()
+    process.communicate(timeout=DEADLINE)
+    state = ranks.last_state(directory)
+    assert state["state"] == "stopped" and f'"model.ckpt-{state["global_step"]}"' in ranks.state_file(directory)
+    assert log.read_text().count("was killed by signal 9") == 1

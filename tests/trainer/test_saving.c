@@ -1,32 +1,22 @@
 /* Checkpoints written beside a training: what is saved, in what order, and what a full disk, no memory, a moved directory
  * and an early end make of it. */
-#include "trainer/saving.h"
-
-#include "checkpoint/directory/checkpoint_directory.h"
-#include "checkpoint/tensor_bundle.h"
-#include "tests/check.h"
 #include "tests/failing_allocation.h"
-#include "tests/failing_io.h"
-#include "trainer/training_lock.h"
+#include "tests/trainer/saved_training.h"
 
-#include <fcntl.h>
-#include <semaphore.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/stat.h>
 #include <sys/statvfs.h>
-#include <unistd.h>
 
-static char top[64], directory[80], log_path[80];
-static atomic_int threads_fail;
+static int fail_map; /* the next mapping of memory with this number from 1 on fails; 0: none */
 
-int __real_pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*run)(void *), void *context);
-int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*run)(void *), void *context);
+void *__real_mmap(void *at, size_t size, int protection, int flags, int fd, off_t offset);
+void *__wrap_mmap(void *at, size_t size, int protection, int flags, int fd, off_t offset);
 
-int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*run)(void *), void *context)
+void *__wrap_mmap(void *at, size_t size, int protection, int flags, int fd, off_t offset)
 {
-    return atomic_load(&threads_fail) ? EAGAIN : __real_pthread_create(thread, attributes, run, context);
+    if (fail_map > 0 && --fail_map == 0) {
+        errno = ENOMEM;
+        return MAP_FAILED;
+    }
+    return __real_mmap(at, size, protection, flags, fd, offset);
 }
 
 static uint64_t space = UINT64_MAX; /* that is left on any file system; UINT64_MAX: what there is */
@@ -45,180 +35,10 @@ int __wrap_statvfs(const char *path, struct statvfs *out)
     return rc;
 }
 
-/* A disk that stops in every fsync until it is told to go on: the writing thread is then where the test wants it. */
-struct held {
-    sem_t reached, go;
-    atomic_int pass; /* 1: it does not stop */
-};
-
-static void hold(struct held *h)
-{
-    if (atomic_load(&h->pass))
-        return;
-    sem_post(&h->reached);
-    while (sem_wait(&h->go) < 0)
-        ;
-}
-
-static int held_fsync(void *context, int fd)
-{
-    hold(context);
-    return fsync(fd);
-}
-
-/* The same before anything is read of what is to be saved. */
-static int held_open(void *context, const char *path, int flags, mode_t mode)
-{
-    hold(context);
-    return open(path, flags, mode);
-}
-
-static struct io held_table(struct held *h)
-{
-    struct io io = io_real;
-
-    sem_init(&h->reached, 0, 0);
-    sem_init(&h->go, 0, 0);
-    atomic_init(&h->pass, 0);
-    io.fsync = held_fsync;
-    io.context = h;
-    return io;
-}
-
-static void reached(struct held *h)
-{
-    while (sem_wait(&h->reached) < 0)
-        ;
-}
-
-static void let_go(struct held *h)
-{
-    atomic_store(&h->pass, 1);
-    sem_post(&h->go);
-}
-
-struct training {
-    struct network *network;
-    struct optimizer *optimizer;
-    struct loss_averages losses;
-    struct world *world;
-    struct log log;
-    int lock;
-    struct saving saving;
-};
-
-/* The weights of a step are a function of it, so a checkpoint shows whether it holds those of its own. */
-static void train_to(struct training *t, int64_t step)
-{
-    network_initialize(t->network, (uint64_t)step + 1);
-    optimizer_reset(t->optimizer, step);
-}
-
-static void start(struct training *t, const struct io *io, const struct saving_options *options)
-{
-    const struct optimizer_options how = { .kind = OPTIMIZER_MOMENTUM, .learning_rate = 0.1, .momentum = 0.9 };
-
-    memset(t, 0, sizeof *t);
-    assert_int_equal(network_new(&t->network, model_find("lenet"), 0, NULL), OK);
-    assert_int_equal(optimizer_new(&t->optimizer, t->network, &how, NULL), OK);
-    assert_int_equal(world_open(&t->world, 60, NULL), OK);
-    assert_int_equal(training_lock_take(directory, 0, &t->lock, NULL), OK);
-    log_init(&t->log, NULL, open(log_path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666));
-    t->saving = (struct saving){
-        .options = *options,
-        .optimizer = t->optimizer,
-        .losses = &t->losses,
-        .world = t->world,
-        .log = &t->log,
-        .lock = &t->lock,
-        .io = io,
-    };
-    t->saving.options.directory = directory;
-    saving_open(&t->saving, 0, -1);
-}
-
-static void end(struct training *t)
-{
-    saving_close(&t->saving);
-    close(t->log.fd);
-    if (t->lock >= 0)
-        close(t->lock);
-    world_close(t->world);
-    optimizer_free(t->optimizer);
-    network_free(t->network);
-}
-
-static int save_at(struct training *t, int64_t step, struct error *e)
-{
-    const struct training_position p = { .global_step = step, .seed = 1, .run_option = "single" };
-
-    train_to(t, step);
-    return saving_start(&t->saving, &p, e);
-}
-
-/* The outcome of the checkpoint that is being written. */
-static int outcome(struct training *t, struct error *e)
-{
-    int rc = OK;
-
-    while (saving_busy(&t->saving) && rc == OK) {
-        saving_wait(&t->saving, 60);
-        rc = saving_look(&t->saving, e);
-    }
-    return rc;
-}
-
-static int saved_at(struct training *t, int64_t step, struct error *e)
-{
-    const int rc = save_at(t, step, e);
-
-    return rc == OK ? outcome(t, e) : rc;
-}
-
-/* The newest checkpoint is whole, is of `step`, and has its weights. */
-static void assert_newest(int64_t step)
-{
-    const struct optimizer_options how = { .kind = OPTIMIZER_MOMENTUM, .learning_rate = 0.1, .momentum = 0.9 };
-    struct training_position p = { 0 };
-    struct loss_averages none = { 0 };
-    struct optimizer *o;
-    struct network *n, *then;
-    char name[64], prefix[160];
-    struct error e = { 0 };
-
-    assert_int_equal(checkpoint_directory_newest(directory, name, sizeof name, &e), 1);
-    snprintf(prefix, sizeof prefix, "%s/%s", directory, name);
-    assert_int_equal(network_new(&n, model_find("lenet"), 0, NULL), OK);
-    assert_int_equal(network_new(&then, model_find("lenet"), 0, NULL), OK);
-    network_initialize(then, (uint64_t)step + 1);
-    assert_int_equal(optimizer_new(&o, n, &how, NULL), OK);
-    assert_int_equal(training_checkpoint_load(prefix, o, &none, &p, &e), CHECKPOINT_EXACT);
-    assert_int_equal(p.global_step, step);
-    assert_memory_equal(network_parameters(n), network_parameters(then), network_parameter_count(n) * sizeof(real));
-    optimizer_free(o);
-    network_free(n);
-    network_free(then);
-}
-
-/* How often the log has this text. */
-static int logged(const char *text)
-{
-    static char all[1 << 16];
-    FILE *f = fopen(log_path, "r");
-    int count = 0;
-
-    assert_non_null(f);
-    all[fread(all, 1, sizeof all - 1, f)] = 0;
-    fclose(f);
-    for (const char *at = all; (at = strstr(at, text)); at += strlen(text))
-        count++;
-    return count;
-}
-
 static void test_beside(void **state)
 {
-    struct held h;
-    struct io io = held_table(&h);
+    struct held *h = shared(sizeof *h);
+    struct io io = held_table(h);
     struct error e = { 0 };
     struct training t;
 
@@ -226,15 +46,15 @@ static void test_beside(void **state)
     io.open = held_open;
     start(&t, &io, &(struct saving_options){ .steps = 10 });
     assert_int_equal(save_at(&t, 10, &e), OK);
-    reached(&h);
+    reached(h);
     assert_int_equal(logged("Saving checkpoints for 10 into "), 1); /* at the beginning */
-    train_to(&t, 15);                                               /* goes on while the thread writes */
+    train_to(&t, 15);                                               /* goes on while the saver writes */
     saving_wait(&t.saving, 0.001);
     assert_true(saving_busy(&t.saving));
     assert_int_equal(saving_look(&t.saving, &e), OK);
     assert_int_equal(t.saving.saved, -1);
     assert_int_equal(t.saving.tried, 10);
-    let_go(&h);
+    let_go(h);
     assert_int_equal(outcome(&t, &e), SAVING_ENDED);
     assert_false(saving_busy(&t.saving));
     assert_int_equal(saving_look(&t.saving, &e), OK);
@@ -245,15 +65,15 @@ static void test_beside(void **state)
 
 static void test_close_waits(void **state)
 {
-    struct held h;
-    const struct io io = held_table(&h);
+    struct held *h = shared(sizeof *h);
+    const struct io io = held_table(h);
     struct training t;
 
     (void)state;
     start(&t, &io, &(struct saving_options){ .steps = 10 });
     assert_int_equal(save_at(&t, 10, NULL), OK);
-    reached(&h);
-    let_go(&h);
+    reached(h);
+    let_go(h);
     end(&t);
     assert_newest(10);
 }
@@ -288,8 +108,8 @@ static void test_due(void **state)
 /* Each call of a save fails in turn: the error is told once, the earlier checkpoint stays, and the next save is good. */
 static void test_failing_disk(void **state)
 {
-    struct io_failing failing = { 0 };
-    const struct io io = io_failing_table(&failing);
+    struct io_failing *failing = shared(sizeof *failing);
+    const struct io io = io_failing_table(failing);
     struct error e = { 0 };
     struct training t;
     int64_t step = 10, saved = 10;
@@ -300,14 +120,14 @@ static void test_failing_disk(void **state)
     start(&t, &io, &(struct saving_options){ .steps = 10, .keep = 2 });
     assert_int_equal(saved_at(&t, 1, &e), SAVING_ENDED);
     assert_int_equal(saved_at(&t, 2, &e), SAVING_ENDED);
-    failing.calls = 0;
+    failing->calls = 0;
     assert_int_equal(saved_at(&t, step, &e), SAVING_ENDED);
-    count = failing.calls;
+    count = failing->calls;
     assert_true(count > 10);
     for (long n = 1; n <= count; n++) {
         int rc;
 
-        failing = (struct io_failing){ .fail_at = n, .error_number = ENOSPC, .short_writes = 1 };
+        *failing = (struct io_failing){ .fail_at = n, .error_number = ENOSPC, .short_writes = 1 };
         step += 10;
         rc = saved_at(&t, step, &e);
         assert_int_equal(saving_look(&t.saving, &e), OK);
@@ -319,7 +139,7 @@ static void test_failing_disk(void **state)
             saved = step;
         }
         assert_int_equal(t.saving.saved, saved);
-        failing = (struct io_failing){ 0 };
+        *failing = (struct io_failing){ 0 };
         step += 10;
         assert_int_equal(saved_at(&t, step, &e), SAVING_ENDED);
         saved = step;
@@ -332,11 +152,12 @@ static void test_failing_disk(void **state)
 /* Two that fail are told in the order of their steps. */
 static void test_order_of_errors(void **state)
 {
-    struct io_failing failing = { .fail_at = 1, .stay_failed = 1, .error_number = ENOSPC };
-    const struct io io = io_failing_table(&failing);
+    struct io_failing *failing = shared(sizeof *failing);
+    const struct io io = io_failing_table(failing);
     struct training t;
 
     (void)state;
+    *failing = (struct io_failing){ .fail_at = 1, .stay_failed = 1, .error_number = ENOSPC };
     start(&t, &io, &(struct saving_options){ .steps = 10 });
     for (int64_t step = 10; step <= 30; step += 10) {
         struct error e = { 0 };
@@ -367,51 +188,51 @@ static void test_waiting_is_told_once(void **state)
     end(&t);
 }
 
-/* Each allocation fails in turn. Without a copy or a thread, the training waits for the checkpoint. */
+/* Each allocation fails in turn, where there is a saver and where this process writes the checkpoint. */
 static void test_no_memory(void **state)
 {
     struct training t;
-    int here = 0;
 
     (void)state;
-    for (long n = 1;; n++) {
-        struct error e = { 0 };
-        int rc;
+    for (alone = 0; alone < 2; alone++)
+        for (long n = 1;; n++) {
+            struct error e = { 0 };
+            int rc;
 
-        start(&t, NULL, &(struct saving_options){ .steps = 10, .keep = 2 });
-        train_to(&t, n);
-        atomic_store(&calls, 0);
-        atomic_store(&fail_at, n);
-        rc = save_at(&t, n, &e);
-        here += rc == SAVING_ENDED;
-        if (rc == OK)
-            rc = outcome(&t, &e);
-        atomic_store(&fail_at, 0);
-        assert_true(rc == SAVING_ENDED || (rc == ERR_NOMEM && e.message[0]) || rc == ERR_IO);
-        if (rc == SAVING_ENDED)
-            assert_newest(n);
-        assert_int_equal(saved_at(&t, 1000 + n, &e), SAVING_ENDED);
-        assert_newest(1000 + n);
-        end(&t);
-        if (atomic_load(&calls) < n)
-            break;
-    }
-    assert_int_equal(here, 2); /* two allocations are for the copy */
-    assert_int_equal(logged("training waits for each checkpoint"), 2);
+            start(&t, NULL, &(struct saving_options){ .steps = 10, .keep = 2 });
+            train_to(&t, n);
+            atomic_store(&calls, 0);
+            atomic_store(&fail_at, n);
+            rc = save_at(&t, n, &e);
+            if (rc == OK)
+                rc = outcome(&t, &e);
+            atomic_store(&fail_at, 0);
+            assert_true(rc == SAVING_ENDED || (rc == ERR_NOMEM && e.message[0]) || rc == ERR_IO);
+            if (rc == SAVING_ENDED)
+                assert_newest(n);
+            assert_int_equal(saved_at(&t, 1000 + n, &e), SAVING_ENDED);
+            assert_newest(1000 + n);
+            end(&t);
+            if (atomic_load(&calls) < n)
+                break;
+        }
+    alone = 0;
 }
 
-static void test_no_thread(void **state)
+/* Without memory for a copy, the training waits for each checkpoint, and says so once. */
+static void test_no_copy(void **state)
 {
     struct training t;
 
     (void)state;
     start(&t, NULL, &(struct saving_options){ .steps = 10 });
-    atomic_store(&threads_fail, 1);
-    assert_int_equal(save_at(&t, 10, NULL), SAVING_ENDED);
-    assert_int_equal(save_at(&t, 20, NULL), SAVING_ENDED);
-    assert_newest(20);
-    atomic_store(&threads_fail, 0);
-    assert_int_equal(logged("no thread can be started to save checkpoints; training waits for each"), 1);
+    for (int64_t step = 10; step <= 20; step += 10) {
+        fail_map = 1;
+        assert_int_equal(save_at(&t, step, NULL), SAVING_ENDED);
+        assert_int_equal(fail_map, 0);
+        assert_newest(step);
+    }
+    assert_int_equal(logged("training waits for each checkpoint"), 1);
     assert_int_equal(save_at(&t, 30, NULL), OK);
     assert_int_equal(outcome(&t, NULL), SAVING_ENDED);
     end(&t);
@@ -420,8 +241,8 @@ static void test_no_thread(void **state)
 /* The directory is replaced while a checkpoint is written; how often, and by whom it is noticed first. */
 static void replaced(int times, int noticed, int wanted)
 {
-    struct held h;
-    const struct io io = held_table(&h);
+    struct held *h = shared(sizeof *h);
+    const struct io io = held_table(h);
     struct error e = { 0 };
     struct training t;
     int rc = OK;
@@ -431,14 +252,14 @@ static void replaced(int times, int noticed, int wanted)
     for (int i = 0; i < times; i++) {
         char aside[100];
 
-        reached(&h);
+        reached(h);
         snprintf(aside, sizeof aside, "%s/aside-%d", top, i);
         assert_int_equal(rename(directory, aside), 0);
         if (noticed) /* by training.json, say */
             assert_int_equal(saving_keep_directory(&t.saving, NULL), 1);
-        let_go(&h);
+        let_go(h);
         saving_wait(&t.saving, 60);
-        atomic_store(&h.pass, i + 1 == times);
+        atomic_store(&h->pass, i + 1 == times);
         rc = saving_look(&t.saving, &e);
     }
     if (rc == OK)
@@ -471,26 +292,6 @@ static void test_directory_moved_again_and_again(void **state)
 {
     (void)state;
     replaced(3, 1, ERR_IO);
-}
-
-static int set_up(void **state)
-{
-    (void)state;
-    snprintf(top, sizeof top, "/tmp/saving-XXXXXX");
-    if (!mkdtemp(top))
-        return -1;
-    snprintf(directory, sizeof directory, "%s/ckpt", top);
-    snprintf(log_path, sizeof log_path, "%s/log", top);
-    return mkdir(directory, 0777);
-}
-
-static int tear_down(void **state)
-{
-    char command[128];
-
-    (void)state;
-    snprintf(command, sizeof command, "rm -rf '%s'", top);
-    return system(command);
 }
 
 /* lenet's weights and momentum are BYTES. Said once, and only while each checkpoint needs more space. */
@@ -536,7 +337,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_order_of_errors, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_waiting_is_told_once, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_no_memory, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_no_thread, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_no_copy, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_space, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_directory_moved, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_directory_moved_and_noticed, set_up, tear_down),

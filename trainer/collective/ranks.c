@@ -2,69 +2,12 @@
 #include "trainer/collective/launcher_end.h"
 #include "trainer/collective/participants.h"
 
-#include <dlfcn.h>
 #include <mpi.h>
-#include <pthread.h>
-#include <stdarg.h>
-#include <stdatomic.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
 
-/* The thread from ranks_start() to ranks_end(); and whether Open MPI has tried to end this process. */
-static atomic_int taking_part, launcher_gone;
-static pthread_t participant;
-static pid_t process; /* a child process ends for other reasons */
-
-/*
- * Open MPI's own thread calls _exit() half a second after its launcher has gone, whatever the rank is doing: a
- * checkpoint that took longer was lost. Libraries call this function instead of libc's, so that thread waits until this
- * rank, which notices the launcher's death itself, has saved and ended.
- */
-_Noreturn void _exit(int status)
-{
-    const struct timespec pause = { 0, 10000000 };
-
-    if (atomic_load(&taking_part) && getpid() == process && !pthread_equal(pthread_self(), participant)) {
-        atomic_store(&launcher_gone, 1);
-        while (atomic_load(&taking_part))
-            nanosleep(&pause, NULL);
-    }
-    for (;;)
-        syscall(SYS_exit_group, status);
-}
-
-/* Looks at whether the launcher has noticed, of 10 ms each; on a busy machine they take longer. */
-enum { NOTICE_LOOKS = 300 };
-
-_Noreturn void ompi_rte_abort(int status, char *format, ...);
-
-/*
- * Open MPI ends a rank, and has its launcher end all others, where a connection to another rank breaks. Of a rank on
- * another host that may be the first sign that it has died, and a launcher that is told to end all names nobody.
- * Libraries call this function instead of Open MPI's, which first leaves the launcher the time to notice the death on
- * its own: then it names the rank, and ends this one here.
- */
-_Noreturn void ompi_rte_abort(int status, char *format, ...)
-{
-    void (*abort_job)(int, char *, ...) = (void (*)(int, char *, ...))dlsym(RTLD_NEXT, "ompi_rte_abort");
-    static char text[300], whole[] = "%s";
-    va_list args;
-
-    for (int i = 0; i < NOTICE_LOOKS && atomic_load(&taking_part) && getpid() == process; i++)
-        nanosleep(&(struct timespec){ 0, 10000000 }, NULL);
-    va_start(args, format);
-    if (format)
-        vsnprintf(text, sizeof text, format, args);
-    va_end(args);
-    if (abort_job)
-        abort_job(status, format ? whole : NULL, text);
-    for (;;)
-        syscall(SYS_exit_group, status);
-}
+static pid_t launcher; /* that started this rank */
 
 _Static_assert(sizeof(MPI_Request) <= sizeof(uint64_t), "a handle holds a request of this MPI");
 
@@ -139,7 +82,6 @@ static void ranks_cancel(struct participants *p, uint64_t *handle)
 static void ranks_abort(struct participants *p, int status)
 {
     (void)p;
-    atomic_store(&taking_part, 0);
     launcher_end_later(LAUNCHER_END_MILLISECONDS);
     MPI_Abort(MPI_COMM_WORLD, status);
 }
@@ -154,8 +96,7 @@ static int on_several_hosts(int size)
 
 static void ranks_end(struct participants *p)
 {
-    atomic_store(&taking_part, 0);
-    if (!atomic_load(&launcher_gone)) { /* MPI would wait for the launcher */
+    if (getppid() == launcher) { /* MPI would wait for one that is gone */
         MPI_Finalize();
         /* All ranks have come so far. Launchers still tell each other that they end, which a cut may prevent; on one
          * host nothing can. */
@@ -179,6 +120,7 @@ int ranks_start(struct participants **out, struct error *e)
     struct participants *p;
     int provided, rc;
 
+    launcher = getppid();
     /* Who waits here sleeps between two looks. With more ranks than cores Open MPI would yield at each look besides,
      * and Linux (since 6.18) lets who yields forfeit the time it was owed: a server that needs 2 % of a core would run
      * only after the computing workers' slices. */
@@ -193,9 +135,6 @@ int ranks_start(struct participants **out, struct error *e)
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN); /* nobody else in this program calls MPI */
     MPI_Comm_rank(MPI_COMM_WORLD, &p->rank);
     MPI_Comm_size(MPI_COMM_WORLD, &p->size);
-    participant = pthread_self();
-    process = getpid();
-    atomic_store(&taking_part, 1);
     *out = p;
     return OK;
 }

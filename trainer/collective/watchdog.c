@@ -361,7 +361,7 @@ static void give_up(const struct watchdog *d, int phase, int grace)
              whom.length && buffer_ok(&whom) ? buffer_text(&whom) : "the other ranks",
              phase == WATCHDOG_STARTING ? "start" : "end");
     launcher_end_later(LAUNCHER_END_MILLISECONDS);
-    _Exit(d->status); /* not _exit(), which waits for this rank (ranks.c) */
+    _Exit(d->status);
 }
 
 static void *watch(void *context)

@@ -1,7 +1,6 @@
 #include "trainer/collective/world.h"
 
 #include "base/clock.h"
-#include "base/number.h"
 #include "trainer/collective/places.h"
 #include "trainer/collective/watchdog.h"
 
@@ -477,18 +476,6 @@ int world_watched(const struct world *w)
     n = w->launched ? readlink(link, target, sizeof target - 1) : -1;
     target[n > 0 ? n : 0] = '\0';
     return !strncmp(target, "/dev/pts/", 9) || !strncmp(target, "/dev/tty", 8);
-}
-
-double world_grace(const struct world *w)
-{
-    const char *said = getenv("OMPI_MCA_" WORLD_GRACE_PARAMETER);
-    int64_t seconds = 1; /* Open MPI's default */
-
-    if (!w->launched || !getenv("OMPI_COMM_WORLD_SIZE"))
-        return 0;
-    if (said)
-        number_parse_int(said, &seconds);
-    return (double)seconds;
 }
 
 void world_hurry(struct world *w, void (*say)(void *context, struct error *sentence), void *context)

@@ -54,10 +54,6 @@ int world_sign(const struct world *w, int rank, struct error *e);
 int world_orphaned(const struct world *w); /* 1: the launcher's process that started this rank is gone */
 /* 1: this rank's output goes through a launcher on this host to a terminal. */
 int world_watched(const struct world *w);
-/* Seconds between SIGTERM and SIGKILL when Open MPI's mpirun ends the ranks, if known; 0: no mpirun. Set by the
- * parameter of that name. */
-#define WORLD_GRACE_PARAMETER "odls_base_sigkill_timeout"
-double world_grace(const struct world *w);
 /* Sets a function to call repeatedly while this rank waits for others. NULL: none. Borrowed until the next call. */
 void world_set_idle(struct world *w, void (*idle)(void *context), void *context);
 double world_deadline(const struct world *w);

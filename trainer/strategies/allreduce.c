@@ -64,6 +64,7 @@ static int allreduce_step_end(struct strategy *s, struct tally *tally, struct er
         return OK;
     phase_clock_enter(s->options.clock, PHASE_UPDATING);
     optimizer_measure(s->optimizer, s->global_step, a->transport->result);
+    strategy_changes(s);
     optimizer_apply(s->optimizer, s->global_step, a->transport->result, 0, a->total);
     s->global_step = tally->global_step;
     return OK;
@@ -166,6 +167,7 @@ int allreduce_start_with(struct strategy **out, const struct strategy *common, t
     if (a) {
         a->base = *common;
         a->base.operations = &operations;
+        a->base.holds_state = 1;
         a->make = make;
         a->parts = calloc((size_t)common->workers, sizeof *a->parts);
         a->total = network_exchange_count(common->network);

@@ -66,6 +66,7 @@ static int gathered_step_end(struct strategy *s, struct tally *tally, struct err
         return OK;
     phase_clock_enter(s->options.clock, PHASE_UPDATING);
     measure(g);
+    strategy_changes(s);
     dense_exchange_update(&g->dense);
     row_gather_update(g->rows);
     s->global_step = tally->global_step;
@@ -150,6 +151,7 @@ int gathered_rows_start(struct strategy **out, const struct strategy *common, co
     if (g) {
         g->base = *common;
         g->base.operations = &operations;
+        g->base.holds_state = 1;
         g->base.takes_rows = 1;
         rc = gathered_room(g, e);
     }

@@ -241,6 +241,7 @@ static void update(struct mirrored *m)
     struct strategy *s = &m->base;
 
     reduction_sum(&s->reduction, m->vectors[0], (const real *const *)m->vectors, m->total - 1, m->total);
+    strategy_changes(s);
     if (!m->shared && !needs_whole_sum(m)) {
         team_run(m->team, add_and_apply, NULL, m);
         return;
@@ -417,6 +418,7 @@ static int mirrored_start(struct strategy **out, const struct strategy *common, 
     if (m) {
         m->base = *common;
         m->base.operations = &operations;
+        m->base.holds_state = 1;
         m->total = network_exchange_count(common->network);
         m->shared = !strcmp(mirrored_own(&common->options)->weights, "shared");
         m->replicas = calloc((size_t)common->workers, sizeof *m->replicas);

@@ -106,6 +106,12 @@ static uint64_t replica_hash(const struct strategy *s)
     return s->dense ? dense_part_hash(s->dense, s->network) : exchange_replica_hash(s->network);
 }
 
+void strategy_changes(const struct strategy *s)
+{
+    if (s->options.changes)
+        s->options.changes(s->options.changes_context);
+}
+
 struct tally_part strategy_part(const struct strategy *s, const struct tally *t)
 {
     const struct strategy_options *o = &s->options;

@@ -51,12 +51,14 @@ struct strategy_options {
     int unit;                        /* samples that are computed at once */
     int64_t first_step;              /* updates done before this run */
     int64_t max_steps;               /* updates after which the run ends */
-    size_t bucket_bytes;       /* maximum size of the pieces in which gradients are exchanged; 0: as it sees fit */
-    const char *data;          /* the name of the data set; borrowed */
-    uint64_t seed, training;   /* of the run; a hash of all other options that the weights depend on */
-    int micro_shards;          /* of a step of all workers; 0: each hands on one sum. Synchronous */
-    int64_t check_every;       /* steps between two comparisons of all replicas; 0: never */
-    struct phase_clock *clock; /* of this rank; borrowed; NULL: none */
+    size_t bucket_bytes;            /* maximum size of the pieces in which gradients are exchanged; 0: as it sees fit */
+    const char *data;               /* the name of the data set; borrowed */
+    uint64_t seed, training;        /* of the run; a hash of all other options that the weights depend on */
+    int micro_shards;               /* of a step of all workers; 0: each hands on one sum. Synchronous */
+    int64_t check_every;            /* steps between two comparisons of all replicas; 0: never */
+    struct phase_clock *clock;      /* of this rank; borrowed; NULL: none */
+    void (*changes)(void *context); /* what strategy_changes() calls; NULL: nothing */
+    void *changes_context;          /* borrowed */
 };
 
 /* How many pushes had a staleness of `from` to `to`; INT64_MAX: and more. */
@@ -152,6 +154,8 @@ struct strategy {
     int workers, worker;         /* of this run; worker: index of this rank, -1: a server */
     int64_t global_step;
     int more; /* 1: there is a first step to train */
+    /* 1: between steps rank 0's optimizer has the whole state, and strategy_changes() announces each change. */
+    int holds_state;
 };
 
 /* How many ranks are servers: in all, or, unless it is 0, on each host. */
@@ -235,6 +239,9 @@ int strategy_compare_replicas(struct strategy *s, int whole, struct error *e);
 
 /* 1: an update waits for the slowest worker. */
 int strategy_waits_for_all(const struct strategy *s);
+
+/* From here on the optimizer's state is in the middle of an update, until whoever trains says that it is whole. */
+void strategy_changes(const struct strategy *s);
 
 /* For strategies with replicas: this worker's part of the step, with a hash of its replica every check_every steps. */
 struct tally_part strategy_part(const struct strategy *s, const struct tally *t);
