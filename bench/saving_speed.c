@@ -5,7 +5,7 @@
  * with a checkpoint every 10 steps beside the training, and STEPS with one every 10 steps that the training waits for,
  * each from its first step to its last checkpoint, and prints the seconds a step of the three, then their seconds of
  * processor time, which a busy machine changes less; last those that the checkpoints beside the training took themselves:
- * copying the state, and the writing thread.
+ * copying the state, and the saver.
  * (Noise for images: the arithmetic does not care.)
  */
 #include "base/clock.h"
@@ -63,7 +63,22 @@ struct training {
     int lock;
     struct saving saving;
     double copying; /* seconds of processor time */
+    clockid_t saver_clock;
 };
+
+/* The processor time of the only child. */
+static clockid_t clock_of_child(void)
+{
+    clockid_t clock = CLOCK_PROCESS_CPUTIME_ID;
+    FILE *f = fopen("/proc/thread-self/children", "r");
+    int pid;
+
+    if (f && fscanf(f, "%d", &pid) == 1)
+        clock_getcpuclockid(pid, &clock);
+    if (f)
+        fclose(f);
+    return clock;
+}
 
 static int open_training(struct training *t, int count, const char *directory, struct error *e)
 {
@@ -102,6 +117,7 @@ static int open_training(struct training *t, int count, const char *directory, s
     if ((rc = saver_start(&t->saving.saver, NULL, e)) < 0 ||
         (rc = saver_take(t->saving.saver, t->optimizer, &t->losses, e)) < 0)
         return rc;
+    t->saver_clock = clock_of_child();
     return saving_open(&t->saving, &(struct training_position){ .run_option = "single" }, -1, e);
 }
 
@@ -147,12 +163,12 @@ static int step(struct training *t, enum way way, struct error *e)
     return rc < 0 ? rc : OK;
 }
 
-/* Seconds a step, by both clocks; *own: of processor time, of checkpoints. This thread alone computes. */
+/* Seconds a step, by both clocks; *own: of processor time, of checkpoints. */
 static int block(struct training *t, enum way way, int steps, double *seconds, double *processor, double *own,
                  struct error *e)
 {
     const double begun = clock_monotonic(), spent = processor_seconds(CLOCK_PROCESS_CPUTIME_ID);
-    const double here = processor_seconds(CLOCK_THREAD_CPUTIME_ID);
+    const double its = processor_seconds(t->saver_clock);
     int rc;
 
     t->copying = 0;
@@ -162,8 +178,8 @@ static int block(struct training *t, enum way way, int steps, double *seconds, d
     if ((rc = saved(t, e)) < 0)
         return rc;
     *seconds = (clock_monotonic() - begun) / steps;
-    *processor = (processor_seconds(CLOCK_PROCESS_CPUTIME_ID) - spent) / steps;
-    *own = *processor - (processor_seconds(CLOCK_THREAD_CPUTIME_ID) - here - t->copying) / steps;
+    *own = (processor_seconds(t->saver_clock) - its + t->copying) / steps;
+    *processor = *own + (processor_seconds(CLOCK_PROCESS_CPUTIME_ID) - spent - t->copying) / steps;
     return OK;
 }
 

@@ -1,7 +1,7 @@
 """What a checkpoint every 10 steps costs a step of training, of ResNet-32 and of a model of 100 MB of weights (with its
 momentum 208 MB a checkpoint): written beside the training, and waited for. The large model is four dense layers, as many
 weights as ResNet-50 has, but steps of a fraction of its time, so saving weighs more. All has one core, as where each core
-of a machine has a rank: what the writing thread takes, the training lacks. The three take turns in one process, so that
+of a machine has a rank: what the saver takes, the training lacks. The three take turns in one process, so that
 a machine that becomes busier meanwhile slows all of them. What is wanted is of the processor time, since others on the
 machine and a slow disk change the time more than the checkpoints do. These change the processor time of the training, too; what the
 checkpoints take themselves, counted apart, is the least that they cost.
