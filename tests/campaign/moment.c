@@ -1,7 +1,7 @@
 /*
  * moment.c - a rank that fails at a moment that can be repeated, for tests/campaign/: loaded with LD_PRELOAD, it counts
  * the calls of some functions in each rank of the trainer: of MPI, of OpenBLAS (a worker computes), of files (rank 0
- * saves).
+ * saves: also the calls of the process that does it for the rank count, and what happens there happens to the rank).
  *
  *   MOMENT_RANK     the rank; one that no mpirun started is rank 0
  *   MOMENT_CALL     the function, before whose call number MOMENT_AT it happens
@@ -17,6 +17,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -29,7 +30,8 @@ static const char *const names[FUNCTIONS] = { "MPI_Init_thread", "MPI_Isend", "M
 static struct {
     int trainer, mine; /* 1: the moment is this rank's */
     const char *rank;
-    atomic_long calls[FUNCTIONS];
+    pid_t pid;
+    atomic_long *calls; /* (FUNCTIONS) shared with processes that the rank forks */
     void *openblas;
 } here;
 
@@ -40,6 +42,10 @@ __attribute__((constructor)) static void begin(void)
 
     here.rank = rank ? rank : "0";
     here.trainer = readlink("/proc/self/exe", self, sizeof self - 1) > 0 && !strcmp(strrchr(self, '/') + 1, "trainer");
+    here.pid = getpid();
+    here.calls = mmap(NULL, FUNCTIONS * sizeof *here.calls, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (here.calls == MAP_FAILED)
+        abort();
     here.mine = here.trainer && chosen && !strcmp(chosen, here.rank);
 }
 
@@ -67,14 +73,14 @@ static void happen(const char *name)
         abort();
     close(fd);
     if (strcmp(does, "hold") != 0)
-        kill(getpid(), !strcmp(does, "kill") ? SIGKILL : SIGSTOP);
+        kill(here.pid, !strcmp(does, "kill") ? SIGKILL : SIGSTOP);
     while (!strcmp(does, "hold") && access(fired, F_OK) == 0)
         nanosleep(&pause, NULL);
 }
 
 static void called(enum function f)
 {
-    const long number = atomic_fetch_add(&here.calls[f], 1) + 1;
+    const long number = here.calls ? atomic_fetch_add(&here.calls[f], 1) + 1 : 0;
 
     if (here.mine && !strcmp(names[f], getenv("MOMENT_CALL")) && number == atol(getenv("MOMENT_AT")))
         happen(names[f]);

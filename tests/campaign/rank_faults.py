@@ -99,7 +99,7 @@ class Training:
 
     def __init__(self, place, hosts, directory, *more):
         """more: options, besides."""
-        self.place, self.directory, self.more = place, directory, more
+        self.place, self.directory, self.more, self.every = place, directory, more, EVERY
         place.mkdir(parents=True, exist_ok=True)
         self.hosts = two_hosts.Hosts(place, "ab"[:hosts])
         self.count = hosts
@@ -113,7 +113,7 @@ class Training:
             words = ["mpirun", "--mca", "plm_rsh_agent", self.hosts.agent, *two_hosts.KEEPALIVE, "--host", where,
                      "--bind-to", "none", *(word for name in exported for word in ("-x", name)), "-n", count]
         data = data / chosen.model[-1]
-        return [*words, ranks.TRAINER, *chosen.model, "--data-dir", data, *chosen.options, *self.more, "--max-steps", STEPS, "--save-checkpoint-steps", EVERY, "--log-every", 1, "--checkpoint-dir", self.directory,
+        return [*words, ranks.TRAINER, *chosen.model, "--data-dir", data, *chosen.options, *self.more, "--max-steps", STEPS, "--save-checkpoint-steps", self.every, "--log-every", 1, "--checkpoint-dir", self.directory,
                 "--deadline", deadline, "--json"]
 
     def run(self, chosen, data, deadline, fault=None, at=0):
@@ -205,12 +205,18 @@ class Bench:
     def reference(self, name, hosts):
         """The place in which this strategy was trained without a fault."""
         with self.lock:
-            return self.made(name, hosts)
+            return self.made(name, hosts, EVERY)
+
+    def checkpoint(self, name, hosts, step):
+        """Its checkpoint of that step: any, as who is killed leaves the last whole update."""
+        with self.lock:
+            return self.made(name, hosts, EVERY if step % EVERY == 0 or step == STEPS else 1) / f"ckpt/model.ckpt-{step}"
 
     @functools.cache
-    def made(self, name, hosts):
-        place = self.top / f"reference {name} {hosts}".replace(" ", "-")
+    def made(self, name, hosts, every):
+        place = self.top / f"reference {name} {hosts} {every}".replace(" ", "-")
         training = Training(place, hosts, place / "ckpt")
+        training.every = every
         try:
             status, printed, said, _ = training.run(STRATEGIES[name], self.data, 300)
             expect(status == 0, f"{name} on {hosts} hosts fails without a fault: {said}")
@@ -244,9 +250,9 @@ def checkpoints_hold(bench, chosen, hosts, directory):
         newest = int(re.search(r'model_checkpoint_path: "model\.ckpt-(\d+)"', ranks.state_file(directory)).group(1))
         expect(newest in steps, f"the state file names {newest}, of {steps}")
     if chosen.ordered:
-        reference = bench.reference(chosen.name, hosts) / "ckpt"
         for step in {newest, steps[-1]}:
-            compared = tool("compare", directory / f"model.ckpt-{step}", reference / f"model.ckpt-{step}")
+            reference = bench.checkpoint(chosen.name, hosts, step)
+            compared = tool("compare", directory / f"model.ckpt-{step}", reference)
             expect(compared.returncode == 0, f"model.ckpt-{step} differs: {compared.stdout[-300:]}{compared.stderr[-300:]}")
     return newest
 
