@@ -84,8 +84,8 @@ static void make_will(struct loop *l)
     saving_will(&l->saving, &will);
 }
 
-/* 1: no rank has died, as far as can be known at once: of those on other hosts it cannot. mpirun ends all when one has.
- * */
+/* 1: no rank has died, as far as can be known at once: of those on other hosts it cannot. mpirun ends
+ * all when one has. */
 static int all_live(const struct world *w)
 {
     const struct process *places = world_places(w);

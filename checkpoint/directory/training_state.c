@@ -1,7 +1,6 @@
 #include "checkpoint/directory/training_state.h"
 
 #include "base/buffer.h"
-#include "base/clock.h"
 #include "base/file.h"
 #include "base/json.h"
 
@@ -145,17 +144,4 @@ int training_state_write(const char *checkpoint_directory, const struct training
     rc = buffer_ok(&text) ? file_replace(NULL, path, text.data, text.length, e) : error_memory(e, path, "to write it");
     buffer_release(&text);
     return rc;
-}
-
-int training_state_fail_dead(const char *checkpoint_directory, const char *reason)
-{
-    struct training_state s;
-
-    if (training_state_read(checkpoint_directory, &s, NULL) != 1 || strcmp(s.state, "running") != 0 ||
-        s.process.pid <= 0 || process_judge(&s.process) != PROCESS_GONE)
-        return 0;
-    snprintf(s.state, sizeof s.state, "failed");
-    snprintf(s.reason, sizeof s.reason, "%s", reason);
-    s.updated = clock_wall();
-    return training_state_write(checkpoint_directory, &s, NULL) == OK;
 }

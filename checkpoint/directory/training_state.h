@@ -35,8 +35,4 @@ struct training_state {
 int training_state_read(const char *checkpoint_directory, struct training_state *out, struct error *e);
 int training_state_write(const char *checkpoint_directory, const struct training_state *state, struct error *e);
 
-/* For a rank that outlives rank 0: if the file says "running" for a process of this host that is gone, changes that to
- * "failed" with this reason. 1: it did; 0: the file says something else, or the process may be alive. */
-int training_state_fail_dead(const char *checkpoint_directory, const char *reason);
-
 #endif

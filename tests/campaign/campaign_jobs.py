@@ -5,7 +5,9 @@ that are taken away;  never, also: kinds of faults it does not have, and has bes
 Its reference is the place in which it ran without a fault.
 """
 import csv
+import fcntl
 import json
+import os
 import random
 import re
 import shutil
@@ -98,7 +100,15 @@ class Trainer(Job):
         path = place.work / "ckpt/training.json"
         return json.loads(path.read_text())["state"] if path.exists() else ""
 
+    def saved(self, place):
+        """Waits for those who save what a killed one left: they hold the lock."""
+        if (place.work / "ckpt").is_dir():
+            fd = os.open(place.work / "ckpt", os.O_RDONLY | os.O_DIRECTORY)
+            fcntl.flock(fd, fcntl.LOCK_EX)
+            os.close(fd)
+
     def check(self, place, outcome, reference):
+        self.saved(place)
         self.whole(place)
         if outcome.unharmed:
             expect(outcome.status == 0, f"status {outcome.status} without harm: {outcome.said[-400:]}")

@@ -126,7 +126,7 @@ def test_ended(how, options, tmp_path):
     else:
         os.kill(ranks.rank_processes(process)[1], how)
     _, said = process.communicate(timeout=DEADLINE)
-    state = ranks.training_json(directory)
+    state = ranks.last_state(directory)
     if how == signal.SIGTERM:
         steps = state["global_step"]
         assert state["state"] == "stopped" and f"model.ckpt-{steps}" in ranks.state_file(directory), said
