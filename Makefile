@@ -479,6 +479,10 @@ fuzz-structured:
 faults: all $(B)/tests/programs/write_events $(B)/tests/programs/write_checkpoint $(INJECTORS)
 	$(Q)python3 tests/campaign/campaign.py --build $(B) $(foreach o,SECONDS COUNT SEED JOBS,$(if $($o),--$(shell echo $o | tr A-Z a-z) $($o)))
 
+# The evaluator is killed COUNT times, from seed SEED on; nothing may be lost or doubled.
+kills: all $(B)/tests/programs/write_checkpoint $(INJECTORS)
+	$(Q)python3 tests/campaign/kills.py --build $(B) $(foreach o,COUNT SEED JOBS,$(if $($o),--$(shell echo $o | tr A-Z a-z) $($o)))
+
 # The same in the ranks of trainings on one host and on two: COUNT in each strategy.
 rank-faults: all $(INJECTORS)
 	$(Q)EVALBOARD_BUILD=$(B) python3 tests/campaign/rank_campaign.py $(foreach o,COUNT SEED JOBS,$(if $($o),--$(shell echo $o | tr A-Z a-z) $($o))) $(ARGS)
@@ -586,6 +590,8 @@ Check
   fuzz-structured  test COUNT (1000000) made checkpoints and event files each
   faults           make random faults in all programs for SECONDS (60), or COUNT
                    from SEED on, JOBS at a time; only SEED: repeat that one
+  kills            kill the evaluator COUNT (2000) times from SEED on, JOBS at a
+                   time: nothing may be lost or doubled
   rank-faults      kill, stop and cut off ranks, COUNT (10) times in each
                    strategy, from SEED on, JOBS at a time; only SEED: as above
   same-bits        compare the weights of all strategies, JOBS at a time (hours)
@@ -612,5 +618,5 @@ endef
 help:
 	$(info $(HELP))@:
 
-.PHONY: all deps test check demo bench tables soak gallery lint format wheel static dist musl cross cross-programs reproducible fuzz fuzz-structured fuzzers structured-fuzzers faults rank-faults same-bits install uninstall \
+.PHONY: all deps test check demo bench tables soak gallery lint format wheel static dist musl cross cross-programs reproducible fuzz fuzz-structured fuzzers structured-fuzzers faults kills rank-faults same-bits install uninstall \
     documents compdb clean help FORCE programs-for-tests

@@ -39,6 +39,81 @@ struct evaluation_record {
     struct error pending_error;
 };
 
+/* ---- telling others -------------------------------------------------------------------------------------------- */
+
+/* For --json. */
+static void print_line(const struct evaluation_record *w, const struct ledger_record *r)
+{
+    struct buffer line = BUFFER_EMPTY;
+    size_t name_end;
+
+    if (!w->settings->json)
+        return;
+    if (w->settings->name) { /* the watch's name comes first in the object */
+        buffer_append_text(&line, "{\"watch\":");
+        json_text(&line, w->settings->name);
+        buffer_append_text(&line, ",");
+    }
+    name_end = line.length;
+    ledger_format(r, &line);
+    if (name_end)
+        memmove(line.data + name_end, line.data + name_end + 1, line.length-- - name_end);
+    fwrite(buffer_text(&line), 1, line.length, stdout);
+    fflush(stdout);
+    buffer_release(&line);
+}
+
+/* The path of the checkpoint for the commands of --on-... */
+static void path_of(const struct evaluation_record *w, const char *name, int best, char out[PATH_MAX])
+{
+    const struct ledger_summary *s = ledger_summary(w->ledger);
+
+    if (!(best && evaluation_best_kept(w->keeper, s, out, PATH_MAX)) &&
+        file_join(out, PATH_MAX, w->settings->checkpoint_directory, name, NULL) != OK)
+        *out = '\0';
+}
+
+static void post(struct evaluation_record *w, enum hook_event event, const struct ledger_record *r, const char *reason)
+{
+    const struct ledger_summary *s = ledger_summary(w->ledger);
+    const int best = event != HOOK_FAILURE && s->has_best;
+    struct hook_values values = { .watch = w->settings->name,
+                                  .eval_directory = w->settings->eval_directory,
+                                  .checkpoint_directory = w->settings->checkpoint_directory,
+                                  .reason = reason,
+                                  .step = -1,
+                                  .value = NAN,
+                                  .done = s->done,
+                                  .failed = outcomes_count(&w->outcomes, LEDGER_FAILED),
+                                  .gone = outcomes_count(&w->outcomes, LEDGER_GONE) };
+    char path[PATH_MAX] = "";
+
+    if (!hooks_wanted(w->settings->hooks, event))
+        return;
+    if (best || r) {
+        values.name = best ? s->best.name : r->checkpoint.name;
+        values.step = best ? s->best.step : r->checkpoint.step;
+        path_of(w, values.name, best, path);
+        values.checkpoint = path;
+    }
+    if (best) {
+        values.metric = s->rule.metric;
+        values.value = s->best_value;
+    }
+    hooks_post(w->settings->hooks, event, &values);
+}
+
+/* Call once its line is in the ledger and EVAL/best/ is updated. */
+static void post_outcome(struct evaluation_record *w, const struct ledger_record *r)
+{
+    const struct ledger_summary *s = ledger_summary(w->ledger);
+
+    if (r->status != LEDGER_DONE)
+        post(w, HOOK_FAILURE, r, r->reason);
+    else if (s->has_best && !s->since_best && checkpoint_identity_same(&s->best, &r->checkpoint))
+        post(w, HOOK_BEST, r, NULL);
+}
+
 /* ---- opening and closing ----------------------------------------------------------------------------------------- */
 
 /* Takes in a line of the ledger, read or just written. */
@@ -50,6 +125,7 @@ static int note(struct evaluation_record *w, const struct ledger_record *r, stru
     return rc == OK ? evaluation_series_add(&w->series, w->settings->tags, r, e) : rc;
 }
 
+/* A line that an earlier process wrote, or would have written. */
 static int recall(void *context, const struct ledger_record *r, struct error *e)
 {
     struct evaluation_record *w = context;
@@ -97,10 +173,50 @@ static void say_best(const struct evaluation_record *w, int rc, const struct err
         watch_log_say(w->says, "%s", trouble->message);
 }
 
+struct sought {
+    const struct ledger_record *record;
+    int found;
+};
+
+static int look_for(void *context, const struct ledger_record *r, struct error *e)
+{
+    struct sought *s = context;
+
+    (void)e;
+    s->found |= checkpoint_identity_same(&s->record->checkpoint, &r->checkpoint) &&
+                r->wall_time == s->record->wall_time;
+    return OK;
+}
+
+/* An earlier process may have ended between points and line. *missed: yours; its points are there, its line was not. */
+static int record_missed(struct evaluation_record *w, const char *path, struct ledger_record *missed, struct error *e)
+{
+    const char *line = evaluation_log_unrecorded(w->points);
+    struct sought sought = { missed, 0 };
+    int rc = OK;
+
+    if (!line || ledger_parse(line, strlen(line), missed, NULL) != OK)
+        return OK;
+    if ((rc = ledger_read(path, look_for, &sought, NULL, e)) == OK && !sought.found &&
+        (rc = evaluation_log_settle(w->points, e)) > 0 && (rc = ledger_append(w->ledger, missed, e)) == OK &&
+        (rc = recall(w, missed, e)) == OK) {
+        watch_log_say(w->says, "%s: recorded now; an earlier process had written its points", missed->checkpoint.name);
+        print_line(w, missed);
+        evaluation_log_recorded(w->points);
+        return OK;
+    }
+    ledger_record_release(missed);
+    *missed = (struct ledger_record){ .has_metrics = 0 };
+    if (rc == OK)
+        evaluation_log_recorded(w->points);
+    return rc;
+}
+
 static int open_all(struct evaluation_record *w, struct error *e)
 {
     const struct evaluation_watch_settings *s = w->settings;
     const struct ledger_summary *summary;
+    struct ledger_record missed = { .has_metrics = 0 };
     char path[PATH_MAX];
     struct error trouble = { 0 };
     int rc;
@@ -115,9 +231,13 @@ static int open_all(struct evaluation_record *w, struct error *e)
     if (summary->odd_lines)
         watch_log_say(w->says, "%s: skipped %zu lines that are not ledger records", path, summary->odd_lines);
     if ((rc = evaluation_log_open(&w->points, s->eval_directory, s->tags, s->open_files, summary->last_run,
-                                  summary->last_step, e)) != OK)
+                                  summary->last_step, e)) != OK ||
+        (rc = record_missed(w, path, &missed, e)) != OK)
         return rc;
     say_best(w, evaluation_best_resume(w->keeper, summary, &trouble), &trouble);
+    if (*missed.checkpoint.name)
+        post_outcome(w, &missed);
+    ledger_record_release(&missed);
     return OK;
 }
 
@@ -205,15 +325,14 @@ static int try_later(struct evaluation_record *w, const char *what, const char *
     w->retry_at = clock_monotonic() + w->settings->retry_seconds;
     if (!signalled)
         return EVALUATION_LATER;
-    error_set(e, why->code, "%s is not recorded and will be evaluated again: %.300s", name, why->message);
+    error_set(e, why->code, "%s is not recorded; the next start does that, or evaluates it again: %.300s", name,
+              why->message);
     return EVALUATION_GIVEN_UP;
 }
 
 static int append(struct evaluation_record *w, const struct ledger_record *r, int signalled, struct error *e)
 {
-    struct buffer line = BUFFER_EMPTY;
     struct error why = { 0 };
-    size_t name_end;
     int rc;
 
     if (ledger_append(w->ledger, r, &why) != OK)
@@ -221,74 +340,12 @@ static int append(struct evaluation_record *w, const struct ledger_record *r, in
     if (w->retry_at > 0)
         watch_log_say(w->says, "%s: recorded now", r->checkpoint.name);
     w->retry_at = 0;
+    if (r->has_metrics)
+        evaluation_log_recorded(w->points);
     if ((rc = note(w, r, e)) != OK)
         return rc;
-    if (w->settings->json) {
-        if (w->settings->name) { /* the watch's name comes first in the object */
-            buffer_append_text(&line, "{\"watch\":");
-            json_text(&line, w->settings->name);
-            buffer_append_text(&line, ",");
-        }
-        name_end = line.length;
-        ledger_format(r, &line);
-        if (name_end)
-            memmove(line.data + name_end, line.data + name_end + 1, line.length-- - name_end);
-        fwrite(buffer_text(&line), 1, line.length, stdout);
-        fflush(stdout);
-        buffer_release(&line);
-    }
+    print_line(w, r);
     return OK;
-}
-
-/* The path of the checkpoint for the commands of --on-... */
-static void path_of(const struct evaluation_record *w, const char *name, int best, char out[PATH_MAX])
-{
-    const struct ledger_summary *s = ledger_summary(w->ledger);
-
-    if (!(best && evaluation_best_kept(w->keeper, s, out, PATH_MAX)) &&
-        file_join(out, PATH_MAX, w->settings->checkpoint_directory, name, NULL) != OK)
-        *out = '\0';
-}
-
-static void post(struct evaluation_record *w, enum hook_event event, const struct ledger_record *r, const char *reason)
-{
-    const struct ledger_summary *s = ledger_summary(w->ledger);
-    const int best = event != HOOK_FAILURE && s->has_best;
-    struct hook_values values = { .watch = w->settings->name,
-                                  .eval_directory = w->settings->eval_directory,
-                                  .checkpoint_directory = w->settings->checkpoint_directory,
-                                  .reason = reason,
-                                  .step = -1,
-                                  .value = NAN,
-                                  .done = s->done,
-                                  .failed = outcomes_count(&w->outcomes, LEDGER_FAILED),
-                                  .gone = outcomes_count(&w->outcomes, LEDGER_GONE) };
-    char path[PATH_MAX] = "";
-
-    if (!hooks_wanted(w->settings->hooks, event))
-        return;
-    if (best || r) {
-        values.name = best ? s->best.name : r->checkpoint.name;
-        values.step = best ? s->best.step : r->checkpoint.step;
-        path_of(w, values.name, best, path);
-        values.checkpoint = path;
-    }
-    if (best) {
-        values.metric = s->rule.metric;
-        values.value = s->best_value;
-    }
-    hooks_post(w->settings->hooks, event, &values);
-}
-
-/* Call once its line is in the ledger and EVAL/best/ is updated. */
-static void post_outcome(struct evaluation_record *w, const struct ledger_record *r)
-{
-    const struct ledger_summary *s = ledger_summary(w->ledger);
-
-    if (r->status != LEDGER_DONE)
-        post(w, HOOK_FAILURE, r, r->reason);
-    else if (s->has_best && !s->since_best && checkpoint_identity_same(&s->best, &r->checkpoint))
-        post(w, HOOK_BEST, r, NULL);
 }
 
 static int stop_if_strict(const struct evaluation_record *w, const struct ledger_record *r, struct error *e)
@@ -409,13 +466,21 @@ static void describe(struct evaluation_record *w)
 static int write_points(struct evaluation_record *w, struct evaluation_flight *f, int signalled, struct error *e)
 {
     const struct ledger_record *r = evaluation_flight_record(f);
+    struct buffer line = BUFFER_EMPTY;
     struct evaluation_point p = { r->checkpoint.step, r->point_time > 0 ? r->point_time : r->wall_time, &r->metrics,
-                                  evaluation_flight_detail(f) };
+                                  evaluation_flight_detail(f), NULL };
     struct error why = { 0 };
+    int rc = OK;
 
     if (r->has_metrics && w->settings->session && !w->described)
         describe(w);
-    if (r->has_metrics && evaluation_log_point(w->points, &p, &why) != OK)
+    if (r->has_metrics) {
+        ledger_format(r, &line);
+        p.line = buffer_text(&line);
+        rc = buffer_ok(&line) ? evaluation_log_point(w->points, &p, &why) : error_memory(&why, NULL, "for its line");
+        buffer_release(&line);
+    }
+    if (rc != OK)
         return try_later(w, "points not written", r->checkpoint.name, signalled, &why, e);
     evaluation_flight_advance(f, FLIGHT_WRITTEN);
     return OK;

@@ -1,20 +1,17 @@
 #include "evaluator/record/evaluation_log.h"
 
 #include "base/file.h"
+#include "evaluator/record/evaluation_intent.h"
 #include "evaluator/record/session_settings.h"
 #include "evaluator/score/evaluation_detail.h"
 #include "eventlog/eventlog.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
-
-enum { POINTS_MAX = 1 << 16 };
+#include <sys/stat.h>
 
 struct evaluation_log {
     char *directory;
@@ -29,6 +26,8 @@ struct evaluation_log {
     struct session_settings settings;     /* count 0: none */
     int64_t described;                    /* the newest run described by this process; -1: none */
     size_t pending;                       /* points added to the writer but not synced yet */
+    int noted;                            /* 1: the intent is on disk, so they may be written */
+    struct evaluation_intent intent; /* as in EVAL/.points; its line: an evaluation that is not in the ledger yet */
 };
 
 #define BEST_PRECISION EVALUATION_BEST EVALUATION_PRECISION
@@ -71,35 +70,10 @@ const struct evaluation_tags *evaluation_tags_find(const char *preset)
     return NULL;
 }
 
-/* "run step", each 20 columns wide, so that a write always replaces all of it; older files have more after that. */
-static int read_points(struct evaluation_log *l, const char *path, struct error *e)
-{
-    struct buffer text = BUFFER_EMPTY;
-    struct error why = { 0 };
-    long long run, step;
-    int rc = file_read_plain(path, POINTS_MAX, &text, &why);
-    const size_t known = rc == OK ? strspn(buffer_text(&text), "-0123456789 \n") : 0;
-
-    if (rc == OK && !file_begins(buffer_text(&text) + known, text.length - known, " ")) /* not even zeros */
-        rc = error_set(e, ERR_ARG, "%s: is not a file of the evaluator; move it elsewhere", path);
-    else if (rc == ERR_IO && why.system == ENOENT)
-        rc = OK;
-    else if (rc != OK)
-        error_set(e, rc, "%s", why.message);
-    else if (sscanf(buffer_text(&text), "%20lld %20lld", &run, &step) == 2 && run >= 0 && step >= -1 &&
-             (run > l->run || (run == l->run && step > l->step))) {
-        l->run = run;
-        l->step = step;
-    }
-    buffer_release(&text);
-    return rc;
-}
-
 int evaluation_log_open(struct evaluation_log **out, const char *directory, const struct evaluation_tags *tags,
                         struct evaluation_log_files *files, int64_t last_run, int64_t last_step, struct error *e)
 {
     struct evaluation_log *l = calloc(1, sizeof *l);
-    char path[PATH_MAX];
     int rc;
 
     *out = NULL;
@@ -113,9 +87,13 @@ int evaluation_log_open(struct evaluation_log **out, const char *directory, cons
     l->files = files;
     l->writer_run = -1;
     l->described = -1;
-    if ((rc = file_join(path, sizeof path, l->directory, ".points", e)) != OK || (rc = read_points(l, path, e)) != OK) {
+    if ((rc = evaluation_intent_read(l->directory, &l->intent, e)) != OK) {
         evaluation_log_close(l, NULL);
         return rc;
+    }
+    if (l->intent.run > l->run || (l->intent.run == l->run && l->intent.step > l->step)) {
+        l->run = l->intent.run;
+        l->step = l->intent.step;
     }
     *out = l;
     return OK;
@@ -144,20 +122,19 @@ int evaluation_log_directory(const char *eval_directory, int64_t run, char *out,
     return n >= 0 && (size_t)n < size ? OK : error_set(e, ERR_ARG, "%s: path too long", eval_directory);
 }
 
-static int note(struct evaluation_log *l, struct error *e)
+/* Before the events of points are written. line: of the ledger, for one point; NULL: for many. */
+static int note(struct evaluation_log *l, const char *line, struct error *e)
 {
-    char path[PATH_MAX], text[96];
-    int fd, rc, n = snprintf(text, sizeof text, "%20lld %20lld\n", (long long)l->run, (long long)l->step);
+    struct evaluation_intent *i = &l->intent;
+    char *copy = line ? strdup(line) : NULL;
 
-    if ((rc = file_join(path, sizeof path, l->directory, ".points", e)) != OK ||
-        (rc = file_open_plain(NULL, path, O_WRONLY | O_CREAT, &fd, e)) != OK)
-        return rc;
-    if (file_write_at(fd, text, (size_t)n, 0) < 0)
-        rc = error_system(e, "%s: cannot write", path);
-    else if (fdatasync(fd) < 0)
-        rc = error_system(e, "%s: cannot sync", path);
-    close(fd);
-    return rc;
+    if (line && !copy)
+        return error_memory(e, l->directory, "for a line of the ledger");
+    free(i->line);
+    i->line = copy;
+    i->run = l->run;
+    i->step = l->step;
+    return evaluation_intent_write(l->directory, i, e);
 }
 
 static int from_eventlog(const struct eventlog_error *why, struct error *e)
@@ -306,12 +283,35 @@ static int sync_events(struct evaluation_log *l, struct error *e)
     return OK;
 }
 
+/* Where the events of a point will be, which the writer has in memory. */
+static int place_intent(struct evaluation_log *l, struct error *e)
+{
+    struct eventlog_writer_statistics s;
+    struct eventlog_error why = { 0 };
+    struct stat st;
+
+    if (stat(eventlog_writer_path(l->writer), &st) < 0)
+        return error_system(e, "%s", eventlog_writer_path(l->writer));
+    if (eventlog_writer_statistics(l->writer, &s, &why) != EVENTLOG_OK)
+        return from_eventlog(&why, e);
+    l->intent.before = (uint64_t)st.st_size;
+    l->intent.events = s.queued;
+    snprintf(l->intent.file, sizeof l->intent.file, "%s", file_base_name(eventlog_writer_path(l->writer)));
+    return OK;
+}
+
 int evaluation_log_point(struct evaluation_log *l, const struct evaluation_point *p, struct error *e)
 {
     int rc;
 
-    if (!l->pending && ((rc = open_for(l, p, e)) != OK || (rc = note(l, e)) != OK || (rc = hand_over(l, p, e)) != OK))
+    if (!l->pending) {
+        l->noted = 0;
+        if ((rc = open_for(l, p, e)) != OK || (rc = hand_over(l, p, e)) != OK)
+            return rc;
+    }
+    if (!l->noted && ((rc = place_intent(l, e)) != OK || (rc = note(l, p->line, e)) != OK))
         return rc;
+    l->noted = 1;
     return sync_events(l, e);
 }
 
@@ -324,7 +324,7 @@ int evaluation_log_add(struct evaluation_log *l, const struct evaluation_point *
 
 int evaluation_log_sync(struct evaluation_log *l, struct error *e)
 {
-    int rc = l->pending ? note(l, e) : OK;
+    int rc = l->pending ? note(l, NULL, e) : OK;
 
     return rc == OK && l->pending ? sync_events(l, e) : rc;
 }
@@ -346,8 +346,30 @@ int evaluation_log_restore(struct evaluation_log *l)
     if (!l->writer || eventlog_writer_make_again(l->writer, NULL) != EVENTLOG_OK ||
         eventlog_writer_path(l->writer) == before)
         return 0;
-    eventlog_writer_sync(l->writer, NULL); /* if this fails, the next point tries again */
-    return 1;
+    if (l->pending && !l->noted)
+        return 1;
+    snprintf(l->intent.file, sizeof l->intent.file, "%s", file_base_name(eventlog_writer_path(l->writer)));
+    if (!l->intent.line || evaluation_intent_write(l->directory, &l->intent, NULL) == OK)
+        eventlog_writer_sync(l->writer, NULL);
+    return 1; /* what failed here is tried again with the next point */
+}
+
+const char *evaluation_log_unrecorded(const struct evaluation_log *l)
+{
+    return l->intent.line;
+}
+
+int evaluation_log_settle(const struct evaluation_log *l, struct error *e)
+{
+    char directory[PATH_MAX];
+    int rc = evaluation_log_directory(l->directory, l->intent.run, directory, sizeof directory, e);
+
+    return rc == OK ? evaluation_intent_settle(directory, &l->intent, e) : rc;
+}
+
+void evaluation_log_recorded(struct evaluation_log *l)
+{
+    evaluation_intent_done(l->directory, &l->intent);
 }
 
 int evaluation_log_close(struct evaluation_log *l, struct error *e)
@@ -357,6 +379,7 @@ int evaluation_log_close(struct evaluation_log *l, struct error *e)
     if (!l)
         return OK;
     rc = close_writer(l, e);
+    evaluation_intent_release(&l->intent);
     free(l->closed);
     free(l->directory);
     free(l);

@@ -4,8 +4,8 @@
  *
  * TensorBoard drops all points of a run at or after a step that arrives later, so steps never go down within a run
  * directory. A late lower step (training restarted from an earlier step, a repaired file) goes to a new run directory
- * beside it, EVAL_1, then EVAL_2; all later points go there. The newest run and step are kept in EVAL/.points, written
- * before the points, so they are known even after a crash between points and ledger. One thread.
+ * beside it, EVAL_1, then EVAL_2; all later points go there. Newest run and step, and what is being recorded, are in
+ * EVAL/.points before the points are written (evaluation_intent.h). One thread.
  */
 #ifndef EVALUATOR_RECORD_EVALUATION_LOG_H
 #define EVALUATOR_RECORD_EVALUATION_LOG_H
@@ -50,6 +50,7 @@ struct evaluation_point {
     double wall_time;                         /* seconds since 1970 */
     const struct evaluation_metrics *metrics; /* borrowed; with best_NAME if there is a best */
     const struct evaluation_detail *detail;   /* borrowed; or NULL */
+    const char *line;                         /* its line of the ledger, which follows; borrowed. NULL: there is none */
 };
 
 struct evaluation_log;
@@ -80,6 +81,13 @@ int64_t evaluation_log_run(const struct evaluation_log *l, int64_t step);
 
 /* Writes and syncs a point. ERR_IO: call again with the same point until OK, or give up; nothing is written twice. */
 int evaluation_log_point(struct evaluation_log *l, const struct evaluation_point *p, struct error *e);
+
+/* The line of the point that was written last and is not said to be in the ledger, perhaps by an earlier process;
+ * borrowed. NULL: there is none. settle: 1: all of its events are in the event file; 0: none is any more, so it has to
+ * be evaluated again; ERR_IO. recorded: the line is in the ledger, or has been settled. */
+const char *evaluation_log_unrecorded(const struct evaluation_log *l);
+int evaluation_log_settle(const struct evaluation_log *l, struct error *e);
+void evaluation_log_recorded(struct evaluation_log *l);
 
 /* For many points: adds one without .points and without syncing; evaluation_log_sync() syncs all of them. */
 int evaluation_log_add(struct evaluation_log *l, const struct evaluation_point *p, struct error *e);

@@ -70,7 +70,7 @@ int evaluation_replay_record(void *context, const struct ledger_record *r, struc
 {
     struct evaluation_replay *p = context;
     const struct evaluation_point point = { r->checkpoint.step, r->point_time > 0 ? r->point_time : r->wall_time,
-                                            &r->metrics, NULL };
+                                            &r->metrics, NULL, NULL };
     int rc;
 
     if (!r->has_metrics)

@@ -76,7 +76,7 @@ static int point(struct evaluation_log *l, int64_t step)
                                          { (char[]){ "loss" }, 1 },
                                          { (char[]){ "cross_entropy" }, 1 } };
     struct evaluation_metrics metrics = { items, 3, 3 };
-    struct evaluation_point p = { step, 1.5e9, &metrics, NULL };
+    struct evaluation_point p = { step, 1.5e9, &metrics, NULL, NULL };
 
     return evaluation_log_point(l, &p, NULL);
 }
@@ -189,6 +189,71 @@ static void test_failed_write(void **state)
     assert_int_equal(evaluation_log_close(l, NULL), OK);
 }
 
+/* The only event file of EVAL. */
+static void event_file(char path[PATH_MAX])
+{
+    DIR *d = opendir(eval);
+    struct dirent *entry;
+
+    assert_non_null(d);
+    while ((entry = readdir(d)))
+        if (*entry->d_name == 'e')
+            assert_int_equal(file_join(path, PATH_MAX, eval, entry->d_name, NULL), OK);
+    closedir(d);
+}
+
+static void test_intent(void **state)
+{
+    struct evaluation_metric items[] = { { (char[]){ "precision" }, 0.5 }, { (char[]){ "loss" }, 1 } };
+    struct evaluation_metrics metrics = { items, 2, 2 };
+    struct evaluation_point p = { 7, 1.5e9, &metrics, NULL, "{a line of the ledger}\n" };
+    struct evaluation_log *l;
+    char path[PATH_MAX], note[PATH_MAX];
+    struct stat before, after, cut;
+
+    (void)state;
+    each_file(eval, 1);
+    assert_int_equal(file_make_directories(eval, NULL), OK);
+    l = start(0, -1);
+    assert_int_equal(point(l, 5), OK);
+    assert_null(evaluation_log_unrecorded(l));
+    event_file(path);
+    assert_int_equal(stat(path, &before), 0);
+    assert_int_equal(evaluation_log_point(l, &p, NULL), OK);
+    assert_int_equal(stat(path, &after), 0);
+    assert_int_equal(evaluation_log_close(l, NULL), OK);
+
+    l = start(0, 5); /* killed before the line was in the ledger: the events are there */
+    assert_string_equal(evaluation_log_unrecorded(l), p.line);
+    assert_int_equal(evaluation_log_settle(l, NULL), 1);
+    assert_int_equal(evaluation_log_run(l, 6), 1);
+    assert_int_equal(stat(path, &cut), 0);
+    assert_true(cut.st_size == after.st_size);
+    /* And in the middle of their write: what is there of them is cut off. */
+    assert_int_equal(truncate(path, after.st_size - 1), 0);
+    assert_int_equal(evaluation_log_settle(l, NULL), 0);
+    assert_int_equal(stat(path, &cut), 0);
+    assert_true(cut.st_size == before.st_size);
+    assert_int_equal(evaluation_log_settle(l, NULL), 0);
+    assert_int_equal(unlink(path), 0);
+    assert_int_equal(evaluation_log_settle(l, NULL), 0);
+    evaluation_log_recorded(l);
+    assert_null(evaluation_log_unrecorded(l));
+    evaluation_log_close(l, NULL);
+    l = start(0, 5);
+    assert_null(evaluation_log_unrecorded(l));
+    assert_int_equal(evaluation_log_run(l, 6), 1); /* its run and step stay */
+
+    assert_int_equal(evaluation_log_point(l, &p, NULL), OK);
+    evaluation_log_close(l, NULL);
+    assert_int_equal(file_join(note, sizeof note, eval, ".points", NULL), OK);
+    assert_int_equal(stat(note, &cut), 0);
+    assert_int_equal(truncate(note, cut.st_size - 2), 0); /* killed while it was written: before the events */
+    l = start(0, 5);
+    assert_null(evaluation_log_unrecorded(l));
+    evaluation_log_close(l, NULL);
+}
+
 static void test_tags(void **state)
 {
     (void)state;
@@ -240,8 +305,8 @@ static void test_tag_names(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_open_files), cmocka_unit_test(test_runs),      cmocka_unit_test(test_failed_write),
-        cmocka_unit_test(test_tags),       cmocka_unit_test(test_tag_names),
+        cmocka_unit_test(test_open_files), cmocka_unit_test(test_runs), cmocka_unit_test(test_failed_write),
+        cmocka_unit_test(test_intent),     cmocka_unit_test(test_tags), cmocka_unit_test(test_tag_names),
     };
 
     return cmocka_run_group_tests(tests, set_up, tear_down);

@@ -13,6 +13,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "campaign")
 
 from campaign import Campaign  # noqa: E402  where it is, is known now
 from injected import Broken, Fault, Place  # noqa: E402
+from kills import Kills  # noqa: E402
 
 
 @pytest.fixture(scope="module")
@@ -112,6 +113,13 @@ def test_campaign(tmp_path):
     campaign = Campaign(BUILD, tmp_path)
     campaign.run(110, 100, 0, 2)
     assert not campaign.broken and campaign.happened.total() > 60
+
+
+def test_kills(tmp_path):
+    """A part of `make kills`."""
+    kills = Kills(BUILD, tmp_path)
+    kills.run(80, 1, 2)
+    assert not kills.broken and kills.killed >= 80
 
 
 def torn(*_):

@@ -52,7 +52,7 @@ def test_losses_are_seen(tmp_path):
             "\n")
     ledger.write_text(line % (7, 7))
     work.check_evaluations("one")
-    assert said == ["one: 1 evaluations, 0 checkpoints deleted before theirs, 0 points twice"]
+    assert said == ["one: 1 evaluations, 0 checkpoints deleted before theirs"]
     ledger.write_text(line % (7, 7) + line % (8, 8))
     with pytest.raises(soak.Broken, match="other points"):
         work.check_evaluations("one")
