@@ -77,6 +77,18 @@ int error_copy(struct error *e, const struct error *from)
     return from->code;
 }
 
+int error_may_pass(const struct error *e)
+{
+    static const int passing[] = { ESTALE,   EIO,        EACCES,       EPERM,        ETIMEDOUT,    EINTR,    EBUSY,
+                                   ENOLINK,  EREMOTEIO,  ENETDOWN,     ENETUNREACH,  EHOSTDOWN,    ENODEV,   ENXIO,
+                                   ENOTCONN, ECONNRESET, ECONNREFUSED, ECONNABORTED, EHOSTUNREACH, ESHUTDOWN };
+
+    for (size_t i = 0; i < sizeof passing / sizeof *passing; i++)
+        if (e->code == ERR_IO && e->system == passing[i])
+            return 1;
+    return 0;
+}
+
 int error_is_lack(const struct error *e)
 {
     return e->code == ERR_NOMEM || e->system == EMFILE || e->system == ENFILE || e->system == EAGAIN;

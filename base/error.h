@@ -39,6 +39,10 @@ int error_copy(struct error *e, const struct error *from);
  * files in question. */
 int error_is_lack(const struct error *e);
 
+/* 1: reading failed in a way that often passes, as on a network file system (ESTALE, EIO, EACCES, ETIMEDOUT and so on):
+ * it says nothing about the files in question. */
+int error_may_pass(const struct error *e);
+
 /* Puts "context: " before the existing sentence. Returns e->code (OK if e is NULL). */
 int error_prefix(struct error *e, const char *format, ...) __attribute__((format(printf, 2, 3)));
 

@@ -51,7 +51,7 @@ static int read_all(int fd, const char *path, size_t limit, struct buffer *out, 
 int file_read(const char *path, size_t limit, struct buffer *out, struct error *e)
 {
     /* O_NONBLOCK: a FIFO in place of a file reads as empty instead of blocking for ever. */
-    const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    const int fd = io_real.open(io_real.context, path, O_RDONLY | O_NONBLOCK, 0);
 
     return fd < 0 ? error_system(e, "%s: cannot open", path) : read_all(fd, path, limit, out, e);
 }

@@ -5,10 +5,17 @@
 #include <stdio.h>
 #include <unistd.h>
 
+enum { OPEN_TRIES = 5 };
+
 static int real_open(void *context, const char *path, int flags, mode_t mode)
 {
+    int fd, tries = 0;
+
     (void)context;
-    return open(path, flags | O_CLOEXEC, mode);
+    do /* ESTALE: what NFS remembered of the directory is old; the next call looks it up again */
+        fd = open(path, flags | O_CLOEXEC, mode);
+    while (fd < 0 && (errno == ESTALE || errno == EINTR) && ++tries < OPEN_TRIES);
+    return fd;
 }
 
 static ssize_t real_write(void *context, int fd, const void *bytes, size_t n)

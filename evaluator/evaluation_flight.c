@@ -9,6 +9,8 @@
 #include <string.h>
 #include <unistd.h>
 
+enum { READ_TRIES = 3 };
+
 struct evaluation_flight {
     enum evaluation_flight_state state;
     double begin; /* monotonic */
@@ -155,7 +157,7 @@ void evaluation_flight_land(struct evaluation_flight *f, enum runner_state state
 
 static enum evaluation_flight_files unreadable(const struct evaluation_flight *f, const struct error *e)
 {
-    if (error_is_lack(e))
+    if (error_is_lack(e) || error_may_pass(e))
         return FLIGHT_FILES_LACK;
     return access(f->witness, F_OK) < 0 ? FLIGHT_FILES_SAME : FLIGHT_FILES_CHANGED;
 }
@@ -166,10 +168,14 @@ static enum evaluation_flight_files other_files(const struct evaluation_flight *
     enum evaluation_flight_files files = FLIGHT_FILES_CHANGED;
     struct content now;
 
-    if (content_read(f->path, &now, e) != OK)
-        return unreadable(f, e);
+    for (int tries = 1; content_read(f->path, &now, e) != OK; tries++)
+        if (tries == READ_TRIES || !error_may_pass(e)) /* an evaluation is worth more than one look */
+            return unreadable(f, e);
     *digest = content_digest(&now);
-    if (opened_checkpoint_digest(c) == f->item.checkpoint.digest && opened_checkpoint_only_grew(c, &now))
+    if (content_shrank(opened_checkpoint_content(c), &now))
+        files = FLIGHT_FILES_GOING;
+    else if (opened_checkpoint_digest(c) == f->item.checkpoint.digest &&
+             content_only_grew(opened_checkpoint_content(c), &now))
         files = *digest == opened_checkpoint_digest(c) ? FLIGHT_FILES_SAME : FLIGHT_FILES_GREW;
     content_release(&now);
     return files;

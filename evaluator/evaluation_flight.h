@@ -48,7 +48,8 @@ void evaluation_flight_land(struct evaluation_flight *f, enum runner_state state
 enum evaluation_flight_files {
     FLIGHT_FILES_SAME,    /* as they were found; or they are gone, so nobody can tell */
     FLIGHT_FILES_GREW,    /* files were added, for example results written by the evaluation */
-    FLIGHT_FILES_LACK,    /* they could not be read: no memory or no descriptors */
+    FLIGHT_FILES_LACK,    /* they could not be read now: no memory, no descriptors, error_may_pass() */
+    FLIGHT_FILES_GOING,   /* some are missing, the others are as they were: it is being deleted */
     FLIGHT_FILES_CHANGED, /* a file was changed or removed: a reader by path cannot be trusted */
 };
 /* Compares the files of a flight, whose checkpoint is open, with those found. *digest: their digest now if they grew or

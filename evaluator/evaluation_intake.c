@@ -51,6 +51,15 @@ static void on_failed(struct evaluation_intake *w, const struct checkpoint_ident
                      reason);
 }
 
+static void on_unread(struct evaluation_intake *w, const struct checkpoint_identity *checkpoint, const char *reason)
+{
+    const struct ledger_record *r = evaluation_record_outcome(w->record, checkpoint, LEDGER_FAILED, reason);
+
+    if (r)
+        watch_log_of(w->says, r, "error", "%s: failed: cannot be read: %s; the next start tries again",
+                     checkpoint->name, reason);
+}
+
 static void on_gone(struct evaluation_intake *w, const struct checkpoint_identity *checkpoint)
 {
     static const char reason[] = "deleted before it could be opened whole";
@@ -70,6 +79,7 @@ static void on_news(void *context, const struct watcher_news *news)
     switch (news->kind) {
     case WATCHER_FOUND: on_found(w, news); break;
     case WATCHER_FAILED: on_failed(w, news->checkpoint, news->text); break;
+    case WATCHER_UNREAD: on_unread(w, news->checkpoint, news->text); break;
     case WATCHER_KNOWN: evaluation_record_readable(w->record, news->text); break;
     case WATCHER_LOST: on_gone(w, news->checkpoint); break;
     case WATCHER_THERE: watch_log_say(w->says, "watching %s", directory); break;

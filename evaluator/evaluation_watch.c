@@ -9,6 +9,7 @@
 #include "evaluator/record/evaluation_work.h"
 #include "evaluator/watch_log.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <limits.h>
 #include <malloc.h>
@@ -193,10 +194,10 @@ int evaluation_watch_take(struct evaluation_watch *w, struct evaluation_flight *
     return 0;
 }
 
-static void say_lack(struct evaluation_watch *w, struct queue_item *item, const char *lack)
+static void say_lack(struct evaluation_watch *w, struct queue_item *item, const char *lack, const char *when)
 {
     if (!item->lack_said)
-        watch_log_warn(&w->says, "warning", "%s waits: %s; trying again every second", item->checkpoint.name, lack);
+        watch_log_warn(&w->says, "warning", "%s waits: %s; trying again %s", item->checkpoint.name, lack, when);
     item->lack_said = 1;
 }
 
@@ -212,16 +213,25 @@ void evaluation_watch_progress(struct evaluation_watch *w, struct evaluation_fli
                       said[progress->weights]);
     }
     if (progress->lack)
-        say_lack(w, evaluation_flight_item(flight), progress->lack);
+        say_lack(w, evaluation_flight_item(flight), progress->lack, "every second");
     watch_log_progress(&w->says, evaluation_flight_record(flight), progress->share, queue_count(w->queue));
 }
 
 int evaluation_watch_start(struct evaluation_watch *w, struct evaluation_flight *f, int by_path)
 {
     const char *name = evaluation_flight_item(f)->checkpoint.name;
+    enum evaluation_flight_files files;
+    struct error why = { 0 };
     uint64_t now;
 
-    if (!by_path || evaluation_flight_files(f, &now, &(struct error){ 0 }) != FLIGHT_FILES_CHANGED ||
+    if (!by_path)
+        return 1;
+    if ((files = evaluation_flight_files(f, &now, &why)) == FLIGHT_FILES_GOING) {
+        error_set(&why, ERR_IO, "was being deleted before it was evaluated");
+        evaluation_flight_land(f, RUNNER_GONE, NULL, &why);
+        return 0;
+    }
+    if (files != FLIGHT_FILES_CHANGED ||
         evaluation_intake_changed(w->intake, evaluation_flight_item(f), 0, INT_MAX) < 0)
         return 1;
     w->skipped++;
@@ -267,63 +277,6 @@ static int again(struct evaluation_watch *w, struct evaluation_flight *f, uint64
     return 0;
 }
 
-/* A lack of resources says nothing about the checkpoint, which waits as before, with its files open or pinned. */
-static void take_back(struct evaluation_watch *w, struct evaluation_flight *f, const struct error *lack)
-{
-    struct queue_item item = *evaluation_flight_item(f);
-
-    evaluation_record_forget(w->record, &item.checkpoint);
-    memset(evaluation_flight_item(f), 0, sizeof item);
-    drop(w, f);
-    say_lack(w, &item, lack->message);
-    item.again = 1;
-    w->lack_until = clock_monotonic() + LACK_SECONDS;
-    if (queue_return(w->queue, &item, &w->error) != OK)
-        queue_item_release(&item);
-}
-
-void evaluation_watch_landed(struct evaluation_watch *w, struct evaluation_flight *f, int by_path,
-                             enum runner_state state, struct evaluation *v, const struct error *why)
-{
-    struct queue_item *item = evaluation_flight_item(f);
-    enum evaluation_flight_files files = FLIGHT_FILES_SAME;
-    struct error changed = { 0 };
-    uint64_t now = 0;
-
-    if (state == RUNNER_STOPPED) {
-        drop(w, f);
-        return;
-    }
-    if (state == RUNNER_FAILED && item->pinned && !item->opened &&
-        access(evaluation_flight_job(f)->witness, F_OK) < 0) {
-        evaluation_intake_find_again(w->intake, item);
-        drop(w, f);
-        return;
-    }
-    if (by_path || state == RUNNER_FAILED) /* a runner that held it open has read what was found, or failed */
-        files = evaluation_flight_files(f, &now, &changed);
-    if (files == FLIGHT_FILES_LACK || (state == RUNNER_FAILED && error_is_lack(why))) {
-        if (state == RUNNER_DONE)
-            evaluation_release(v);
-        take_back(w, f, files == FLIGHT_FILES_LACK ? &changed : why);
-        return;
-    }
-    if (files == FLIGHT_FILES_CHANGED) {
-        if (state == RUNNER_DONE)
-            evaluation_release(v);
-        if (again(w, f, now, &state, &changed))
-            return;
-        why = &changed;
-    } else if (item->again) {
-        evaluation_intake_undisturbed(w->intake, item->checkpoint.name);
-    }
-    if (files == FLIGHT_FILES_GREW)
-        remember_after(w, f, now);
-    evaluation_flight_land(f, state, v, why);
-    if (w->settings.checkpoint_time)
-        evaluation_flight_record(f)->point_time = item->modified;
-}
-
 static const char *reason_to_end(struct evaluation_watch *w)
 {
     const struct ending_rules *rules = &w->settings.ending;
@@ -337,6 +290,89 @@ static const char *reason_to_end(struct evaluation_watch *w)
     facts.done_file_there = rules->done_file && access(rules->done_file, F_OK) == 0;
     facts.process_gone = rules->pid && !process_lives(rules->pid, -1);
     return ending_reason(rules, &facts);
+}
+
+/* Nor does it say anything if the checkpoint could not be read; that is tried again without end, unless it is all that
+ * keeps the work from ending. */
+static int passes(struct evaluation_watch *w, const struct queue_item *item, const struct error *why)
+{
+    return error_is_lack(why) || (error_may_pass(why) && (item->unread < WATCHER_TRIES || !reason_to_end(w)));
+}
+
+/* A lack of resources says nothing about the checkpoint, which waits as before, with its files open or pinned. */
+static void take_back(struct evaluation_watch *w, struct evaluation_flight *f, const struct error *lack)
+{
+    struct queue_item item = *evaluation_flight_item(f);
+    const double now = clock_monotonic();
+
+    evaluation_record_forget(w->record, &item.checkpoint);
+    memset(evaluation_flight_item(f), 0, sizeof item);
+    drop(w, f);
+    say_lack(w, &item, lack->message, error_is_lack(lack) ? "every second" : "less and less often");
+    item.again = 1;
+    if (error_is_lack(lack))
+        w->lack_until = now + LACK_SECONDS;
+    else
+        item.not_before = now + sighting_pause(w->settings.watcher.poll_seconds, ++item.unread);
+    if (queue_return(w->queue, &item, &w->error) != OK)
+        queue_item_release(&item);
+}
+
+void evaluation_watch_landed(struct evaluation_watch *w, struct evaluation_flight *f, int by_path,
+                             enum runner_state state, struct evaluation *v, const struct error *why)
+{
+    struct queue_item *item = evaluation_flight_item(f);
+    enum evaluation_flight_files files = FLIGHT_FILES_SAME;
+    const int ours = !by_path || (item->pinned && !item->opened); /* what a command could not do is its failure */
+    struct error changed = { 0 };
+    uint64_t now = 0;
+
+    if (state == RUNNER_STOPPED) {
+        drop(w, f);
+        return;
+    }
+    if (state == RUNNER_FAILED && item->pinned && !item->opened &&
+        access(evaluation_flight_job(f)->witness, F_OK) < 0 && errno == ENOENT) {
+        evaluation_intake_find_again(w->intake, item);
+        drop(w, f);
+        return;
+    }
+    if (by_path || state == RUNNER_FAILED) /* a runner that held it open has read what was found, or failed */
+        files = evaluation_flight_files(f, &now, &changed);
+    if (files == FLIGHT_FILES_LACK ||
+        (state == RUNNER_FAILED && (error_is_lack(why) || (error_may_pass(why) && ours)))) {
+        if (state == RUNNER_DONE)
+            evaluation_release(v);
+        if (files == FLIGHT_FILES_LACK)
+            why = &changed;
+        if (passes(w, item, why)) {
+            take_back(w, f, why);
+            return;
+        }
+        state = RUNNER_FAILED;
+        evaluation_flight_record(f)->checkpoint.has_digest = 0; /* so that the next start tries again */
+        files = FLIGHT_FILES_SAME;
+    }
+    if (files == FLIGHT_FILES_GOING) {
+        if (state == RUNNER_DONE)
+            evaluation_release(v);
+        state = RUNNER_GONE;
+        error_set(&changed, ERR_IO, "was being deleted while it was evaluated");
+        why = &changed;
+    } else if (files == FLIGHT_FILES_CHANGED) {
+        if (state == RUNNER_DONE)
+            evaluation_release(v);
+        if (again(w, f, now, &state, &changed))
+            return;
+        why = &changed;
+    } else if (item->again) {
+        evaluation_intake_undisturbed(w->intake, item->checkpoint.name);
+    }
+    if (files == FLIGHT_FILES_GREW)
+        remember_after(w, f, now);
+    evaluation_flight_land(f, state, v, why);
+    if (w->settings.checkpoint_time)
+        evaluation_flight_record(f)->point_time = item->modified;
 }
 
 /* Seconds until the next evaluation may start. */
@@ -359,7 +395,7 @@ int evaluation_watch_ready(const struct evaluation_watch *w, size_t window)
 {
     const struct evaluation_record_facts record = evaluation_record_facts(w->record);
 
-    return queue_count(w->queue) && !w->ended && w->flight_count < window && interval_left(w) <= 0 &&
+    return queue_due(w->queue) <= clock_monotonic() && !w->ended && w->flight_count < window && interval_left(w) <= 0 &&
            !enough(w, w->flight_count) && !record.pending && !record.retries;
 }
 
@@ -533,5 +569,7 @@ double evaluation_watch_due(const struct evaluation_watch *w)
     due = fmin(report_due(w), evaluation_record_facts(w->record).due);
     if (queue_count(w->queue) && interval > 0)
         due = fmin(due, interval);
+    if (queue_due(w->queue) > clock_monotonic())
+        due = fmin(due, queue_due(w->queue) - clock_monotonic());
     return fmax(due, 0);
 }

@@ -6,6 +6,7 @@
 #include "evaluator/files/file_stamp.h"
 
 #include <dirent.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
@@ -26,6 +27,14 @@ void content_release(struct content *c)
 
 /* ---- one file ---------------------------------------------------------------------------------------------------- */
 
+int content_changed(struct error *e, const char *path)
+{
+    error_set(e, ERR_IO, "%s: changed while it was read", path);
+    if (e)
+        e->system = EAGAIN;
+    return ERR_IO;
+}
+
 /* n: PIECE at most. */
 static int read_piece(int fd, const char *path, off_t at, size_t n, uint64_t *digest, struct error *e)
 {
@@ -35,7 +44,7 @@ static int read_piece(int fd, const char *path, off_t at, size_t n, uint64_t *di
     if (got < 0)
         return error_system(e, "%s: cannot be read at byte %lld", path, (long long)at);
     if ((size_t)got < n)
-        return error_set(e, ERR_IO, "%s: became shorter while it was read", path);
+        return content_changed(e, path);
     *digest = file_stamp_mix(*digest, crc32c(bytes, n));
     return OK;
 }
@@ -99,14 +108,18 @@ static int walk(struct walk *w, int parent_fd, const char *directory, const char
             close(fd);
         return ERR_IO;
     }
-    while (rc == OK && (entry = readdir(d))) {
+    while (rc == OK && (errno = 0, entry = readdir(d))) {
         char name[PATH_MAX];
         struct stat st;
 
         if (!strcmp(entry->d_name, ".") || !strcmp(entry->d_name, "..") ||
-            snprintf(name, sizeof name, "%s%s%s", below, *below ? "/" : "", entry->d_name) >= (int)sizeof name ||
-            fstatat(fd, entry->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+            snprintf(name, sizeof name, "%s%s%s", below, *below ? "/" : "", entry->d_name) >= (int)sizeof name)
             continue;
+        if (fstatat(fd, entry->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0) {
+            if (errno != ENOENT) /* deleted meanwhile */
+                rc = error_system(e, "%s", name);
+            continue;
+        }
         if (S_ISLNK(st.st_mode) && (fstatat(fd, entry->d_name, &st, 0) < 0 || S_ISDIR(st.st_mode)))
             continue;
         if (S_ISDIR(st.st_mode)) {
@@ -121,6 +134,8 @@ static int walk(struct walk *w, int parent_fd, const char *directory, const char
                             : OK;
         }
     }
+    if (rc == OK && errno)
+        rc = error_system(e, "%s: cannot be listed", directory);
     closedir(d);
     return rc;
 }
@@ -193,6 +208,27 @@ int content_only_grew(const struct content *before, const struct content *after)
     return 1;
 }
 
+int content_shrank(const struct content *before, const struct content *after)
+{
+    return after->count < before->count && content_only_grew(after, before);
+}
+
+int content_copy(const struct content *c, struct content *out, struct error *e)
+{
+    if (!(out->files = calloc(c->count + 1, sizeof *out->files)))
+        return error_memory(e, NULL, "for %zu files", c->count);
+    out->capacity = c->count + 1;
+    for (size_t i = 0; i < c->count; i++) {
+        out->files[i].digest = c->files[i].digest;
+        if (!(out->files[i].name = strdup(c->files[i].name))) {
+            content_release(out);
+            return error_memory(e, NULL, "for %zu files", c->count);
+        }
+        out->count++;
+    }
+    return OK;
+}
+
 static int note_modified(void *context, int directory_fd, const char *file, const char *name, const struct stat *st,
                          struct error *e)
 {
@@ -215,6 +251,7 @@ int content_modified(int directory_fd, const char *name, double *modified)
     *modified = 0;
     if (fstatat(directory_fd, name, &st, 0) < 0)
         return 0;
+    errno = ENOENT;
     if (S_ISDIR(st.st_mode))
         walk(&w, directory_fd, name, "", 0, NULL);
     else
@@ -255,14 +292,21 @@ int content_is_written(const char *path)
 int content_stamp(int directory_fd, const char *name, uint64_t *stamp, double *changed)
 {
     struct walk w = { .changed = changed, .stamps = stamp };
+    struct error why = { 0 };
     struct stat st;
 
     *stamp = 0;
     *changed = 0;
-    if (fstatat(directory_fd, name, &st, 0) < 0 || !(S_ISREG(st.st_mode) || S_ISDIR(st.st_mode)))
+    if (fstatat(directory_fd, name, &st, 0) < 0)
+        return 0;
+    errno = ENOENT;
+    if (!S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode))
         return 0;
     note(&w, &st);
-    if (S_ISDIR(st.st_mode))
-        walk(&w, directory_fd, name, "", 0, NULL); /* ignores errors: opening the checkpoint reports them */
-    return 1;
+    if (S_ISDIR(st.st_mode) && walk(&w, directory_fd, name, "", 0, &why) != OK && error_may_pass(&why) &&
+        why.system != EACCES && why.system != EPERM) {
+        errno = why.system;
+        return 0;
+    }
+    return 1; /* other errors are reported by opening the checkpoint */
 }

@@ -37,6 +37,14 @@ uint64_t content_digest(const struct content *c);
 /* 1 if every file of `before` is unchanged in `after`: only new files were added. */
 int content_only_grew(const struct content *before, const struct content *after);
 
+/* 1 if `after` is what is left of `before`: files are missing, and all others are unchanged. */
+int content_shrank(const struct content *before, const struct content *after);
+/* *out, which is empty, becomes a copy. ERR_NOMEM: it stays empty. */
+int content_copy(const struct content *c, struct content *out, struct error *e);
+
+/* Says that the contents of path changed while they were read, which another look may not meet: error_is_lack(). */
+int content_changed(struct error *e, const char *path);
+
 /* *modified becomes the wall time when the file, or the newest file below the directory, was modified. 0: none. */
 int content_modified(int directory_fd, const char *name, double *modified);
 
@@ -44,7 +52,7 @@ int content_modified(int directory_fd, const char *name, double *modified);
 int content_is_written(const char *path);
 
 /* *stamp is made of the sizes and times of the file or of all files below the directory. *changed becomes the wall time
- * of the last change. 0: nothing is at that path. */
+ * of the last change. 0, with errno: nothing is at that path, or it cannot be looked at. */
 int content_stamp(int directory_fd, const char *name, uint64_t *stamp, double *changed);
 
 #endif

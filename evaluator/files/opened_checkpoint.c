@@ -40,9 +40,9 @@ int opened_checkpoint_readable(const struct opened_checkpoint *c)
     return c->bundle || c->safetensors;
 }
 
-int opened_checkpoint_only_grew(const struct opened_checkpoint *c, const struct content *now)
+const struct content *opened_checkpoint_content(const struct opened_checkpoint *c)
 {
-    return content_only_grew(&c->content, now);
+    return &c->content;
 }
 
 void opened_checkpoint_close(struct opened_checkpoint *c)
@@ -129,10 +129,10 @@ static int open_unchanged(struct opened_checkpoint *c, const char *path, struct 
     int rc;
 
     if (!content_stamp(AT_FDCWD, path, &before, &changed))
-        return error_set(e, ERR_IO, "%s: is gone", path);
+        return error_system(e, "%s", path);
     rc = c->kind == CHECKPOINT_SAFETENSORS ? open_safetensors(c, path, e) : open_other(c, path, e);
     if (rc == OK && (!content_stamp(AT_FDCWD, path, &after, &changed) || before != after))
-        rc = error_set(e, ERR_IO, "%s: changed while it was read", path);
+        rc = content_changed(e, path);
     return rc;
 }
 

@@ -34,8 +34,8 @@ int opened_checkpoint_enter(struct opened_checkpoint *c, const char *path, struc
 uint64_t opened_checkpoint_digest(const struct opened_checkpoint *c);
 /* 1: the variables of its format can be read. */
 int opened_checkpoint_readable(const struct opened_checkpoint *c);
-/* For an OTHER: content_only_grew() since it was opened. */
-int opened_checkpoint_only_grew(const struct opened_checkpoint *c, const struct content *now);
+/* The content of an OTHER as it was opened; of others it is empty. Borrowed. */
+const struct content *opened_checkpoint_content(const struct opened_checkpoint *c);
 
 /* A digest to recognise a checkpoint that cannot be opened; no whole checkpoint has it. 1 and *digest, or 0. */
 int opened_checkpoint_raw_digest(enum checkpoint_kind kind, const char *path, uint64_t *digest);

@@ -3,6 +3,7 @@
 #include "base/file.h"
 
 #include <dirent.h>
+#include <errno.h>
 #include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
@@ -111,14 +112,17 @@ int pin_make(const char *eval_directory, const char *directory, const struct pin
 
 /* ---- after a crash ----------------------------------------------------------------------------------------------- */
 
-/* The name of the checkpoint in a pin's directory: that of the only entry, or of the index. 0: none. */
+/* The name of the checkpoint in a pin's directory: that of the only entry, or of the index. 0: none; -1: it cannot be
+ * read. */
 static int find_name(const char *directory, enum checkpoint_kind kind, char *name, size_t size)
 {
     DIR *d = opendir(directory);
     struct dirent *entry;
     int found = 0;
 
-    while (d && (entry = readdir(d))) {
+    if (!d)
+        return errno == ENOENT || errno == ENOTDIR ? 0 : -1;
+    while ((errno = 0, entry = readdir(d))) {
         const char *end = strrchr(entry->d_name, '.');
 
         if (!strcmp(entry->d_name, ".") || !strcmp(entry->d_name, ".."))
@@ -127,8 +131,9 @@ static int find_name(const char *directory, enum checkpoint_kind kind, char *nam
             found = snprintf(name, size, "%.*s", kind != CHECKPOINT_BUNDLE ? NAME_MAX : (int)(end - entry->d_name),
                              entry->d_name) > 0;
     }
-    if (d)
-        closedir(d);
+    if (!found && errno)
+        found = -1;
+    closedir(d);
     return found;
 }
 
@@ -145,7 +150,7 @@ int pin_recover(const char *eval_directory, pin_visit *visit, void *context, str
         char directory[PATH_MAX + NAME_MAX + 2], path[PATH_MAX + 2 * NAME_MAX + 4];
         struct pin pin = { .checkpoint.has_digest = 1 };
         struct checkpoint_identity *c = &pin.checkpoint;
-        int kind;
+        int kind, found;
 
         snprintf(directory, sizeof directory, "%s/%s", all, entry->d_name);
         if (!strncmp(entry->d_name, temporary, strlen(temporary)))
@@ -154,10 +159,12 @@ int pin_recover(const char *eval_directory, pin_visit *visit, void *context, str
             kind > CHECKPOINT_OTHER)
             continue;
         pin.kind = (enum checkpoint_kind)kind;
-        if (!find_name(directory, pin.kind, c->name, sizeof c->name)) {
-            file_tree_remove(directory, NULL);
+        for (int tries = 0; (found = find_name(directory, pin.kind, c->name, sizeof c->name)) < 0 && tries < 3; tries++)
             continue;
-        }
+        if (!found)
+            file_tree_remove(directory, NULL);
+        if (found <= 0) /* what cannot be read now is left for the next start */
+            continue;
         snprintf(path, sizeof path, "%s/%s", directory, c->name);
         rc = visit(context, &pin, path, file_tree_bytes(directory), e);
     }

@@ -57,6 +57,16 @@ static int add_row(struct listing *l, const char *name, size_t length, int64_t s
     return OK;
 }
 
+/* A name that was read from the directory cannot be looked at. */
+static int unseen(struct listing *l, const char *name)
+{
+    if (errno == ELOOP)
+        snprintf(l->rows->loop, sizeof l->rows->loop, "%s", name);
+    else if (errno != ENOENT && errno != ENOTDIR) /* deleted meanwhile */
+        error_system(&l->rows->unsure, "%.200s", name);
+    return OK;
+}
+
 /* Each is identified by one regular file: PREFIX.index, or the file itself for other kinds. */
 static int add_file(struct listing *l, const char *file, size_t name_length, int64_t step, enum checkpoint_kind kind)
 {
@@ -65,14 +75,16 @@ static int add_file(struct listing *l, const char *file, size_t name_length, int
     uint64_t stamp;
     struct stat st;
 
-    if (fstatat(l->fd, file, &st, 0) < 0 || !S_ISREG(st.st_mode))
-        return OK; /* deleted meanwhile, or a FIFO, which must not be opened */
+    if (fstatat(l->fd, file, &st, 0) < 0)
+        return unseen(l, file);
+    if (!S_ISREG(st.st_mode))
+        return OK; /* a FIFO, for example, which must not be opened */
     stamp = file_stamp(&st);
     changed = file_stamp_changed(&st);
     snprintf(name, sizeof name, "%.*s", (int)name_length, file);
     if (l->source->steps.from != STEP_FROM_NAME &&
         !(stamp = checkpoint_ready_stamp(l->source, l->fd, kind, name, step, -1, &changed)))
-        return OK;
+        return unseen(l, name);
     return add_row(l, file, name_length, step, kind, 0, stamp, changed);
 }
 
@@ -88,7 +100,7 @@ static int add_other(struct listing *l, const char *name, int64_t step)
     int is_directory;
 
     if (fstatat(l->fd, name, &st, 0) < 0)
-        return OK;
+        return unseen(l, name);
     inode = file_stamp_mix((uint64_t)st.st_dev, (uint64_t)st.st_ino);
     is_directory = S_ISDIR(st.st_mode);
     if (!is_directory && (s->pattern.directory || !S_ISREG(st.st_mode)))
@@ -99,7 +111,7 @@ static int add_other(struct listing *l, const char *name, int64_t step)
     if (is_directory && known && known->state == SIGHTING_OPENED && at % turns != l->turn % turns)
         return add_row(l, name, strlen(name), step, CHECKPOINT_OTHER, inode, known->stamp, l->wall);
     if (!(seen_stamp = checkpoint_ready_stamp(s, l->fd, CHECKPOINT_OTHER, name, step, l->latest, &changed)))
-        return OK;
+        return unseen(l, name);
     return add_row(l, name, strlen(name), step, CHECKPOINT_OTHER, inode, seen_stamp, changed);
 }
 
@@ -145,6 +157,8 @@ static int each_name(struct listing *l, const char *directory, int (*add)(struct
     DIR *d = fd < 0 ? NULL : fdopendir(fd);
     struct dirent *entry;
 
+    if (!d && fd >= 0)
+        errno = ENOMEM; /* all that it can want for a directory */
     if (!d) {
         rc = error_system(e, "%s: cannot be listed", directory);
         if (fd >= 0)
@@ -166,6 +180,28 @@ static int by_step(const void *a, const void *b)
     int order = x->step != y->step ? (x->step < y->step ? -1 : 1) : strcmp(x->name, y->name);
 
     return order ? order : (int)x->kind - (int)y->kind;
+}
+
+void checkpoint_listing_sort(struct checkpoint_listing *rows)
+{
+    if (rows->count)
+        qsort(rows->items, rows->count, sizeof *rows->items, by_step);
+}
+
+int checkpoint_listing_keep(struct checkpoint_listing *rows, const struct sighting *item, double age, struct error *e)
+{
+    char *copy;
+
+    if (!ARRAY_ROOM(rows->items, rows->capacity, rows->count + 1) || !(copy = strdup(item->name)))
+        return error_memory(e, NULL, "for %zu checkpoints", rows->count + 1);
+    rows->items[rows->count++] = (struct sighting_seen){ .name = copy,
+                                                         .owned = copy,
+                                                         .step = item->step,
+                                                         .kind = item->kind,
+                                                         .stamp = item->stamp,
+                                                         .age = age,
+                                                         .inode = item->inode };
+    return OK;
 }
 
 static int list_bundles(struct listing *l, const char *directory, struct error *e)
@@ -198,8 +234,7 @@ int checkpoint_listing_read(struct checkpoint_listing *out, const struct checkpo
         checkpoint_listing_release(out);
         return rc;
     }
-    if (out->count)
-        qsort(out->items, out->count, sizeof *out->items, by_step);
+    checkpoint_listing_sort(out);
     for (size_t i = 0; i < out->count; i++) { /* a name of two kinds (V1 file beside V2 index) counts as the first */
         if (kept && out->items[kept - 1].step == out->items[i].step &&
             !strcmp(out->items[kept - 1].name, out->items[i].name))

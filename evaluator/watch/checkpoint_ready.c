@@ -5,6 +5,7 @@
 #include "evaluator/files/content_digest.h"
 #include "evaluator/files/file_stamp.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
@@ -62,13 +63,15 @@ static void find_companions(const struct checkpoint_source *s, int fd, enum chec
 /* Reads the first bytes of a file in the directory; returns how many, -1: it cannot be read. */
 static ssize_t read_head(int directory_fd, const char *path, char *out, size_t size)
 {
-    int fd = openat(directory_fd, path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+    int fd = openat(directory_fd, path, O_RDONLY | O_NONBLOCK | O_CLOEXEC), system;
     ssize_t n;
 
     if (fd < 0)
         return -1;
     n = file_read_at(fd, out, size, 0);
+    system = errno;
     close(fd);
+    errno = system;
     return n;
 }
 
@@ -114,9 +117,11 @@ static int marker_whole(const char *directory, int directory_fd, const char *mar
 {
     struct buffer bytes = BUFFER_EMPTY;
     char path[PATH_MAX], head[64];
-    ssize_t n = read_head(directory_fd, marker, head, sizeof head); /* -1 for a directory, which is a valid marker */
+    ssize_t n = read_head(directory_fd, marker, head, sizeof head);
     int rc;
 
+    if (n < 0 && errno != EISDIR) /* a directory is a valid marker */
+        return error_system(e, "its marker %.200s", marker);
     if (n < 0 || !ready_rule_says_json(marker, head, (size_t)n))
         return OK;
     if ((rc = file_join(path, sizeof path, directory, marker, e)) == OK &&
@@ -128,10 +133,14 @@ static int marker_whole(const char *directory, int directory_fd, const char *mar
 
 static int named(const struct checkpoint_source *s, int fd, const struct sighting *item, struct error *why)
 {
-    int64_t latest = checkpoint_ready_latest(s, fd);
+    int64_t latest;
 
+    errno = 0;
+    latest = checkpoint_ready_latest(s, fd);
     if (item->kind != CHECKPOINT_OTHER || !s->ready.latest || (latest >= 0 && latest >= item->step))
         return OK;
+    if (latest < 0 && errno && errno != ENOENT)
+        return error_system(why, "%.200s", s->ready.latest);
     if (latest < 0)
         return error_set(why, ERR_IO, "%.200s names no checkpoint", s->ready.latest);
     return error_set(why, ERR_IO, "%.200s does not name it yet, only step %lld", s->ready.latest, (long long)latest);
@@ -154,8 +163,10 @@ static int look_at(const struct companions *all, int fd, struct look *l, struct 
 
         if (!c->fits)
             return error_set(why, ERR_ARG, "the path of %s %.200s... is too long", c->what, c->path);
-        if (fstatat(fd, c->path, &st, 0) < 0)
+        if (fstatat(fd, c->path, &st, 0) < 0 && errno == ENOENT)
             return error_set(why, ERR_IO, "%s %.200s does not exist", c->what, c->path);
+        if (fstatat(fd, c->path, &st, 0) < 0)
+            return error_system(why, "%s %.200s", c->what, c->path);
         l->stamp = file_stamp_mix(l->stamp, file_stamp(&st));
         l->newest = file_stamp_changed(&st) > l->newest ? file_stamp_changed(&st) : l->newest;
         if (i < all->marks)
@@ -183,7 +194,7 @@ enum checkpoint_readiness checkpoint_ready_look(const struct checkpoint_source *
         checkpoint_witness(kind, item->name, itself, sizeof itself, why) != OK)
         return CHECKPOINT_UNMARKED;
     if (!content_stamp(fd, itself, &content, &changed) || !content_modified(fd, itself, &modified))
-        return error_set(why, ERR_IO, "%.200s no longer exists", item->name), CHECKPOINT_UNMARKED;
+        return error_system(why, "%.200s", item->name), CHECKPOINT_UNMARKED;
     if (!sighting_settled(item, l.stamp, wall - l.newest, READY_MARKER_SECONDS, now))
         return CHECKPOINT_SETTLING;
     if (all.marks && ready_rule_changed_after(changed, l.marked) && !sighting_quiet(item, READY_QUIET_SECONDS, now))

@@ -1,7 +1,9 @@
 #include "evaluator/watch/queue.h"
 
 #include "base/array.h"
+#include "base/clock.h"
 
+#include <math.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -215,9 +217,26 @@ int queue_take_if(struct queue *q, int (*wanted)(const struct queue_item *item),
     return leave(q, 1);
 }
 
+static int due_now(const struct queue_item *item)
+{
+    return item->not_before <= clock_monotonic();
+}
+
 int queue_take(struct queue *q, struct queue_item *out)
 {
-    return queue_take_if(q, NULL, out);
+    return queue_take_if(q, due_now, out);
+}
+
+double queue_due(struct queue *q)
+{
+    double due = INFINITY;
+
+    enter(q);
+    for (size_t i = 0; i < q->count; i++)
+        if (q->items[i]->published)
+            due = fmin(due, q->items[i]->item.not_before);
+    leave(q, 0);
+    return due;
 }
 
 int queue_return(struct queue *q, const struct queue_item *item, struct error *e)

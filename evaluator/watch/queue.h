@@ -19,11 +19,13 @@ struct queue_item {
     struct opened_checkpoint *opened; /* owned; holds the descriptors. NULL: pinned, opened later */
     char *pinned;                     /* owned: its path in pin.h; NULL: not pinned */
     uint64_t pinned_bytes;
-    double found;    /* wall seconds when it was found whole */
-    double written;  /* wall seconds of its last change: of the index file, where there is one */
-    double modified; /* the same for the content, which a move does not change */
-    int again;       /* 1: it was taken before, and changed during its evaluation, or came back */
-    int lack_said;   /* 1: it was logged that it waits for a resource */
+    double found;      /* wall seconds when it was found whole */
+    double written;    /* wall seconds of its last change: of the index file, where there is one */
+    double modified;   /* the same for the content, which a move does not change */
+    int again;         /* 1: it was taken before, and changed during its evaluation, or came back */
+    int lack_said;     /* 1: it was logged that it waits for a resource, or cannot be read */
+    int unread;        /* how often in a row it could not be read during its evaluation */
+    double not_before; /* monotonic: when it may be taken; 0: at once */
 };
 
 struct queue;
@@ -52,7 +54,8 @@ int queue_full(struct queue *q);              /* 1: no more may be offered */
 uint64_t queue_pinned_bytes(struct queue *q); /* of those waiting or offered */
 
 size_t queue_count(struct queue *q); /* of those that wait */
-/* 1 and the item with the lowest step, yours to queue_item_release(); 0: the queue is empty. */
+double queue_due(struct queue *q);   /* monotonic: when the next may be taken; infinity: none waits */
+/* 1 and the item with the lowest step that may be taken now, yours to queue_item_release(); 0: there is none. */
 int queue_take(struct queue *q, struct queue_item *out);
 /* The same, among the items for which wanted() returns 1. */
 int queue_take_if(struct queue *q, int (*wanted)(const struct queue_item *item), struct queue_item *out);

@@ -12,8 +12,10 @@ void sightings_init(struct sightings *s, double quiet_seconds)
 
 void sighting_list_release(struct sighting_list *list)
 {
-    for (size_t i = 0; i < list->count; i++)
+    for (size_t i = 0; i < list->count; i++) {
         free(list->items[i].name);
+        content_release(&list->items[i].whole);
+    }
     free(list->items);
     list->items = NULL;
     list->count = 0;
@@ -53,6 +55,7 @@ static void touch(struct sighting *item, const struct sighting_seen *seen, doubl
     item->kind = seen->kind;
     item->changed = since(seen->age, now);
     item->state = SIGHTING_NEW;
+    item->again_at = 0;
 }
 
 int sightings_update(struct sightings *s, const struct sighting_seen *seen, size_t count, double now,
@@ -76,10 +79,12 @@ int sightings_update(struct sightings *s, const struct sighting_seen *seen, size
     old = 0;
     for (size_t i = 0;; i++) {
         for (; old < s->count && (i == count || compare(&s->items[old], &seen[i]) < 0); old++) {
-            if (sighting_due(&s->items[old]))
+            if (sighting_due(&s->items[old])) {
                 lost[lost_count++] = s->items[old];
-            else
+            } else {
                 free(s->items[old].name);
+                content_release(&s->items[old].whole);
+            }
         }
         if (i == count)
             break;
@@ -185,6 +190,28 @@ void sighting_lack(struct sighting *item, double until)
     item->changed = until;
 }
 
+double sighting_pause(double first, int times)
+{
+    double pause = first;
+
+    while (--times > 0 && pause < SIGHTING_PAUSE_MAX)
+        pause *= 2;
+    return fmin(pause, SIGHTING_PAUSE_MAX);
+}
+
+int sighting_unread(struct sighting *item, double pause, double now)
+{
+    item->state = SIGHTING_WAITING;
+    item->again_at = now + sighting_pause(pause, ++item->unread);
+    return item->unread;
+}
+
+void sighting_readable(struct sighting *item)
+{
+    item->unread = 0;
+    item->again_at = 0;
+}
+
 void sighting_hopeless(struct sighting *item)
 {
     item->state = SIGHTING_FAILED;
@@ -258,9 +285,10 @@ double sightings_deadline(const struct sightings *s)
     for (size_t i = 0; i < s->count; i++) {
         const struct sighting *item = &s->items[i];
         double patience = item->patience > 0 ? item->patience : s->quiet_seconds;
+        double due = item->again_at > 0 ? item->again_at : item->changed + patience;
 
-        if (item->state == SIGHTING_WAITING && item->changed + patience < earliest)
-            earliest = item->changed + patience;
+        if (item->state == SIGHTING_WAITING && due < earliest)
+            earliest = due;
     }
     return earliest;
 }

@@ -9,6 +9,7 @@
  *                        ^               | files changed: the quiet     |
  *                        |               | time begins again            |
  *                        `---------------+------ files changed ---------'
+ * What cannot be read is WAITING, too, with growing pauses. What has only lost files since it was whole stays OPENED.
  * A checkpoint that is no longer listed is forgotten; if it was never opened (NEW, WAITING), it is gone, and reported.
  * One thread at a time.
  */
@@ -16,9 +17,12 @@
 #define EVALUATOR_WATCH_SIGHTINGS_H
 
 #include "base/error.h"
+#include "evaluator/files/content_digest.h"
 
 #include <stddef.h>
 #include <stdint.h>
+
+enum { SIGHTING_PAUSE_MAX = 60 };
 
 enum sighting_state { SIGHTING_NEW, SIGHTING_WAITING, SIGHTING_OPENED, SIGHTING_FAILED };
 
@@ -32,11 +36,14 @@ struct sighting {
     double companion_changed; /* monotonic seconds: their last change */
     double changed;           /* monotonic seconds: the last change of its files */
     enum sighting_state state;
-    int kind;        /* from the listing; sightings ignores it */
-    double patience; /* > 0: its quiet time, instead of quiet_seconds */
-    uint64_t inode;  /* of the file or directory itself; 0: not known */
-    int in_place;    /* 1: it is known to be written in place, so it may be incomplete */
-    int disturbed;   /* how often in a row it changed during its evaluation */
+    int kind;             /* from the listing; sightings ignores it */
+    double patience;      /* > 0: its quiet time, instead of quiet_seconds */
+    uint64_t inode;       /* of the file or directory itself; 0: not known */
+    int in_place;         /* 1: it is known to be written in place, so it may be incomplete */
+    int disturbed;        /* how often in a row it changed during its evaluation */
+    int unread;           /* how often in a row it could not be read */
+    struct content whole; /* of one of unknown format: as it was last seen whole; empty: never. Owned */
+    double again_at;      /* monotonic seconds: not looked at before, because it could not be read; 0: at once */
 };
 
 /* one line of a listing */
@@ -88,6 +95,11 @@ void sighting_data(struct sighting *item, uint64_t data_stamp, double age, doubl
 int sighting_settled(struct sighting *item, uint64_t stamp, double age, double seconds, double now);
 /* It cannot be looked at before `until`, for a lack of resources: it waits. */
 void sighting_lack(struct sighting *item, double until);
+/* It could not be read, which often passes: it waits for `pause` seconds, twice as long each time in a row, up to
+ * SIGHTING_PAUSE_MAX. Returns how often in a row. readable: it was read. */
+double sighting_pause(double first, int times);
+int sighting_unread(struct sighting *item, double pause, double now);
+void sighting_readable(struct sighting *item);
 /* It will never be whole. */
 void sighting_hopeless(struct sighting *item);
 /* It is being written in place: it waits. */

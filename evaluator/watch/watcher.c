@@ -2,6 +2,7 @@
 
 #include "base/clock.h"
 #include "base/file.h"
+#include "checkpoint/directory/checkpoint_directory.h"
 #include "evaluator/files/content_digest.h"
 #include "evaluator/files/file_stamp.h"
 #include "evaluator/keep/pin.h"
@@ -20,7 +21,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { TROUBLE_MAX = 480, SPARE_DESCRIPTORS = 8 };
+enum { TROUBLE_MAX = 480, SPARE_DESCRIPTORS = 8, MISSING_TRIES = 3, READ_TRIES = 3 };
 
 struct watcher {
     char *directory;
@@ -37,8 +38,11 @@ struct watcher {
     double next_poll; /* monotonic */
     double wall;      /* wall: when the current look began, the same moment as its `now` */
     size_t looks;
-    int64_t counted;           /* checkpoints found so far, of STEP_FROM_COUNT */
-    char trouble[TROUBLE_MAX]; /* said last */
+    int64_t counted;                /* checkpoints found so far, of STEP_FROM_COUNT */
+    char trouble[TROUBLE_MAX];      /* said last */
+    char loop[CHECKPOINT_NAME_MAX]; /* said last */
+    int unsure;                     /* how many looks in a row could not see all of the directory */
+    int closing;                    /* 1: names are to be closed as soon as all was seen */
 };
 
 static void watcher_say(const struct watcher *w, enum watcher_news_kind kind,
@@ -133,10 +137,50 @@ int watcher_should_look(struct watcher *w)
 
 /* ---- opening ----------------------------------------------------------------------------------------------------- */
 
+/* It says nothing about the checkpoint that it could not be read: it is tried again, without end unless that is all
+ * that keeps the work from ending. What was evaluated before is not failed then. */
+static void unread(struct watcher *w, struct sighting *item, double now, const struct error *why)
+{
+    const struct checkpoint_identity c = checkpoint_identity_of(item->name, item->step);
+    const int times = sighting_unread(item, w->options.poll_seconds, now);
+    char sentence[TROUBLE_MAX];
+
+    if (times > WATCHER_TRIES && w->closing) {
+        sighting_hopeless(item);
+        sighting_readable(item);
+        if (!queue_knows_name(w->queue, item->name))
+            watcher_say(w, WATCHER_UNREAD, &c, why->message);
+        return;
+    }
+    if (times > 1)
+        return;
+    snprintf(sentence, sizeof sentence, "%.380s; trying again, less and less often", why->message);
+    watcher_say(w, WATCHER_TROUBLE, NULL, sentence);
+}
+
+/* 1: what is left of a checkpoint that was seen whole, or was evaluated; only its marker may be missing. */
+static int is_going(struct watcher *w, const struct sighting *item, const char *path)
+{
+    struct content now;
+    int going;
+
+    if (item->kind != CHECKPOINT_OTHER || content_read(path, &now, NULL) != OK)
+        return 0;
+    going = content_shrank(&item->whole, &now) || queue_knows(w->queue, item->name, content_digest(&now)) ||
+            (!now.count && queue_knows_name(w->queue, item->name));
+    content_release(&now);
+    return going;
+}
+
 static int not_whole(struct watcher *w, struct sighting *item, const char *path, double now, const struct error *why,
                      struct error *e)
 {
     struct checkpoint_identity failed = checkpoint_identity_of(item->name, item->step);
+
+    if (error_may_pass(why)) {
+        unread(w, item, now, why);
+        return OK;
+    }
 
     if (error_is_lack(why)) {
         say_trouble(w, why->message);
@@ -146,6 +190,14 @@ static int not_whole(struct watcher *w, struct sighting *item, const char *path,
     if (why->code == ERR_ARG) /* what will never be whole is not waited for */
         sighting_hopeless(item);
     else if (!sighting_not_whole(&w->sightings, item, now))
+        return OK;
+    /* A file of it that is listed may be missing for a moment on a network file system. */
+    if (why->system == ENOENT && item->unread < MISSING_TRIES) {
+        sighting_unread(item, w->options.poll_seconds, now);
+        return OK;
+    }
+    sighting_readable(item);
+    if (is_going(w, item, path))
         return OK;
     failed.has_digest = opened_checkpoint_raw_digest((enum checkpoint_kind)item->kind, path, &failed.digest);
     if (failed.has_digest) {
@@ -182,7 +234,7 @@ static int find_step(const struct watcher *w, int directory_fd, const struct sig
     case STEP_FROM_COUNT: number = w->counted + 1; break;
     case STEP_FROM_MTIME:
         if (!content_modified(AT_FDCWD, witness, &modified))
-            rc = error_set(why, ERR_IO, "%.200s no longer exists", item->name);
+            rc = error_system(why, "%.200s", item->name);
         number = (int64_t)modified;
         break;
     }
@@ -274,14 +326,26 @@ static int whole(struct watcher *w, int directory_fd, struct sighting *item, con
                               .kind = (enum checkpoint_kind)item->kind,
                               .opened = checkpoint,
                               .found = clock_wall() };
+    const struct content *content = opened_checkpoint_content(checkpoint);
     struct error why = { 0 };
     char witness[PATH_MAX];
-    int rc;
+    int rc, known;
 
     new.checkpoint.has_digest = 1;
     new.checkpoint.digest = opened_checkpoint_digest(checkpoint);
     sighting_opened(item);
-    if (queue_knows(w->queue, item->name, new.checkpoint.digest)) {
+    sighting_readable(item);
+    known = queue_knows(w->queue, item->name, new.checkpoint.digest);
+    if (!known && content_shrank(&item->whole, content)) {
+        opened_checkpoint_close(checkpoint); /* it is being deleted */
+        return OK;
+    }
+    content_release(&item->whole);
+    if (content->count && (rc = content_copy(content, &item->whole, e)) != OK) {
+        opened_checkpoint_close(checkpoint);
+        return rc;
+    }
+    if (known) {
         opened_checkpoint_close(checkpoint);
         watcher_say(w, WATCHER_KNOWN, NULL, item->name);
         return OK;
@@ -314,6 +378,8 @@ static int open_spare(struct opened_checkpoint **out, enum checkpoint_kind kind,
 {
     int rc = opened_checkpoint_open(out, kind, path, e);
 
+    for (int tries = 1; rc != OK && error_may_pass(e) && tries < READ_TRIES; tries++)
+        rc = opened_checkpoint_open(out, kind, path, e);
     if (rc != OK || kind == CHECKPOINT_OTHER || file_open_room(SPARE_DESCRIPTORS))
         return rc;
     opened_checkpoint_close(*out);
@@ -330,7 +396,7 @@ static int open_one(struct watcher *w, int directory_fd, struct sighting *item, 
     char path[PATH_MAX];
     int rc;
 
-    if (!sighting_quiet(item, checkpoint_source_quiet(source, item), now))
+    if (item->again_at > now || !sighting_quiet(item, checkpoint_source_quiet(source, item), now))
         return OK;
     readiness = checkpoint_ready_look(source, w->directory, directory_fd, item, now, w->wall, &why);
     if (readiness == CHECKPOINT_SETTLING)
@@ -411,6 +477,45 @@ static void tell_unseen(struct watcher *w, const struct sighting_list *gone)
     }
 }
 
+static int before(const struct sighting *item, const struct sighting_seen *seen)
+{
+    return item->step != seen->step ? item->step < seen->step : strcmp(item->name, seen->name) < 0;
+}
+
+/* 1: a known name that was not listed is there, or nobody can tell. */
+static int name_still_there(const struct watcher *w, int directory_fd, const struct sighting *item)
+{
+    const int weights = item->kind == CHECKPOINT_OTHER && !w->options.source.has_pattern;
+    char witness[PATH_MAX];
+    struct stat st;
+
+    if (weights ? snprintf(witness, sizeof witness, "%s/%s", item->name, CHECKPOINT_WEIGHTS_FILE) >= (int)sizeof witness
+                : checkpoint_witness((enum checkpoint_kind)item->kind, item->name, witness, sizeof witness, NULL) != OK)
+        return 0;
+    return fstatat(directory_fd, witness, &st, 0) == 0 || (errno != ENOENT && errno != ENOTDIR && errno != ELOOP);
+}
+
+/* Adds what the listing lacks only because looking at it failed. */
+static int complete(struct watcher *w, int directory_fd, struct checkpoint_listing *rows, double now, struct error *e)
+{
+    const size_t listed = rows->count;
+    size_t i = 0;
+    int rc = OK;
+
+    for (size_t k = 0; k < w->sightings.count && rc == OK; k++) {
+        const struct sighting *item = &w->sightings.items[k];
+
+        while (i < listed && !before(item, &rows->items[i]) &&
+               (rows->items[i].step != item->step || strcmp(rows->items[i].name, item->name)))
+            i++;
+        if ((i == listed || before(item, &rows->items[i])) && name_still_there(w, directory_fd, item))
+            rc = checkpoint_listing_keep(rows, item, now - item->changed, e);
+    }
+    if (rows->count > listed)
+        checkpoint_listing_sort(rows);
+    return rc;
+}
+
 static int take_in(struct watcher *w, const struct checkpoint_listing *rows, double now, struct error *e)
 {
     struct sighting_list gone;
@@ -421,7 +526,7 @@ static int take_in(struct watcher *w, const struct checkpoint_listing *rows, dou
     for (size_t i = 0; i < gone.count; i++) {
         const struct checkpoint_identity c = checkpoint_identity_of(gone.items[i].name, gone.items[i].step);
 
-        if (!queue_knows_name(w->queue, c.name))
+        if (!queue_knows_name(w->queue, c.name) && !gone.items[i].whole.count)
             watcher_say(w, WATCHER_LOST, &c, NULL);
     }
     if (w->there == 1 && !w->sightings.closed)
@@ -454,12 +559,38 @@ static int list(struct watcher *w, int fd, struct checkpoint_listing *rows, stru
                                          why);
         struct stat st;
 
-        if (rc != OK || again == 2 || fstat(fd, &st) < 0 || file_stamp_modified(&st) < started - timer) {
+        if (rc != OK || again == 2 || fstat(fd, &st) < 0 ||
+            (!rows->unsure.code && file_stamp_modified(&st) < started - timer)) {
             w->looks++;
             return rc;
         }
         checkpoint_listing_release(rows);
     }
+}
+
+static int cannot_see(struct watcher *w, const struct error *why)
+{
+    if (++w->unsure == 2 || !error_may_pass(why)) /* once is nothing on a network file system */
+        say_trouble(w, why->message);
+    return OK;
+}
+
+static void saw_all(struct watcher *w)
+{
+    w->unsure = 0;
+    say_trouble(w, "");
+}
+
+static void say_loop(struct watcher *w, const char *name)
+{
+    char sentence[TROUBLE_MAX];
+
+    if (*name && strcmp(w->loop, name)) {
+        snprintf(sentence, sizeof sentence,
+                 "%.200s is a symbolic link to itself, and no checkpoint; make it lead to one, or remove it", name);
+        watcher_say(w, WATCHER_TROUBLE, NULL, sentence);
+    }
+    snprintf(w->loop, sizeof w->loop, "%s", name);
 }
 
 static int look(struct watcher *w, struct error *e)
@@ -478,22 +609,27 @@ static int look(struct watcher *w, struct error *e)
         tell_directory(w, 0);
     } else if (fd < 0) {
         error_system(&why, "%s: cannot be listed", w->directory);
-        say_trouble(w, why.message);
-        return OK; /* what is known stays known */
+        return cannot_see(w, &why); /* what is known stays known */
     } else if (list(w, fd, &rows, &why) != OK) {
         close(fd);
         if (why.system == ENOENT) {
             fd = -1;
             tell_directory(w, 0);
         } else {
-            say_trouble(w, why.message);
-            return OK;
+            return cannot_see(w, &why);
         }
     } else {
         tell_directory(w, 1);
-        say_trouble(w, "");
+        say_loop(w, rows.loop);
+        if (rows.unsure.code)
+            cannot_see(w, &rows.unsure);
+        else
+            saw_all(w);
     }
-    rc = take_in(w, &rows, now, e);
+    rc = fd >= 0 ? complete(w, fd, &rows, now, e) : OK;
+    if (rc == OK)
+        rc = take_in(w, &rows, now, e);
+    sightings_close(&w->sightings, w->closing && !w->unsure);
     checkpoint_listing_release(&rows);
     spare_poll(w, clock_monotonic() - now);
     if (rc == OK && fd >= 0) {
@@ -555,10 +691,11 @@ void watcher_undisturbed(struct watcher *w, const char *name)
 
 void watcher_set_closed(struct watcher *w, int closed)
 {
-    sightings_close(&w->sightings, closed);
+    w->closing = closed;
+    sightings_close(&w->sightings, closed && !w->unsure);
 }
 
 size_t watcher_undecided(const struct watcher *w)
 {
-    return sightings_undecided(&w->sightings);
+    return sightings_undecided(&w->sightings) + (w->unsure > 0 && w->unsure <= WATCHER_TRIES);
 }

@@ -33,6 +33,7 @@ struct watcher_news {
         WATCHER_LOST,    /* `checkpoint` was deleted before it was opened */
         WATCHER_THERE,   /* the directory exists; the first look tells this or WATCHER_NOWHERE */
         WATCHER_NOWHERE, /* it does not */
+        WATCHER_UNREAD,  /* `checkpoint` failed, because it cannot be read: `text` says why */
         WATCHER_TROUBLE, /* `text`: a sentence to log; not the same twice in a row */
     } kind;
     const struct checkpoint_identity *checkpoint; /* or NULL; so is text */
@@ -78,6 +79,7 @@ void watcher_uncount(struct watcher *w, int64_t step);
 void watcher_undisturbed(struct watcher *w, const char *name);
 
 /* 1: ignores new names from now on; 0: no longer ignores them. */
+enum { WATCHER_TRIES = 5 }; /* of what cannot be read, once the work is to end */
 void watcher_set_closed(struct watcher *w, int closed);
 /* Checkpoints that were seen but are neither queued nor failed: not whole yet, or the queue is full. */
 size_t watcher_undecided(const struct watcher *w);

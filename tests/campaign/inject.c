@@ -13,6 +13,8 @@
  *                    clock      the wall clock jumps by FAULT_NUMBER seconds
  *                    gone, moved, replaced   FAULT_DIRECTORY is deleted, renamed to NAME.moved, or that with an empty
  *                               one in its place
+ *   FAULT_SHARE      of a thousand calls that can fail so many do, at random, from call FAULT_CALL on
+ *   FAULT_LOOKS      if it is set, stat(), fstatat() and readdir() are counted as well
  *   FAULT_FIRED      the file in which "CALL PATH" is put when it happens
  *   FAULT_COUNT      the file to which the number of calls is added at the end
  */
@@ -45,6 +47,7 @@ enum call {
     SYNCS = 16,
     REMOVES = 32, /* a name; a rename does so and creates another */
     CUTS = 64,
+    LOOKS = 128, /* at a name: stat, or reading a directory */
 };
 
 static const struct {
@@ -57,12 +60,17 @@ static const struct {
     { EFBIG, WRITES | CUTS },
     { EMFILE, OPENS },
     { EROFS, CREATES | WRITES | REMOVES | CUTS },
+    { ESTALE, OPENS | READS | LOOKS },
+    { EACCES, OPENS | LOOKS },
+    { ENOENT, OPENS | LOOKS },
+    { ETIMEDOUT, OPENS | READS | LOOKS },
 };
 
 static struct {
     const char *under, *match, *kind, *directory, *fired, *count;
     unsigned hits; /* by this fault */
-    long call, number, times;
+    long call, number, times, share;
+    int looks;
     atomic_long calls, happened;
     atomic_int jumped, on;
 } fault;
@@ -101,7 +109,9 @@ __attribute__((constructor)) static void begin(void)
     fault.call = number_of("FAULT_CALL");
     fault.number = number_of("FAULT_NUMBER");
     fault.times = number_of("FAULT_TIMES");
-    fault.hits = hits_of(fault.kind, fault.number);
+    fault.share = number_of("FAULT_SHARE");
+    fault.looks = getenv("FAULT_LOOKS") != NULL;
+    fault.hits = hits_of(fault.kind, fault.number) | (fault.looks ? OPENS | LOOKS : 0);
     fault.on = 1;
 }
 
@@ -163,22 +173,25 @@ static void happen_once(void)
 /* 1: this call is to fail, or be short. errno stays but for that. */
 static int hit(unsigned does, const char *path, const char *name)
 {
+    static _Thread_local unsigned dice = 1;
     const int was = errno;
     char text[PATH_MAX + 64];
     long before;
 
-    if (!fault.on || strncmp(path, fault.under, strlen(fault.under)))
+    if (!fault.on || strncmp(path, fault.under, strlen(fault.under)) || (does == LOOKS && !fault.looks))
         return 0;
     snprintf(text, sizeof text, "%s %s\n", name, path);
     if (fault.match && !strstr(text, fault.match))
         return 0;
     if (atomic_fetch_add(&fault.calls, 1) + 1 < fault.call || !fault.call || !(does & fault.hits))
         return 0;
+    if (fault.share && rand_r(&dice) % 1000 >= fault.share)
+        return 0;
     before = atomic_fetch_add(&fault.happened, 1);
     if (before == 0)
         put_down(fault.fired, O_APPEND, text);
     if (!strcmp(fault.kind, "errno") || !strcmp(fault.kind, "short")) {
-        errno = !strcmp(fault.kind, "errno") ? (int)fault.number : was;
+        errno = !strcmp(fault.kind, "errno") && before < fault.times ? (int)fault.number : was;
         return before < fault.times;
     }
     if (!strcmp(fault.kind, "slow") && before < fault.times)
@@ -261,6 +274,21 @@ FILE *fopen(const char *path, const char *mode)
 DIR *opendir(const char *path)
 {
     return hit_at(OPENS, AT_FDCWD, path, "opendir") ? NULL : NEXT(opendir)(path);
+}
+
+struct dirent *readdir(DIR *d)
+{
+    return hit_held(LOOKS, dirfd(d), "readdir") ? NULL : NEXT(readdir)(d);
+}
+
+int stat(const char *path, struct stat *out)
+{
+    return hit_at(LOOKS, AT_FDCWD, path, "stat") ? -1 : NEXT(stat)(path, out);
+}
+
+int fstatat(int directory, const char *path, struct stat *out, int flags)
+{
+    return hit_at(LOOKS, directory, path, "fstatat") ? -1 : NEXT(fstatat)(directory, path, out, flags);
 }
 
 int mkdir(const char *path, mode_t mode)

@@ -18,6 +18,7 @@ ALWAYS = 1 << 30
 SIGNALS = {"kill": signal.SIGKILL, "segfault": signal.SIGSEGV, "terminate": signal.SIGTERM, "interrupt": signal.SIGINT,
            "stop": signal.SIGSTOP}
 ERRORS = ("ENOSPC", "EDQUOT", "EIO", "EFBIG", "EMFILE", "EROFS")
+PASSING = ("ESTALE", "EACCES", "ENOENT", "ETIMEDOUT")  # of reading, on network file systems; not drawn
 DIRECTORY = ("gone", "moved", "replaced")
 HARMLESS = ("stop", "slow", "clock", "short")  # after which all must be as without a fault
 KINDS = (*SIGNALS, *ERRORS, *DIRECTORY, "slow", "clock", "short")
@@ -32,6 +33,8 @@ class Fault:
     directory: str = ""  # below the place
     rank: str = ""
     match: str = ""      # only such calls count, as "pwrite /tmp/place/work/eval/.points"
+    share: int = 0       # of a thousand calls so many fail
+    looks: bool = False  # looking at a name is a call, too
 
     def __str__(self):
         times = "" if self.times == 1 else ", always" if self.times == ALWAYS else f", {self.times} times"
@@ -40,11 +43,12 @@ class Fault:
                 f"{f' of {self.directory}/' if self.directory else ''}{f' in rank {self.rank}' if self.rank else ''}")
 
     def environment(self, place, program):
-        kind = ("signal" if self.kind in SIGNALS else "errno" if self.kind in ERRORS else
+        kind = ("signal" if self.kind in SIGNALS else "errno" if self.kind in ERRORS + PASSING else
                 "launcher" if self.kind.startswith("launcher") else self.kind)
         values = {"UNDER": place.work, "PROGRAM": program, "KIND": kind, "CALL": self.call, "NUMBER": self.number,
                   "TIMES": self.times, "FIRED": place.fired, "DIRECTORY": place.work / self.directory}
-        values |= {name: value for name, value in (("RANK", self.rank), ("MATCH", self.match)) if value}
+        optional = (("RANK", self.rank), ("MATCH", self.match), ("SHARE", self.share), ("LOOKS", int(self.looks)))
+        values |= {name: value for name, value in optional if value}
         return {f"FAULT_{name}": str(value) for name, value in values.items()}
 
 

@@ -60,7 +60,7 @@ static void note(void *context, const struct watcher_news *news)
     const size_t n = strlen(t->kinds);
 
     assert_true(n + 1 < sizeof t->kinds);
-    t->kinds[n] = "FXKLTN!"[news->kind];
+    t->kinds[n] = "FXKLTNU!"[news->kind];
     t->kinds[n + 1] = '\0';
     assert_int_equal(news->checkpoint != NULL, news->kind == WATCHER_FOUND || news->kind == WATCHER_LOST);
     if (news->kind == WATCHER_FOUND)
