@@ -6,7 +6,6 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <time.h>
 
 /* A change may come within the same tick of the file system's clock as the reading, up to two seconds, and leave the
@@ -60,6 +59,7 @@ static int read_directory(const char *path, struct directory_entries *to, struct
 {
     int unclear = 0, rc = OK, saved;
     DIR *d = opendir(path);
+    struct stat st;
     time_t now;
 
     to->mark = -1;
@@ -67,13 +67,17 @@ static int read_directory(const char *path, struct directory_entries *to, struct
     if (!d)
         return ERR_IO;
     now = time(NULL);
-    if ((k && fstat(dirfd(d), &k->seen) < 0) || read_entries(d, &to->bytes, &unclear) < 0)
+    if (fstat(dirfd(d), &st) < 0 || read_entries(d, &to->bytes, &unclear) < 0)
         rc = ERR_IO;
     else if (!buffer_ok(&to->bytes))
         rc = ERR_NOMEM;
+    if (rc == OK)
+        to->id = directory_id_of(&st);
+    if (k && rc == OK)
+        k->seen = st;
     if (k)
-        k->can_tell = rc == OK && !unclear && now - k->seen.st_mtim.tv_sec > TIMES_COARSE &&
-                      now - k->seen.st_ctim.tv_sec > TIMES_COARSE && log_watch_is_local(dirfd(d));
+        k->can_tell = rc == OK && !unclear && now - st.st_mtim.tv_sec > TIMES_COARSE &&
+                      now - st.st_ctim.tv_sec > TIMES_COARSE && log_watch_is_local(dirfd(d));
     saved = errno;
     closedir(d);
     errno = saved;

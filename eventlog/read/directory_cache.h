@@ -11,6 +11,9 @@
 #include "base/error.h"
 #include "eventlog/format/tag_index.h"
 
+#include <stdint.h>
+#include <sys/stat.h>
+
 /* kinds of entries */
 enum {
     DIRECTORY_FILE = 'f', /* a regular file */
@@ -18,10 +21,21 @@ enum {
     DIRECTORY_UNCLEAR = 'u', /* a link, or the file system does not tell */
 };
 
+/* Which directory it is, by whatever path. Without padding: its bytes may be compared. */
+struct directory_id {
+    uint64_t device, inode;
+};
+
+static inline struct directory_id directory_id_of(const struct stat *st)
+{
+    return (struct directory_id){ (uint64_t)st->st_dev, (uint64_t)st->st_ino };
+}
+
 /* The entries that may matter: each is a byte for its kind, and its name with a NUL. Without `.` and `..`, and files
  * without "tfevents" in their names. */
 struct directory_entries {
     struct buffer bytes;
+    struct directory_id id;
     int mark; /* the caller's; -1 after each reading */
 };
 

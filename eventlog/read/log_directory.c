@@ -13,18 +13,38 @@
 #include <string.h>
 #include <sys/stat.h>
 
-/* the directories from the root of the walk down to here, to cut loops */
-struct ancestor {
-    const char *path;
-    const struct ancestor *above;
+#define NO_PLACE ((size_t)-1)
+
+/* A directory that is listed. */
+struct place {
+    char *path;
+    size_t parent; /* what holds it, or the link that leads to it; NO_PLACE: it is the top */
+    int depth, is_linked;
+    struct directory_id id; /* once it has been read */
+};
+
+/* A link to a directory. */
+struct link {
+    char *path;
+    size_t parent;
+    struct directory_id to;
 };
 
 struct walk {
     struct log_directory *to;
     struct directory_cache *cache; /* NULL: none */
+    const char *home;              /* a real path out of which no link is followed; NULL: they all are */
     struct log_input *in;
-    const char *label; /* of the walk's root, "" or a path */
+    const char *label; /* of the walk's top, "" or a path */
     struct error *e;
+    int limit_told;
+    /* of one top */
+    struct place *places;
+    struct link *links;
+    size_t place_count, link_count;
+    size_t below;           /* where names begin in paths */
+    struct tag_index seen;  /* directories, by identity */
+    struct tag_index pairs; /* identities of the two ends of each link */
 };
 
 /* Appends item to a growing list of pointers or structs: room for one more at the end, or NULL. */
@@ -53,12 +73,32 @@ static int add_text(char ***list, size_t *count, const char *text, const char *p
     return OK;
 }
 
-static int problem(struct walk *w, const char *path)
+static int add_problem(struct walk *w, const struct error *found, const char *path)
+{
+    return add_text(&w->to->problems, &w->to->problem_count, found->message, path, w->e);
+}
+
+static int unreadable(struct walk *w, const char *path)
 {
     struct error e;
 
     error_system(&e, "%s: cannot be read", path);
-    return add_text(&w->to->problems, &w->to->problem_count, e.message, path, w->e);
+    w->to->unreadable = w->to->problem_count + 1;
+    return add_problem(w, &e, path);
+}
+
+/* The first directory that is left out because it is too far down is named. */
+static int too_deep(struct walk *w, const char *directory)
+{
+    struct error e;
+
+    if (w->limit_told)
+        return OK;
+    w->limit_told = 1;
+    error_set(&e, ERR_ARG, "%s: what is more than %d directories or %d bytes of path deep is left out, from %.*s%s on",
+              w->places[0].path, LOG_DIRECTORY_DEPTH_MAX, PATH_MAX - 1, 200, directory,
+              strlen(directory) > 200 ? "..." : "");
+    return add_problem(w, &e, directory);
 }
 
 static int add_directory(struct walk *w, const char *path, int *mark)
@@ -113,7 +153,7 @@ void log_run_sort(struct log_run *run)
     run->file_count = kept;
 }
 
-/* Moves run into the list. relative: its path below the root of the walk, "" for the root. */
+/* Moves run into the list. relative: its path below the top of the walk, "" for the top. */
 static int directory_add_run(struct walk *w, struct log_run *run, const char *path, const char *relative)
 {
     struct log_directory *d = w->to;
@@ -139,104 +179,169 @@ static int directory_add_run(struct walk *w, struct log_run *run, const char *pa
     return OK;
 }
 
-/* 1 if the directory is the same as one above it: then a link has led back. */
-static int is_above(const struct stat *st, const struct ancestor *above)
-{
-    struct stat other;
+/* ---- a tree ---------------------------------------------------------------------------------------------------- */
 
-    for (const struct ancestor *a = above; a; a = a->above)
-        if (stat(a->path, &other) == 0 && other.st_dev == st->st_dev && other.st_ino == st->st_ino)
-            return 1;
-    return 0;
+static int add_place(struct walk *w, const char *path, size_t parent, int is_linked)
+{
+    struct place *more = one_more(w->places, w->place_count, sizeof *more), *place;
+
+    if (more)
+        w->places = more;
+    if (!more || !(more[w->place_count].path = strdup(path)))
+        return directory_no_memory(w->e, path);
+    place = &more[w->place_count++];
+    place->parent = parent;
+    place->depth = parent == NO_PLACE ? 0 : more[parent].depth + 1;
+    place->is_linked = is_linked;
+    return OK;
 }
 
-/* What the entry is if links are followed; 0: nothing, as it leads nowhere, in a circle, or is gone since. */
-static char kind_of(char kind, const char *path, const struct ancestor *here)
+/* One that leads to a directory on its own path is none. */
+static int add_link(struct walk *w, const char *path, size_t parent, const struct stat *st)
 {
+    struct directory_id ends[2] = { w->places[parent].id, directory_id_of(st) };
+    struct link *more;
+
+    for (size_t above = parent; above != NO_PLACE; above = w->places[above].parent)
+        if (!memcmp(&w->places[above].id, &ends[1], sizeof ends[1]))
+            return OK;
+    if ((more = one_more(w->links, w->link_count, sizeof *more)))
+        w->links = more;
+    if (!more || !(more[w->link_count].path = strdup(path)))
+        return directory_no_memory(w->e, path);
+    more[w->link_count].parent = parent;
+    more[w->link_count++].to = ends[1];
+    return tag_index_add(&w->pairs, (const char *)ends, sizeof ends) != TAG_INDEX_NONE
+               ? OK
+               : directory_no_memory(w->e, path);
+}
+
+/* 1: a link that leads out of home, and is noted as one. */
+static int leads_out(struct walk *w, const char *path, int *rc)
+{
+    const size_t n = w->home ? strlen(w->home) : 0;
+    char real[PATH_MAX];
+
+    if (!w->home || (realpath(path, real) && !strncmp(real, w->home, n) && (n == 1 || !real[n] || real[n] == '/')))
+        return 0;
+    *rc = add_text(&w->to->outside, &w->to->outside_count, path, path, w->e);
+    return 1;
+}
+
+/* Takes an entry of a directory. *run: its files so far. */
+static int take_entry(struct walk *w, size_t place, char kind, const char *name, struct log_run *run)
+{
+    const char *directory = w->places[place].path;
+    const int is_event_file = strstr(name, "tfevents") != NULL;
+    int is_link = 0, rc = OK;
+    char path[PATH_MAX];
     struct stat st;
 
-    if (kind != DIRECTORY_UNCLEAR)
-        return kind;
-    if (stat(path, &st) < 0)
-        return 0;
-    return S_ISREG(st.st_mode) ? DIRECTORY_FILE : S_ISDIR(st.st_mode) && !is_above(&st, here) ? DIRECTORY_BELOW : 0;
+    if (kind == DIRECTORY_FILE && !is_event_file)
+        return OK;
+    if (file_join(path, sizeof path, directory, name, NULL) != OK)
+        return too_deep(w, directory);
+    if (kind == DIRECTORY_UNCLEAR) { /* what leads nowhere, or is gone since, is nothing */
+        if (lstat(path, &st) < 0 || ((is_link = S_ISLNK(st.st_mode)) && stat(path, &st) < 0))
+            return OK;
+        kind = S_ISDIR(st.st_mode) ? DIRECTORY_BELOW : S_ISREG(st.st_mode) ? DIRECTORY_FILE : DIRECTORY_UNCLEAR;
+        if (kind == DIRECTORY_UNCLEAR || (kind == DIRECTORY_FILE && !is_event_file) ||
+            (is_link && leads_out(w, path, &rc)))
+            return rc;
+    }
+    if (kind == DIRECTORY_FILE)
+        return directory_add_file(run, path, w->e);
+    if (w->places[place].depth == LOG_DIRECTORY_DEPTH_MAX)
+        return too_deep(w, path);
+    if (!w->below)
+        w->below = strlen(path) - strlen(name);
+    return is_link ? add_link(w, path, place, &st) : add_place(w, path, place, w->places[place].is_linked);
 }
 
-/* The next of the entries, from *at on: its kind and *name; 0: there are no more. */
-static char next_entry(const struct directory_entries *entries, size_t *at, const char **name)
+static int take_entries(struct walk *w, size_t place, const struct directory_entries *entries)
 {
-    if (*at >= entries->bytes.length)
-        return 0;
-    *name = entries->bytes.data + *at + 1;
-    *at += strlen(*name) + 2;
-    return (*name)[-1];
-}
-
-static int walk_entries(struct walk *w, const char *path, const char *relative, const struct ancestor *above,
-                        const struct directory_entries *entries, int is_linked);
-
-static int walk_directory(struct walk *w, const char *path, const char *relative, const struct ancestor *above,
-                          int is_linked)
-{
-    struct directory_entries own = { .bytes = BUFFER_EMPTY }, *entries = &own;
-    int rc = w->cache ? directory_cache_read(w->cache, path, &entries) : directory_read(path, &own);
-
-    if (rc == ERR_IO)
-        rc = above && errno == ENOENT ? OK : problem(w, path); /* OK: removed since its parent was read */
-    else if (rc != OK)
-        rc = directory_no_memory(w->e, path);
-    else if ((rc = add_directory(w, path, w->cache ? &entries->mark : NULL)) == OK)
-        rc = walk_entries(w, path, relative, above, entries, is_linked);
-    buffer_release(&own.bytes);
-    return rc;
-}
-
-/* The files of a directory, as a run. */
-static int add_files(struct walk *w, const char *path, const char *relative, const struct ancestor *here,
-                     const struct directory_entries *entries, int is_linked)
-{
-    struct log_run run = { .place = w->to->directory_count - 1, .is_linked = is_linked };
-    const char *name;
-    size_t at = 0;
+    struct log_run run = { .place = w->to->directory_count - 1 };
+    const char *path, *at = entries->bytes.data, *end = at + entries->bytes.length;
     int rc = OK;
 
-    for (char kind; rc == OK && (kind = next_entry(entries, &at, &name));) {
-        char child[PATH_MAX];
-
-        if (kind == DIRECTORY_BELOW || !strstr(name, "tfevents") ||
-            file_join(child, sizeof child, path, name, NULL) != OK || kind_of(kind, child, here) != DIRECTORY_FILE)
-            continue;
-        run.is_linked |= kind == DIRECTORY_UNCLEAR;
-        rc = directory_add_file(&run, child, w->e);
-    }
+    w->places[place].id = entries->id;
+    if (tag_index_add(&w->seen, (const char *)&entries->id, sizeof entries->id) == TAG_INDEX_NONE)
+        rc = directory_no_memory(w->e, w->places[place].path);
+    for (; rc == OK && at < end; at += strlen(at) + 1)
+        rc = take_entry(w, place, *at, at + 1, &run);
+    path = w->places[place].path;
     if (rc == OK && run.file_count)
-        rc = directory_add_run(w, &run, path, relative);
+        rc = directory_add_run(w, &run, path, place ? path + w->below : "");
     log_run_release(&run);
     return rc;
 }
 
-static int walk_entries(struct walk *w, const char *path, const char *relative, const struct ancestor *above,
-                        const struct directory_entries *entries, int is_linked)
+static int list_place(struct walk *w, size_t place)
 {
-    const struct ancestor here = { path, above };
-    int rc = add_files(w, path, relative, &here, entries, is_linked);
-    const char *entry;
-    size_t at = 0;
+    struct directory_entries own = { .bytes = BUFFER_EMPTY }, *entries = &own;
+    const char *path = w->places[place].path;
+    int rc = w->cache ? directory_cache_read(w->cache, path, &entries) : directory_read(path, &own);
 
-    for (char kind; rc == OK && (kind = next_entry(entries, &at, &entry));) {
-        char child[PATH_MAX], name[PATH_MAX];
-
-        if (kind == DIRECTORY_FILE || file_join(child, sizeof child, path, entry, w->e) != OK ||
-            kind_of(kind, child, &here) != DIRECTORY_BELOW)
-            continue;
-        if (*relative)
-            file_join(name, sizeof name, relative, entry, w->e);
-        else
-            strcpy(name, entry);
-        rc = walk_directory(w, child, name, &here, is_linked || kind == DIRECTORY_UNCLEAR);
-    }
+    if (rc == ERR_IO)
+        rc = place && errno == ENOENT ? OK : unreadable(w, path); /* OK: removed since its parent was read */
+    else if (rc != OK)
+        rc = directory_no_memory(w->e, path);
+    else if ((rc = add_directory(w, path, w->cache ? &entries->mark : NULL)) == OK)
+        rc = take_entries(w, place, entries);
+    buffer_release(&own.bytes);
     return rc;
 }
+
+/* Directories with names of their own are listed below a link, too, but not if they hold a link back to where it is,
+ * nor below another link: so the paths that are listed are at most as many as links times directories. */
+static int is_followed(struct walk *w, const struct link *link)
+{
+    struct directory_id back[2] = { link->to, w->places[link->parent].id };
+
+    return tag_index_find(&w->seen, (const char *)&link->to, sizeof link->to) == TAG_INDEX_NONE ||
+           (!w->places[link->parent].is_linked &&
+            tag_index_find(&w->pairs, (const char *)back, sizeof back) == TAG_INDEX_NONE);
+}
+
+static int by_path(const void *a, const void *b)
+{
+    return strcmp(((const struct link *)a)->path, ((const struct link *)b)->path);
+}
+
+/* Links come after the directories that have names of their own. */
+static int list_tree(struct walk *w, const char *top)
+{
+    size_t listed = 0, followed = 0, sorted = 0;
+    int rc = add_place(w, top, NO_PLACE, 0);
+
+    while (rc == OK && (listed < w->place_count || followed < w->link_count)) {
+        if (listed < w->place_count) {
+            rc = list_place(w, listed++);
+            continue;
+        }
+        if (followed == sorted) {
+            qsort(w->links + sorted, w->link_count - sorted, sizeof *w->links, by_path);
+            sorted = w->link_count;
+        }
+        if (is_followed(w, &w->links[followed]))
+            rc = add_place(w, w->links[followed].path, w->links[followed].parent, 1);
+        followed++;
+    }
+    for (size_t i = 0; i < w->place_count; i++)
+        free(w->places[i].path);
+    for (size_t i = 0; i < w->link_count; i++)
+        free(w->links[i].path);
+    free(w->places);
+    free(w->links);
+    tag_index_release(&w->seen);
+    tag_index_release(&w->pairs);
+    w->places = NULL;
+    w->links = NULL;
+    w->place_count = w->link_count = w->below = 0;
+    return rc;
+}
+
+/* ---- paths ----------------------------------------------------------------------------------------------------- */
 
 /* "./a//b/" becomes "a/b", "." becomes "". */
 static void tidy(const char *path, char *out, size_t size)
@@ -378,7 +483,7 @@ static int list_path(struct walk *w, const char *path, struct error *e)
         if (!d)
             return error_system(e, "%s: cannot be read", path);
         closedir(d);
-        return walk_directory(w, path, "", NULL, 0);
+        return list_tree(w, path);
     }
     if ((standard_input || S_ISREG(st.st_mode)) && (rc = log_input_archive(w->in, path, &archive, e)) < 0)
         return rc;
@@ -393,12 +498,12 @@ static int list_path(struct walk *w, const char *path, struct error *e)
     return rc == OK && !standard_input ? add_parent(w, path) : rc;
 }
 
-static int list_paths(struct log_directory *d, struct directory_cache *cache, struct log_input *in, char *const *paths,
-                      size_t count, int waits, struct error *e)
+static int list_paths(struct log_directory *d, struct directory_cache *cache, const char *home, struct log_input *in,
+                      char *const *paths, size_t count, int waits, struct error *e)
 {
     char(*clean)[PATH_MAX] = malloc((count ? count : 1) * sizeof *clean);
     struct error own = { 0 };
-    struct walk w = { d, cache, in, "", &own };
+    struct walk w = { .to = d, .cache = cache, .home = home, .in = in, .label = "", .e = &own };
     size_t parent = 0, kept = 0;
     int rc = OK;
 
@@ -437,19 +542,19 @@ static int list_paths(struct log_directory *d, struct directory_cache *cache, st
 
 int log_directory_list(struct log_directory *d, struct log_input *in, char *const *paths, size_t count, struct error *e)
 {
-    return list_paths(d, NULL, in, paths, count, 0, e);
+    return list_paths(d, NULL, NULL, in, paths, count, 0, e);
 }
 
 int log_directory_list_there(struct log_directory *d, struct log_input *in, char *const *paths, size_t count,
                              struct error *e)
 {
-    return list_paths(d, NULL, in, paths, count, 1, e);
+    return list_paths(d, NULL, NULL, in, paths, count, 1, e);
 }
 
-int log_directory_list_cached(struct log_directory *d, struct directory_cache *cache, struct log_input *in,
-                              char *const *paths, size_t count, struct error *e)
+int log_directory_list_cached(struct log_directory *d, struct directory_cache *cache, const char *home,
+                              struct log_input *in, char *const *paths, size_t count, struct error *e)
 {
-    return list_paths(d, cache, in, paths, count, 1, e);
+    return list_paths(d, cache, home, in, paths, count, 1, e);
 }
 
 void log_directory_release(struct log_directory *d)
@@ -458,10 +563,13 @@ void log_directory_release(struct log_directory *d)
         log_run_release(&d->runs[i]);
     for (size_t i = 0; i < d->problem_count; i++)
         free(d->problems[i]);
+    for (size_t i = 0; i < d->outside_count; i++)
+        free(d->outside[i]);
     for (size_t i = 0; i < d->directory_count; i++)
         free(d->directories[i].path);
     free(d->runs);
     free(d->problems);
+    free(d->outside);
     free(d->directories);
     memset(d, 0, sizeof *d);
 }

@@ -1,8 +1,11 @@
 /*
  * log_directory.h - lists the runs of a log directory. A run is a directory that directly holds at least one regular
  * file (symbolic links followed) with `tfevents` in its name; its files are read in byte order of their names. Hidden
- * directories count, links are followed, and a directory that contains itself through a link is entered once. A
- * directory that is removed during the listing counts as missing.
+ * directories count. A directory that is removed during the listing counts as missing.
+ *
+ * Links are followed after the directories that have names of their own, which are listed once more by the name of a
+ * link unless they hold it, or a link back to the directory with the link; what is found only below a link is listed
+ * once. What is more than LOG_DIRECTORY_DEPTH_MAX directories deep is left out, and a problem says so once.
  *
  * Names that end in ".gz" or ".zst" sort as if they did not; if the uncompressed file is there too, the compressed one
  * is left out, since both hold the same. The directories in an archive count like those of a log directory; every file
@@ -17,13 +20,14 @@
 
 #include <stddef.h>
 
+enum { LOG_DIRECTORY_DEPTH_MAX = 100 };
+
 struct log_run {
     char *name;      /* relative to the log directory with '/' between the parts; "." for the log directory itself */
     char *directory; /* its path; for a single file, the file's path */
     char **files;    /* paths, ascending by name */
     size_t file_count;
-    size_t place;  /* the index of its directory in log_directory.directories; (size_t)-1: a file or an archive */
-    int is_linked; /* a symbolic link below the path that was listed may lead to it, or to one of its files */
+    size_t place; /* the index of its directory in log_directory.directories; (size_t)-1: a file or an archive */
 };
 
 /* A directory that was looked at. */
@@ -37,8 +41,11 @@ struct log_listed {
 struct log_directory {
     struct log_run *runs; /* ascending by name, as bytes */
     size_t count;
-    char **problems; /* sentences about directories that could not be read */
+    char **problems; /* sentences about directories that could not be read, or lie too deep */
     size_t problem_count;
+    size_t unreadable; /* 1 + the index of the last about one that could not be read; 0: none is */
+    char **outside;    /* links that lead out of `home` */
+    size_t outside_count;
     struct log_listed *directories; /* all that were looked at, with event files or without */
     size_t directory_count;
     const char *missing; /* set by log_directory_list_there(): the first of the paths that does not exist, or NULL */
@@ -54,9 +61,10 @@ int log_directory_list(struct log_directory *d, struct log_input *in, char *cons
  * have once it exists. */
 int log_directory_list_there(struct log_directory *d, struct log_input *in, char *const *paths, size_t count,
                              struct error *e);
-/* The same, and knows in the cache what unchanged directories hold. */
-int log_directory_list_cached(struct log_directory *d, struct directory_cache *cache, struct log_input *in,
-                              char *const *paths, size_t count, struct error *e);
+/* The same, and knows in the cache what unchanged directories hold. home: a real path; links that lead out of it are
+ * not followed. NULL: all are. */
+int log_directory_list_cached(struct log_directory *d, struct directory_cache *cache, const char *home,
+                              struct log_input *in, char *const *paths, size_t count, struct error *e);
 /* Sorts the files of a run, and drops compressed files whose uncompressed form is there too. */
 void log_run_sort(struct log_run *run);
 /* Frees what the run holds, of which nothing is left then. */

@@ -155,7 +155,7 @@ int log_follow_list(struct log_follow *f, const struct log_directory *d, struct 
                 return ERR_NOMEM;
     }
     /* If a directory could not be read, it is unknown what is gone. */
-    for (size_t i = 0; f->forgets && i < f->count && !d->problem_count; i++)
+    for (size_t i = 0; f->forgets && i < f->count && !d->unreadable; i++)
         f->runs[i].forget = !f->runs[i].there && f->runs[i].count;
     return OK;
 }

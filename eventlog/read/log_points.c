@@ -223,8 +223,8 @@ int eventlog_points_read(struct eventlog_points **out, const char *path, enum ev
     *out = NULL;
     if (rc == OK && !paths[0])
         rc = error_memory(&e, path, "for its points");
-    if (rc == OK && (rc = log_directory_list(&d, &in, paths, 1, &e)) == OK && d.problem_count)
-        rc = error_set(&e, ERR_IO, "%s", d.problems[0]);
+    if (rc == OK && (rc = log_directory_list(&d, &in, paths, 1, &e)) == OK && d.unreadable)
+        rc = error_set(&e, ERR_IO, "%s", d.problems[d.unreadable - 1]);
     if (rc == OK && !(p->runs = calloc(d.count + 1, sizeof *p->runs)))
         rc = error_memory(&e, path, "for %zu runs", d.count);
     for (size_t i = 0; rc == OK && i < d.count; i++)

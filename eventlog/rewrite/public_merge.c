@@ -156,8 +156,8 @@ static int merge(struct merger *m, char *const *paths, size_t count, const char 
     if ((rc = public_reserved(o->reserved, sizeof o->reserved / sizeof *o->reserved, e)) != OK ||
         (rc = log_directory_list(&m->directory, &m->input, paths, count, e)) != OK)
         return rc;
-    if (m->directory.problem_count)
-        return error_set(e, ERR_IO, "%s", m->directory.problems[0]);
+    if (m->directory.unreadable)
+        return error_set(e, ERR_IO, "%s", m->directory.problems[m->directory.unreadable - 1]);
     if (!m->directory.count)
         return error_set(e, ERR_ARG, "%s: no event files", paths[0]);
     if ((rc = log_group_files(&m->directory, e)) != OK ||

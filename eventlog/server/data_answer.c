@@ -283,10 +283,15 @@ static void append_blob(struct buffer *out, struct span blob)
     }
 }
 
-/* How much of a name a message has: a client takes no long ones. */
+/* How many bytes of a name a message has, no part of a character: a client takes 8 KiB, and three bytes may stand for
+ * one. */
 static int shown(struct span name)
 {
-    return name.length < 100 ? (int)name.length : 100;
+    size_t n = name.length < 400 ? name.length : 400;
+
+    while (n < name.length && n && (name.bytes[n] & 0xc0) == 0x80)
+        n--;
+    return (int)n;
 }
 
 static enum data_code answer_blob(const struct data_source *s, const struct log_view *v, const struct blob_key *key,
@@ -304,7 +309,7 @@ static enum data_code answer_blob(const struct data_source *s, const struct log_
         return failed(message, DATA_NOT_FOUND, "no such run: \"%.*s\"", shown(run_name), run_name.bytes);
     found = run_view_find(v->runs[run], (const char *)tag.bytes, tag.length);
     if (!found || found->info->class != SERIES_BLOBS)
-        return failed(message, DATA_NOT_FOUND, "run \"%.*s\" has no such tag: \"%.*s\"", (int)(run_name.length & 0xff),
+        return failed(message, DATA_NOT_FOUND, "run \"%.*s\" has no such tag: \"%.*s\"", shown(run_name),
                       run_name.bytes, shown(tag), tag.bytes);
     if (!series_view_fill(found))
         return DATA_UNAVAILABLE;

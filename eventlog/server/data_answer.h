@@ -32,7 +32,7 @@ enum {
     DATA_BLOB_PART = 8 << 20,     /* bytes of a blob in one message at most */
     DATA_ANSWER_MOST = 240 << 20, /* TensorBoard takes 256 MiB: beyond, fewer points are given */
     DATA_READ_AGAIN_MOST = 60,    /* seconds to wait for a run of which the saved points were damaged */
-    DATA_ANSWER_MESSAGE = 512,    /* room for a text that explains a code */
+    DATA_ANSWER_MESSAGE = 1000,   /* room for a text that explains a code */
 };
 
 struct data_source {

@@ -6,37 +6,6 @@
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-
-static int is_link(const char *path)
-{
-    struct stat st;
-
-    return lstat(path, &st) == 0 && S_ISLNK(st.st_mode);
-}
-
-/* 1 if a part of the path below its first `root` bytes is a link, and the path as a whole leads out of `home`. */
-static int leads_out(const char *path, size_t root, const char *home)
-{
-    char part[PATH_MAX], real[PATH_MAX];
-    size_t n = strlen(home);
-    int links = 0;
-
-    if (strlen(path) >= sizeof part)
-        return 1;
-    strcpy(part, path);
-    for (char *slash = part + root; slash && !links;) {
-        slash = strchr(slash + (*slash == '/'), '/');
-        if (slash)
-            *slash = 0;
-        links = strlen(part) > root && is_link(part);
-        if (slash)
-            *slash = '/';
-    }
-    if (!links)
-        return 0;
-    return !realpath(path, real) || strncmp(real, home, n) != 0 || (n > 1 && real[n] && real[n] != '/');
-}
 
 static void tell(struct log_roots *r, const char *path)
 {
@@ -44,43 +13,6 @@ static void tell(struct log_roots *r, const char *path)
 
     if (tag_index_add(&r->told, path, strlen(path)) == known && r->left_out)
         r->left_out(r->context, path);
-}
-
-/* Removes runs and files that are not below the root. */
-static void keep_inside(struct log_roots *r, struct log_directory *d, const char *root)
-{
-    char home[PATH_MAX];
-    size_t runs = 0;
-
-    if (r->follow_links || !realpath(root, home))
-        return;
-    for (size_t i = 0; i < d->count; i++) {
-        struct log_run *run = &d->runs[i];
-        size_t files = 0, directory = strlen(run->directory);
-        int out = run->is_linked && leads_out(run->directory, strlen(root), home);
-
-        if (out)
-            tell(r, run->directory);
-        for (size_t k = 0; k < run->file_count; k++) {
-            if (!run->is_linked) {
-                files = run->file_count;
-                break;
-            }
-            if (!out && !leads_out(run->files[k], directory, home)) {
-                run->files[files++] = run->files[k];
-                continue;
-            }
-            if (!out)
-                tell(r, run->files[k]);
-            free(run->files[k]);
-        }
-        run->file_count = files;
-        if (files)
-            d->runs[runs++] = *run;
-        else
-            log_run_release(run);
-    }
-    d->count = runs;
 }
 
 /* The name as it is shown: below the root's own, of valid UTF-8. */
@@ -127,6 +59,7 @@ static int append(struct log_directory *d, struct log_directory *from)
         d->problems[d->problem_count++] = from->problems[i];
     for (size_t i = 0; i < from->directory_count; i++)
         d->directories[d->directory_count++] = from->directories[i];
+    d->unreadable |= from->unreadable;
     from->count = from->problem_count = from->directory_count = 0;
     return 1;
 }
@@ -138,10 +71,12 @@ int log_roots_list(struct log_roots *r, struct log_directory *d, struct log_inpu
     for (size_t i = 0; i < r->count; i++) {
         char *paths[] = { (char *)(uintptr_t)r->roots[i].path };
         struct log_directory listed = { 0 };
-        int rc = log_directory_list_cached(&listed, &r->cache, in, paths, 1, e);
+        char home[PATH_MAX];
+        int rc = log_directory_list_cached(&listed, &r->cache,
+                                           !r->follow_links && realpath(paths[0], home) ? home : NULL, in, paths, 1, e);
 
-        if (rc == OK)
-            keep_inside(r, &listed, r->roots[i].path);
+        for (size_t k = 0; k < listed.outside_count; k++)
+            tell(r, listed.outside[k]);
         for (size_t k = 0; rc == OK && k < listed.count; k++)
             if (!rename_run(&listed.runs[k], r->roots[i].name))
                 rc = error_memory(e, listed.runs[k].directory, "for its name");

@@ -1,4 +1,6 @@
 """eventlog-server over logs that change, break and disagree: what is shown is what the files hold, and it stays alive."""
+import base64
+import json
 import os
 import shutil
 import signal
@@ -297,6 +299,36 @@ def test_links(still, tmp_path):
     assert server.output.read_text().count("--follow-links") == 2
     follows = still("--follow-links")
     follows.until(lambda: set(follows.runs()) == {"a", "inner", "outer", "c"})
+
+
+def test_what_is_not_listed(still, tmp_path):
+    """A link out of the log is not walked, and directories too deep are named once; the rest is shown."""
+    write_log(tmp_path / "log/r" / NAME, scalar(0, 1))
+    (tmp_path / "log/everything").symlink_to("/")
+    subprocess.run(["sh", "-c", 'cd "$0"; for i in $(seq 1000); do mkdir d; cd -P d; done', tmp_path / "log"], check=True)
+    try:
+        server = still()
+        server.until(lambda: server.runs() == ["r"])
+        server.until(lambda: server.output.read_text().count("\n") == 2)
+        assert "log/everything: is a link that leads out of the log directory" in server.output.read_text()
+        assert server.output.read_text().count("more than 100 directories") == 1
+    finally:
+        subprocess.run(["rm", "-rf", tmp_path / "log/d"], check=True)  # Python's own removal calls itself for each
+
+
+def test_refusals_name_long_runs(still, tmp_path):
+    """256 bytes were shown as none, as their length modulo 256."""
+    pb = pytest.importorskip("tensorboard.data.proto.data_provider_pb2")
+    runs = ["r" * 100 + "/" + "s" * (length - 101) for length in (200, 255, 256, 300)] + ["é" * 120 + "/" + "é" * 120]
+    for run in runs:
+        write_log(tmp_path / "log" / run / NAME, scalar(0, 1))
+    server = still()
+    server.until(lambda: set(server.runs()) == set(runs))
+    for run in runs:
+        for tag in ("nope", "é" * 199):
+            key = base64.urlsafe_b64encode(json.dumps(["", run, tag, 0, 0]).encode()).decode().rstrip("=")
+            code, said = server.refusal("ReadBlob", pb.ReadBlobRequest(blob_key=key).SerializeToString())
+            assert (code, said) == (5, f'run "{run[:200] if "é" in run else run}" has no such tag: "{tag}"')
 
 
 def test_killed_and_started_again(tmp_path):

@@ -27,7 +27,7 @@ enum {
     SEND_BYTES = 256 << 10, /* taken from a connection at a time */
     SEND_TURN = 1 << 20,    /* sent to one client before others have their turn */
     EVENTS = 64,
-    TEXT_BYTES = 512,
+    TEXT_BYTES = 1000,
 };
 
 #define UNSENT_MOST ((size_t)1 << 30) /* bytes of answers */
