@@ -12,6 +12,7 @@ enum {
     WINDOW_CONNECTION = 4 << 20,
     FRAME_MOST = 256 << 10, /* of data in one frame, if the peer takes that */
     PREFIX = 5,
+    SMALL = 1 << 20, /* bytes of requests that each connection may hold, whatever others do */
 };
 
 /* gRPC's codes for requests that are not ones */
@@ -150,7 +151,7 @@ static int on_data(nghttp2_session *session, uint8_t flags, int32_t stream, cons
         return 0;
     before = call->body.length;
     if (call->dropped || before + n > GRPC_REQUEST_MOST || c->held + n > 2 * (size_t)GRPC_REQUEST_MOST ||
-        (c->handler.held && *c->handler.held + n > GRPC_HELD_MOST)) {
+        (c->handler.held && *c->handler.held + n > GRPC_HELD_MOST && c->held + n > SMALL)) {
         call->dropped += n;
         count_body(c, before, 0);
         buffer_release(&call->body);
@@ -310,6 +311,21 @@ int grpc_connection_send(struct grpc_connection *c, struct buffer *out, size_t m
 size_t grpc_connection_unsent(const struct grpc_connection *c)
 {
     return c->unsent;
+}
+
+size_t grpc_connection_held(const struct grpc_connection *c)
+{
+    return c->held;
+}
+
+void grpc_connection_ping(struct grpc_connection *c)
+{
+    nghttp2_submit_ping(c->session, NGHTTP2_FLAG_NONE, NULL);
+}
+
+void grpc_connection_end(struct grpc_connection *c)
+{
+    nghttp2_session_terminate_session(c->session, NGHTTP2_NO_ERROR);
 }
 
 int grpc_connection_over(const struct grpc_connection *c)

@@ -4,8 +4,8 @@
  * already with their prefixes, and a code. One thread at a time.
  *
  * What a peer can make it hold is bounded: GRPC_STREAMS calls at a time, requests of at most GRPC_REQUEST_MOST bytes,
- * of all calls together at most twice that, of all connections GRPC_HELD_MOST, headers of at most GRPC_PATH_MOST bytes
- * that count. What goes beyond is answered with RESOURCE_EXHAUSTED.
+ * of all calls together at most twice that, of all connections GRPC_HELD_MOST (but each 1 MiB in any case), headers of
+ * at most GRPC_PATH_MOST bytes that count. What goes beyond is answered with RESOURCE_EXHAUSTED.
  */
 #ifndef EVENTLOG_SERVER_GRPC_GRPC_CONNECTION_H
 #define EVENTLOG_SERVER_GRPC_GRPC_CONNECTION_H
@@ -54,6 +54,15 @@ int grpc_connection_send(struct grpc_connection *c, struct buffer *out, size_t m
 
 /* How many bytes of answers it holds for calls that are not over. */
 size_t grpc_connection_unsent(const struct grpc_connection *c);
+
+/* How many bytes of requests it holds that are not complete. */
+size_t grpc_connection_held(const struct grpc_connection *c);
+
+/* Asks the peer for a sign of life. */
+void grpc_connection_ping(struct grpc_connection *c);
+
+/* Says that no more calls are taken. */
+void grpc_connection_end(struct grpc_connection *c);
 
 /* 1: nothing more will be sent or received. */
 int grpc_connection_over(const struct grpc_connection *c);

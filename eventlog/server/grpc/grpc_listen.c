@@ -30,7 +30,7 @@ static int listen_on(const struct addrinfo *a, unsigned port)
     setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
     if (a->ai_family == AF_INET6)
         setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &on, sizeof on);
-    if (bind(fd, (struct sockaddr *)&address, a->ai_addrlen) == 0 && listen(fd, 128) == 0)
+    if (bind(fd, (struct sockaddr *)&address, a->ai_addrlen) == 0 && listen(fd, SOMAXCONN) == 0)
         return fd;
     failed = errno;
     close(fd);

@@ -5,11 +5,9 @@
 #include "eventlog/server/grpc/grpc_listen.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -22,25 +20,31 @@ enum {
     CONNECTIONS_MOST = 512,
     THREADS_LEAST = 4,
     THREADS_MOST = 16,
-    JOBS_MOST = 4096,       /* calls that wait or are being answered */
     READ_BYTES = 64 << 10,  /* from a socket at a time */
     SEND_BYTES = 256 << 10, /* taken from a connection at a time */
     SEND_TURN = 1 << 20,    /* sent to one client before others have their turn */
     EVENTS = 64,
     TEXT_BYTES = 1000,
+    PROGRESS_BYTES = 16 << 10, /* a client that takes fewer makes none */
+    SMALL_REQUEST = 1 << 20,   /* taken although all clients together hold too many bytes of requests */
 };
 
 #define UNSENT_MOST ((size_t)1 << 30) /* bytes of answers */
 
-enum { CODE_RESOURCE_EXHAUSTED = 8 };
+/* Seconds. A client is dropped that has not taken anything, or not said anything although it was asked to, for so long;
+ * and if others wait for what it holds, the worst of those that have not for STALLED. */
+#define PATIENCE 60.0
+#define STALLED 1.0
+
+enum { CODE_RESOURCE_EXHAUSTED = 8, CODE_CANCELLED = 1 };
 
 struct client;
 
 /* A call from its request to the moment when the connection takes its answer. */
 struct job {
     struct job *next;           /* in the queue, or among those done */
-    struct job *next_of_client; /* among those of its client that are not done */
-    struct client *client;      /* NULL: nobody waits for it; only the thread of the sockets looks at it */
+    struct job *next_of_client; /* among those of its client that wait, or that are being answered */
+    struct client *client;      /* NULL: it is gone; only the thread of the sockets looks at it */
     int32_t stream;
     int cancelled, code;
     double deadline;
@@ -48,18 +52,28 @@ struct job {
     uint8_t *message;
     size_t length;
     struct buffer answer;
-    char text[TEXT_BYTES];
+    char *text; /* NULL: none, or no memory */
 };
 
 struct client {
-    struct client *previous, *next; /* of all: the one whose bytes came last is at the end */
+    struct client *previous, *next; /* of all: the one that had its turn last is at the end */
     struct grpc_server *server;
     int fd, writing; /* writing: waits until the socket takes more */
+    struct in6_addr peer;
     struct grpc_connection *connection;
     struct buffer out;
     size_t sent;
-    size_t unsent; /* what the server counts of it */
-    struct job *jobs;
+    size_t unsent;                 /* what the server counts of it */
+    struct job *waiting, *running; /* running: in the queue, or being answered */
+    struct job **waiting_end;
+    size_t running_count;
+    size_t held;    /* bytes of requests of jobs */
+    size_t largest; /* bytes of its largest answer */
+    /* times */
+    double gave;   /* bytes came */
+    double took;   /* it took PROGRESS_BYTES, or all there was */
+    double pinged; /* 0: not since bytes came */
+    size_t taken;  /* bytes since then */
 };
 
 struct grpc_server {
@@ -68,11 +82,12 @@ struct grpc_server {
     int stop; /* atomic */
     struct grpc_service service;
     struct client *first, *last;
-    size_t client_count;
-    size_t jobs;          /* that exist; of the thread of the sockets */
-    size_t held;          /* bytes of requests that come, wait or are answered; of that thread, too */
-    size_t unsent;        /* atomic: bytes of answers that are not sent */
-    int spare;            /* a descriptor for the moment in which there are no others; -1: none */
+    size_t client_count, threads;
+    size_t running; /* jobs in the queue, or being answered */
+    size_t held;    /* bytes of requests that come, wait or are answered; these are of the thread of the sockets */
+    size_t unsent;  /* bytes of answers that are not sent */
+    double now;
+    int full;             /* whoever connects waits */
     pthread_mutex_t lock; /* of the rest */
     pthread_cond_t wanted;
     struct job *queue, **queue_end, *done;
@@ -102,13 +117,13 @@ static void wake_up(struct grpc_server *s)
 static void answer_job(struct grpc_server *s, struct job *job)
 {
     const struct grpc_call call = { job->path, job->message, job->length, job->deadline, &job->cancelled };
+    char text[TEXT_BYTES] = "";
 
-    if (__atomic_load_n(&s->unsent, __ATOMIC_RELAXED) > UNSENT_MOST) {
-        job->code = CODE_RESOURCE_EXHAUSTED;
-        strcpy(job->text, "too many answers wait for slow clients");
-        return;
-    }
-    job->code = s->service.answer(s->service.context, &call, &job->answer, job->text, sizeof job->text);
+    job->code = __atomic_load_n(&job->cancelled, __ATOMIC_RELAXED)
+                    ? CODE_CANCELLED
+                    : s->service.answer(s->service.context, &call, &job->answer, text, sizeof text);
+    if (*text)
+        job->text = strdup(text);
 }
 
 static void *answer_jobs(void *context)
@@ -138,87 +153,6 @@ static void *answer_jobs(void *context)
     return NULL;
 }
 
-/* ---- calls ----------------------------------------------------------------------------------------------------- */
-
-static void free_job(struct grpc_server *s, struct job *job)
-{
-    s->jobs--;
-    s->held -= job->length;
-    free(job->path);
-    free(job->message);
-    buffer_release(&job->answer);
-    free(job);
-}
-
-/* Makes the job of a call; NULL: there is no room for it. */
-static struct job *new_job(struct client *c, const struct grpc_request *request)
-{
-    struct grpc_server *s = c->server;
-    struct job *job = s->jobs < JOBS_MOST && s->held <= GRPC_HELD_MOST ? calloc(1, sizeof *job) : NULL;
-
-    if (!job)
-        return NULL;
-    job->path = strdup(request->path);
-    job->message = malloc(request->length + 1);
-    job->length = request->length;
-    s->jobs++;
-    s->held += job->length;
-    if (!job->path || !job->message) {
-        free_job(s, job);
-        return NULL;
-    }
-    memcpy(job->message, request->message, request->length);
-    job->client = c;
-    job->stream = request->stream;
-    job->deadline = request->timeout >= 0 ? clock_monotonic() + request->timeout : 0;
-    return job;
-}
-
-static void on_call(void *context, const struct grpc_request *request)
-{
-    struct client *c = context;
-    struct grpc_server *s = c->server;
-    struct buffer nothing = BUFFER_EMPTY;
-    struct job *job = new_job(c, request);
-
-    if (!job) {
-        grpc_connection_answer(c->connection, request->stream, &nothing, CODE_RESOURCE_EXHAUSTED,
-                               "too many calls at a time");
-        return;
-    }
-    job->next_of_client = c->jobs;
-    c->jobs = job;
-    pthread_mutex_lock(&s->lock);
-    *s->queue_end = job;
-    s->queue_end = &job->next;
-    pthread_cond_signal(&s->wanted);
-    pthread_mutex_unlock(&s->lock);
-}
-
-static void forget_job(struct job *job)
-{
-    for (struct job **at = &job->client->jobs; *at; at = &(*at)->next_of_client)
-        if (*at == job) {
-            *at = job->next_of_client;
-            break;
-        }
-    job->client = NULL;
-    __atomic_store_n(&job->cancelled, 1, __ATOMIC_RELAXED);
-}
-
-static void on_gone(void *context, int32_t stream)
-{
-    struct client *c = context;
-
-    for (struct job *job = c->jobs; job; job = job->next_of_client)
-        if (job->stream == stream) {
-            forget_job(job);
-            return;
-        }
-}
-
-/* ---- clients --------------------------------------------------------------------------------------------------- */
-
 static void unlink_client(struct grpc_server *s, struct client *c)
 {
     *(c->previous ? &c->previous->next : &s->first) = c->next;
@@ -233,10 +167,144 @@ static void link_client(struct grpc_server *s, struct client *c)
     s->last = c;
 }
 
+/* ---- calls ----------------------------------------------------------------------------------------------------- */
+
+static void free_job(struct grpc_server *s, struct job *job)
+{
+    s->held -= job->length;
+    free(job->path);
+    free(job->message);
+    free(job->text);
+    buffer_release(&job->answer);
+    free(job);
+}
+
+/* Makes the job of a call; NULL: there is no room for it. */
+static struct job *new_job(struct client *c, const struct grpc_request *request)
+{
+    struct grpc_server *s = c->server;
+    const size_t held = c->held + request->length;
+    struct job *job = held <= SMALL_REQUEST || (held <= 2 * (size_t)GRPC_REQUEST_MOST && s->held <= GRPC_HELD_MOST)
+                          ? calloc(1, sizeof *job)
+                          : NULL;
+
+    if (!job)
+        return NULL;
+    job->path = strdup(request->path);
+    job->message = malloc(request->length + 1);
+    job->length = request->length;
+    s->held += job->length;
+    if (!job->path || !job->message) {
+        free_job(s, job);
+        return NULL;
+    }
+    memcpy(job->message, request->message, request->length);
+    job->client = c;
+    job->stream = request->stream;
+    job->deadline = request->timeout >= 0 ? s->now + request->timeout : 0;
+    return job;
+}
+
+static void on_call(void *context, const struct grpc_request *request)
+{
+    struct client *c = context;
+    struct buffer nothing = BUFFER_EMPTY;
+    struct job *job = new_job(c, request);
+
+    if (!job) {
+        grpc_connection_answer(c->connection, request->stream, &nothing, CODE_RESOURCE_EXHAUSTED,
+                               "too many calls at a time");
+        return;
+    }
+    c->held += job->length;
+    *c->waiting_end = job;
+    c->waiting_end = &job->next_of_client;
+}
+
+/* Whether one more answer may be made for the client. The answers that are not sent have a bound, of which each client
+ * that holds some has an equal share, at most a quarter; the next answer is taken to be as large as its largest one. */
+static int has_share(const struct grpc_server *s, const struct client *c, size_t holders)
+{
+    const int holds = c->unsent || c->running_count;
+    const size_t parts = holders + !holds + 1;
+
+    if (c->running_count >= s->threads || s->unsent > UNSENT_MOST)
+        return 0;
+    return !holds || c->unsent + (c->running_count + 1) * c->largest <= UNSENT_MOST / (parts > 4 ? parts : 4);
+}
+
+static void admit_job(struct grpc_server *s, struct client *c)
+{
+    struct job *job = c->waiting;
+
+    if (!(c->waiting = job->next_of_client))
+        c->waiting_end = &c->waiting;
+    job->next_of_client = c->running;
+    c->running = job;
+    c->running_count++;
+    s->running++;
+    pthread_mutex_lock(&s->lock);
+    *s->queue_end = job;
+    s->queue_end = &job->next;
+    pthread_cond_signal(&s->wanted);
+    pthread_mutex_unlock(&s->lock);
+}
+
+/* Puts calls that wait into the queue as far as their clients' shares allow, one of each client at a time; and not many
+ * more than there are threads, since how large answers are is known when they are made. */
+static void admit_jobs(struct grpc_server *s)
+{
+    size_t holders = 0;
+
+    for (struct client *c = s->first; c; c = c->next)
+        holders += c->unsent || c->running_count;
+    for (int admitted = 1; admitted;) {
+        admitted = 0;
+        for (struct client *c = s->first, *next; c && s->running < 2 * s->threads; c = next) {
+            next = c->next;
+            if (!c->waiting || !has_share(s, c, holders))
+                continue;
+            holders += !(c->unsent || c->running_count);
+            admit_job(s, c);
+            unlink_client(s, c);
+            link_client(s, c);
+            admitted = 1;
+        }
+    }
+}
+
+static void free_waiting(struct client *c, struct job **at)
+{
+    struct job *job = *at;
+
+    if (!(*at = job->next_of_client))
+        c->waiting_end = at;
+    c->held -= job->length;
+    free_job(c->server, job);
+}
+
+static void on_gone(void *context, int32_t stream)
+{
+    struct client *c = context;
+
+    for (struct job **at = &c->waiting; *at; at = &(*at)->next_of_client)
+        if ((*at)->stream == stream) {
+            free_waiting(c, at);
+            return;
+        }
+    for (struct job *job = c->running; job; job = job->next_of_client)
+        if (job->stream == stream)
+            __atomic_store_n(&job->cancelled, 1, __ATOMIC_RELAXED);
+}
+
+/* ---- clients --------------------------------------------------------------------------------------------------- */
+
 /* Counts the answers that the client's connection holds now. */
 static void count_unsent(struct grpc_server *s, struct client *c, size_t now)
 {
-    __atomic_fetch_add(&s->unsent, now - c->unsent, __ATOMIC_RELAXED);
+    if (!c->unsent && c->sent == c->out.length) /* it had taken everything */
+        c->took = s->now;
+    s->unsent += now - c->unsent;
     c->unsent = now;
 }
 
@@ -244,8 +312,12 @@ static void close_client(struct grpc_server *s, struct client *c)
 {
     count_unsent(s, c, 0);
     unlink_client(s, c);
-    while (c->jobs)
-        forget_job(c->jobs);
+    while (c->waiting)
+        free_waiting(c, &c->waiting);
+    for (struct job *job = c->running; job; job = job->next_of_client) {
+        job->client = NULL;
+        __atomic_store_n(&job->cancelled, 1, __ATOMIC_RELAXED);
+    }
     grpc_connection_free(c->connection);
     close(c->fd);
     buffer_release(&c->out);
@@ -265,6 +337,7 @@ static void watch_client(struct grpc_server *s, struct client *c, int writing)
 /* Sends what the client takes now; 0: the connection is over, and the client is closed. */
 static int flush_client(struct grpc_server *s, struct client *c)
 {
+    count_unsent(s, c, grpc_connection_unsent(c->connection));
     for (size_t turn = 0; turn < SEND_TURN;) {
         ssize_t n;
 
@@ -293,6 +366,10 @@ static int flush_client(struct grpc_server *s, struct client *c)
             break;
         c->sent += n > 0 ? (size_t)n : 0;
         turn += n > 0 ? (size_t)n : 0;
+        if (n > 0 && (c->taken += (size_t)n) >= PROGRESS_BYTES) {
+            c->took = s->now;
+            c->taken = 0;
+        }
     }
     watch_client(s, c, 1);
     return 1;
@@ -307,53 +384,164 @@ static void read_client(struct grpc_server *s, struct client *c)
         close_client(s, c);
         return;
     }
-    unlink_client(s, c);
-    link_client(s, c);
+    c->gave = s->now;
+    c->pinged = 0;
     if (n > 0)
         grpc_connection_receive(c->connection, bytes, (size_t)n); /* flushing closes a connection that is over */
     flush_client(s, c);
 }
 
-/* Makes room for one more client; 0: all have calls. */
-static int make_room(struct grpc_server *s)
+/* ---- who has to go --------------------------------------------------------------------------------------------- */
+
+/* For how long answers have been waiting for the client; 0: none are. */
+static double stalled(const struct grpc_server *s, const struct client *c)
+{
+    return c->unsent || c->sent < c->out.length ? s->now - c->took : 0;
+}
+
+/* Ends an idle connection: calls that come meanwhile are known not to be answered, and are made again. */
+static void end_client(struct grpc_server *s, struct client *c)
+{
+    grpc_connection_end(c->connection);
+    if (flush_client(s, c))
+        close_client(s, c);
+}
+
+static size_t count_of_peer(const struct grpc_server *s, const struct client *of)
+{
+    size_t count = 0;
+
+    for (const struct client *c = s->first; c; c = c->next)
+        count += !memcmp(&c->peer, &of->peer, sizeof c->peer);
+    return count;
+}
+
+/* Whether answers have been waiting for c for longer than for the other, or none is and it has been idle for longer. */
+static int is_worse(const struct grpc_server *s, const struct client *c, const struct client *other)
+{
+    const double a = stalled(s, c), b = stalled(s, other);
+
+    return a > b || (a == b && c->gave < other->gave);
+}
+
+/* Closes the worst connection, of a host that has the most of them. 0: all are in use. */
+static int close_one(struct grpc_server *s)
+{
+    struct client *worst = NULL;
+    size_t most = 0;
+
+    for (struct client *c = s->first; c; c = c->next) {
+        const size_t count = count_of_peer(s, c);
+
+        if (stalled(s, c) < STALLED && (c->unsent || c->sent < c->out.length || c->running || c->waiting))
+            continue;
+        if (!worst || count > most || (count == most && is_worse(s, c, worst))) {
+            worst = c;
+            most = count;
+        }
+    }
+    if (worst && stalled(s, worst) > 0)
+        close_client(s, worst);
+    else if (worst)
+        end_client(s, worst);
+    return worst != NULL;
+}
+
+/* While too many bytes are held: closes connections that hold many and have not moved any for long. */
+static void relieve(struct grpc_server *s)
+{
+    while (s->unsent > UNSENT_MOST || s->held > GRPC_HELD_MOST / 4 * 3) {
+        const int requests = s->unsent <= UNSENT_MOST;
+        struct client *worst = NULL;
+        double badness = 0;
+
+        for (struct client *c = s->first; c; c = c->next) {
+            const double still = requests && !c->unsent ? s->now - c->gave : stalled(s, c);
+            const size_t bytes = requests ? c->held + grpc_connection_held(c->connection) : c->unsent;
+
+            if (still >= STALLED && still * (double)bytes > badness) {
+                badness = still * (double)bytes;
+                worst = c;
+            }
+        }
+        if (!worst)
+            return;
+        close_client(s, worst);
+    }
+}
+
+/* Closes connections of those that have taken nothing, or said nothing, for too long. */
+static void look_after(struct grpc_server *s)
+{
+    for (struct client *c = s->first, *next; c; c = next) {
+        next = c->next;
+        if (stalled(s, c) > PATIENCE || (c->pinged > 0 && s->now - c->pinged > PATIENCE)) {
+            close_client(s, c);
+        } else if (!c->pinged && s->now - c->gave > PATIENCE) {
+            c->pinged = s->now;
+            grpc_connection_ping(c->connection);
+            flush_client(s, c);
+        }
+    }
+}
+
+/* ---- those that come ------------------------------------------------------------------------------------------- */
+
+/* Accepts connections, or leaves them to the system for a while. */
+static void watch_listeners(struct grpc_server *s, int full)
+{
+    for (size_t i = 0; i < s->listen.count && s->full != full; i++) {
+        struct epoll_event event = { .events = full ? 0 : EPOLLIN, .data.ptr = &s->listen.sockets[i] };
+
+        epoll_ctl(s->epoll, EPOLL_CTL_MOD, s->listen.sockets[i], &event);
+    }
+    s->full = full;
+}
+
+static int has_room(struct grpc_server *s)
 {
     struct rlimit limit;
     size_t most = CONNECTIONS_MOST;
 
     if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur / 4 < most)
         most = limit.rlim_cur / 4 ? limit.rlim_cur / 4 : 1;
-    if (s->client_count < most)
-        return 1;
-    for (struct client *c = s->first; c; c = c->next)
-        if (!c->jobs && c->sent == c->out.length) {
-            close_client(s, c);
-            return 1;
-        }
-    return 0;
+    return s->client_count < most || close_one(s);
 }
 
-/* No descriptor is left: the client is accepted with the spare one, and closed, since it would wait for ever. */
-static void refuse_client(struct grpc_server *s, int listener)
+/* The address of the other side; IPv4's within IPv6's. */
+static struct in6_addr address_of(const struct sockaddr_storage *peer)
 {
-    close(s->spare);
-    s->spare = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
-    if (s->spare >= 0)
-        close(s->spare);
-    s->spare = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    struct in6_addr address = IN6ADDR_ANY_INIT;
+
+    if (peer->ss_family == AF_INET6)
+        address = ((const struct sockaddr_in6 *)peer)->sin6_addr;
+    else if (peer->ss_family == AF_INET)
+        memcpy(&address, &((const struct sockaddr_in *)peer)->sin_addr, sizeof(struct in_addr));
+    return address;
 }
 
 static void accept_client(struct grpc_server *s, int listener)
 {
     struct grpc_handler handler = { NULL, on_call, on_gone, &s->held };
     struct epoll_event event = { .events = EPOLLIN };
-    int fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK), on = 1;
+    struct sockaddr_storage peer = { 0 };
+    socklen_t size = sizeof peer;
+    int fd, on = 1;
     struct client *c;
 
-    if (fd < 0 && (errno == EMFILE || errno == ENFILE) && s->spare >= 0)
-        refuse_client(s, listener);
+    if (!has_room(s)) {
+        watch_listeners(s, 1);
+        return;
+    }
+    fd = accept4(listener, (struct sockaddr *)&peer, &size, SOCK_CLOEXEC | SOCK_NONBLOCK);
+    if (fd < 0 && (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS)) {
+        if (!close_one(s)) /* the next round accepts it */
+            watch_listeners(s, 1);
+        return;
+    }
     if (fd < 0)
         return;
-    if (!make_room(s) || !(c = calloc(1, sizeof *c))) {
+    if (!(c = calloc(1, sizeof *c))) {
         close(fd);
         return;
     }
@@ -361,6 +549,9 @@ static void accept_client(struct grpc_server *s, int listener)
     handler.context = event.data.ptr = c;
     c->server = s;
     c->fd = fd;
+    c->peer = address_of(&peer);
+    c->waiting_end = &c->waiting;
+    c->gave = c->took = s->now;
     if (!(c->connection = grpc_connection_new(&handler)) || epoll_ctl(s->epoll, EPOLL_CTL_ADD, fd, &event) != 0) {
         grpc_connection_free(c->connection);
         close(fd);
@@ -370,6 +561,20 @@ static void accept_client(struct grpc_server *s, int listener)
     link_client(s, c);
     s->client_count++;
     flush_client(s, c);
+}
+
+/* ---- answers --------------------------------------------------------------------------------------------------- */
+
+/* The client does not run the job any more. */
+static void forget_running(struct client *c, struct job *job)
+{
+    struct job **at = &c->running;
+
+    while (*at != job)
+        at = &(*at)->next_of_client;
+    *at = job->next_of_client;
+    c->running_count--;
+    c->held -= job->length;
 }
 
 /* Hands answers to their connections. */
@@ -388,10 +593,12 @@ static void take_done(struct grpc_server *s)
         struct client *c = job->client;
 
         next = job->next;
-        if (c) {
-            forget_job(job);
-            grpc_connection_answer(c->connection, job->stream, &job->answer, job->code, job->text);
-            count_unsent(s, c, grpc_connection_unsent(c->connection));
+        s->running--;
+        if (c)
+            forget_running(c, job);
+        if (c && !job->cancelled) {
+            c->largest = job->answer.length > c->largest ? job->answer.length : c->largest;
+            grpc_connection_answer(c->connection, job->stream, &job->answer, job->code, job->text ? job->text : "");
             flush_client(s, c);
         }
         free_job(s, job);
@@ -409,7 +616,6 @@ int grpc_server_listen(struct grpc_server **out, const char *host, unsigned port
     if (!s)
         return error_memory(e, NULL, "to serve");
     s->epoll = s->wake = -1;
-    s->spare = open("/dev/null", O_RDONLY | O_CLOEXEC);
     s->queue_end = &s->queue;
     pthread_mutex_init(&s->lock, NULL);
     pthread_cond_init(&s->wanted, NULL);
@@ -425,7 +631,7 @@ int grpc_server_listen(struct grpc_server **out, const char *host, unsigned port
     return OK;
 }
 
-static int watch_listeners(struct grpc_server *s)
+static int watch_all(struct grpc_server *s)
 {
     struct epoll_event event = { .events = EPOLLIN, .data.ptr = &s->wake };
 
@@ -466,6 +672,18 @@ static void handle_events(struct grpc_server *s, const struct epoll_event *event
     }
 }
 
+/* After events, and every second while there are clients. */
+static void go_on(struct grpc_server *s, double *looked)
+{
+    relieve(s);
+    if (s->now - *looked >= 1) {
+        look_after(s);
+        watch_listeners(s, 0);
+        *looked = s->now;
+    }
+    admit_jobs(s);
+}
+
 int grpc_server_run(struct grpc_server *s, const struct grpc_service *service, struct error *e)
 {
     long processors = sysconf(_SC_NPROCESSORS_ONLN);
@@ -474,24 +692,29 @@ int grpc_server_run(struct grpc_server *s, const struct grpc_service *service, s
                                                  : THREADS_LEAST;
     pthread_t threads[THREADS_MOST];
     struct epoll_event events[EVENTS];
+    double looked = clock_monotonic();
     size_t count = 0;
     int rc = OK;
 
     s->service = *service;
-    if (!watch_listeners(s))
+    if (!watch_all(s))
         return error_system(e, "cannot wait for connections");
     for (; count < wanted; count++)
         if (pthread_create(&threads[count], NULL, answer_jobs, s) != 0)
             break;
     if (!count)
         rc = error_set(e, ERR_NOMEM, "cannot start a thread that answers");
+    s->threads = count;
     while (rc == OK && !__atomic_load_n(&s->stop, __ATOMIC_RELAXED)) {
-        int n = epoll_wait(s->epoll, events, EVENTS, -1);
+        int n = epoll_wait(s->epoll, events, EVENTS, s->first || s->full ? 1000 : -1);
 
-        if (n < 0 && errno != EINTR)
+        if (n < 0 && errno != EINTR) {
             rc = error_system(e, "cannot wait for connections");
-        else
-            handle_events(s, events, n);
+            break;
+        }
+        s->now = clock_monotonic();
+        handle_events(s, events, n);
+        go_on(s, &looked);
     }
     pthread_mutex_lock(&s->lock);
     s->ending = 1;
@@ -524,8 +747,6 @@ void grpc_server_free(struct grpc_server *s)
         close(s->epoll);
     if (s->wake >= 0)
         close(s->wake);
-    if (s->spare >= 0)
-        close(s->spare);
     grpc_listen_close(&s->listen);
     pthread_cond_destroy(&s->wanted);
     pthread_mutex_destroy(&s->lock);

@@ -2,8 +2,12 @@
  * grpc_server.h - serves gRPC calls on sockets: one thread moves bytes for all connections, others answer calls, so
  * that neither a slow client nor a large answer holds up other calls.
  *
- * Bounded: connections (the one that has been idle for longest makes room), calls that wait, bytes of answers that are
- * not sent yet; beyond, calls are answered with RESOURCE_EXHAUSTED.
+ * Bounded: connections, calls, bytes of requests, and bytes of answers that are not sent yet (1 GiB). Each client that
+ * has answers waiting has an equal share of these, at most a quarter; calls beyond it wait until the client takes some.
+ * Who takes less than 16 KiB in 60 s while answers wait for it is dropped; if others wait for the memory or for the
+ * connection it holds, after one second, the worst one first. If none has stalled, an idle connection makes room, of
+ * the host that has most; if all are in use, whoever connects waits. A client that says nothing for 60 s is sent a
+ * PING, and dropped after another 60 s without a word.
  */
 #ifndef EVENTLOG_SERVER_GRPC_GRPC_SERVER_H
 #define EVENTLOG_SERVER_GRPC_GRPC_SERVER_H
