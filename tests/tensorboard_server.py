@@ -48,8 +48,8 @@ def data_server_or_skip():
 class TensorBoard:
     """A process, from its construction to close() or the end of `with`; it listens when the constructor returns.
 
-    loader: "fast" (its data server), "python", "auto" as a user gets it, or "ours" (eventlog-server as its data server);
-    what is not installed is a skip.
+    loader: "fast" (its data server), "python", "auto" as a user gets it, "ours" (eventlog-server as its data server), or
+    "serve" (eventlog serve starts both); what is not installed is a skip.
     output: a file for what it says. Routes are those below /data/plugin/.
     """
 
@@ -59,14 +59,20 @@ class TensorBoard:
         if loader == "fast":
             pytest.importorskip("tensorboard_data_server")
         self.loader, self.output = loader, output
-        load_fast = {"fast": "true", "python": "false", "auto": "auto", "ours": "true"}[loader]
+        load_fast = {"fast": "true", "python": "false", "auto": "auto", "ours": "true", "serve": ""}[loader]
         environ = dict(
             os.environ, TENSORBOARD_DATA_SERVER_BINARY=data_server_or_skip(), XDG_CACHE_HOME=output.with_suffix(".cache")) if loader == "ours" else None
+        command = [sys.executable, "-m", "tensorboard.main", "--logdir", logdir, "--port", "0", "--host", "127.0.0.1",
+                   f"--load_fast={load_fast}", "--reload_interval=1", *arguments]
+        if loader == "serve":
+            page = output.with_suffix(".program")
+            page.write_text(f'#!/bin/sh\nexec {sys.executable} -m tensorboard.main "$@"\n')
+            page.chmod(0o755)
+            command = [pathlib.Path(data_server_or_skip()).with_name("eventlog"), "serve", logdir, "--port=0",
+                       f"--tensorboard={page}", *arguments]
+            environ = dict(os.environ, XDG_CACHE_HOME=output.with_suffix(".cache"))
         with open(output, "w") as log:
-            self.process = subprocess.Popen(
-                [sys.executable, "-m", "tensorboard.main", "--logdir", logdir, "--port", "0", "--host", "127.0.0.1",
-                 f"--load_fast={load_fast}", "--reload_interval=1", *arguments], stdout=log, stderr=log,
-                env=environ)
+            self.process = subprocess.Popen(command, stdout=log, stderr=log, env=environ)
         try:
             self.address = wait_for(self.find_address, "the address of TensorBoard")
         except BaseException:

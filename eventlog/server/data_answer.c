@@ -238,6 +238,39 @@ static const struct {
     [DATA_READ_BLOBS] = { SERIES_BLOBS, 0, data_series_blobs },
 };
 
+static size_t sum_up_to(const struct data_series *d, size_t limit)
+{
+    size_t sum = 0;
+
+    for (size_t i = 0; i < d->count; i++)
+        sum += d->counts[i] < limit ? d->counts[i] : limit;
+    return sum;
+}
+
+/* Lowers the limit of a curve so far that all of them together have no more points than there may be. */
+static enum data_code limit_points(struct series_answer *a, const struct log_view *v)
+{
+    size_t least = DATA_CURVE_LEAST, most = a->series.limit;
+    enum data_code code;
+
+    if (a->request->method != DATA_READ_SCALARS || !a->source->most || most <= least)
+        return DATA_OK;
+    a->append = data_series_count;
+    code = add_series(a, v);
+    a->append = kinds[a->request->method].append;
+    a->w->bytes.length = DATA_PREFIX;
+    while (least < most) { /* the highest that is not too much */
+        const size_t middle = most - (most - least) / 2;
+
+        if (sum_up_to(&a->series, middle) <= a->source->most)
+            least = middle;
+        else
+            most = middle - 1;
+    }
+    a->series.limit = least;
+    return code;
+}
+
 /* Points are thinned further until the message is small enough. */
 static enum data_code answer_series(const struct data_source *s, const struct data_request *r,
                                     const struct data_patience *p, const struct log_view *v, struct wire *w,
@@ -256,9 +289,12 @@ static enum data_code answer_series(const struct data_source *s, const struct da
         return failed(message, DATA_INVALID_ARGUMENT, "num_points must be non-negative; got %" PRId64, r->limit);
     a.series = (struct data_series){ .values = s->values, .experiment = r->experiment, .extremes = s->extremes };
     a.series.limit = hint < (uint64_t)r->limit ? (size_t)hint : (size_t)r->limit;
-    while ((code = add_series(&a, v)) == DATA_RESOURCE_EXHAUSTED && !a.lists && a.series.longest > 1) {
+    code = limit_points(&a, v);
+    while (code == DATA_OK && (code = add_series(&a, v)) == DATA_RESOURCE_EXHAUSTED && !a.lists &&
+           a.series.longest > 1) {
         w->bytes.length = DATA_PREFIX;
         a.series.limit = a.series.longest / 2;
+        code = DATA_OK;
     }
     data_series_release(&a.series);
     if (code == DATA_RESOURCE_EXHAUSTED)

@@ -31,6 +31,7 @@ enum {
     DATA_PREFIX = 5,              /* bytes before each message */
     DATA_BLOB_PART = 8 << 20,     /* bytes of a blob in one message at most */
     DATA_ANSWER_MOST = 240 << 20, /* TensorBoard takes 256 MiB: beyond, fewer points are given */
+    DATA_CURVE_LEAST = 200,       /* points, which a chart is hardly wide enough for */
     DATA_READ_AGAIN_MOST = 60,    /* seconds to wait for a run of which the saved points were damaged */
     DATA_ANSWER_MESSAGE = 1000,   /* room for a text that explains a code */
 };
@@ -41,6 +42,7 @@ struct data_source {
     const char *location; /* of the log, as GetExperiment tells it; borrowed */
     struct sample_hints hints;
     int extremes; /* as of series_sample.h */
+    size_t most;  /* points of numbers in an answer, but at least DATA_CURVE_LEAST of each curve; 0: no limit */
 };
 
 struct data_patience {

@@ -1,10 +1,12 @@
 #include "eventlog/server/data_series.h"
 
+#include "base/array.h"
 #include "base/bytes.h"
 #include "eventlog/server/blob_key.h"
 #include "eventlog/server/store/series_sample.h"
 #include "eventlog/server/store/utf8_text.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 /* fields of a TagEntry, of metadata, of data */
@@ -28,12 +30,23 @@ void data_series_release(struct data_series *d)
     buffer_release(&d->steps);
     buffer_release(&d->walls);
     buffer_release(&d->value);
+    free(d->counts);
 }
 
 /* 1: the answer is too large already, and will be made again with fewer points. */
 static int is_full(const struct wire *w)
 {
     return w->bytes.length > DATA_SERIES_FULL;
+}
+
+void data_series_count(struct data_series *d, struct wire *w, const struct run_view *run, struct series_view *v)
+{
+    (void)w;
+    (void)run;
+    if (ARRAY_ROOM(d->counts, d->count_capacity, d->count + 1))
+        d->counts[d->count++] = v->count;
+    else
+        d->failed = 1;
 }
 
 /* ---- descriptions ---------------------------------------------------------------------------------------------- */

@@ -24,10 +24,15 @@ struct data_series {
     size_t limit;           /* points */
     size_t longest;         /* out: the most points given of a series; the caller may reset it */
     int failed;             /* out: memory ran out */
+    size_t *counts, count;  /* out: of points, one for each series given to data_series_count() */
     /* private */
     struct value_record record;
     struct buffer steps, walls, value;
+    size_t count_capacity;
 };
+
+/* Notes how many points the series has; nothing is appended. */
+void data_series_count(struct data_series *d, struct wire *w, const struct run_view *run, struct series_view *v);
 
 /* Each appends the field `metadata` or `data` of a TagEntry. */
 void data_series_describe(struct data_series *d, struct wire *w, const struct run_view *run, struct series_view *v);

@@ -190,6 +190,7 @@ static int load_and_serve(struct program *p, struct error *e)
     p->source.location = p->options.logdir ? p->options.logdir : p->options.roots[0].path;
     p->source.hints = p->options.hints;
     p->source.extremes = p->options.extremes;
+    p->source.most = (size_t)p->options.chart_points;
     if ((rc = loader_start(&p->loader, &loading, &p->snapshot, e)) != OK)
         return rc;
     if (p->options.status && p->log.terminal)

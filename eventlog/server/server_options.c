@@ -171,6 +171,10 @@ int server_options_read(struct server_options *o, int argc, char **argv, struct 
           .help = "Show the runs of DIR, too, as NAME/RUN. May be repeated." },
         { OPTION_FLAG, .name = "extremes", .value = &o->extremes,
           .help = "Thin out curves so that each stretch keeps its lowest and highest point, instead of by chance." },
+        { OPTION_INT, .name = "chart-points", .value = &o->chart_points, .argument = "N", .maximum = 1000000000,
+          .help =
+              "Thin out curves so that those of an answer, which is a chart, have at most N points together, but not "
+              "below 200 of each (no limit)." },
         { OPTION_FLAG, .name = "merge", .value = &o->merge,
           .help = "Merge files of one run that were written at the same time, by step (default). With --no-merge a "
                   "file replaces what comes before it from its first step on, as in TensorBoard's own data server." },

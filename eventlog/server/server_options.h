@@ -12,6 +12,7 @@
 #include "eventlog/server/sample_hints.h"
 
 #include <stddef.h>
+#include <stdint.h>
 
 struct server_options {
     const char *logdir, *host;
@@ -19,6 +20,7 @@ struct server_options {
     double reload; /* seconds; < 0: once */
     int verbose;
     int die_after_stdin, status, merge, follow_links, notify, extremes, report;
+    int64_t chart_points;               /* 0: no limit */
     const char *port_file, *error_file; /* NULL: none */
     const char *cache;                  /* a directory or "off"; NULL: the usual one */
     struct sample_hints hints;

@@ -9,6 +9,7 @@ import subprocess
 import pytest
 
 from data_server import DataServer, frame, framed, golden_bytes, request_headers, scalar, write_log
+from eventlog_command import write
 from interposed import HELD_DATA, interposed
 from tensorboard_server import data_server_or_skip
 from terminal import Terminal
@@ -299,6 +300,22 @@ def test_links(still, tmp_path):
     assert server.output.read_text().count("--follow-links") == 2
     follows = still("--follow-links")
     follows.until(lambda: set(follows.runs()) == {"a", "inner", "outer", "c"})
+
+
+def test_points_of_a_chart(still, tmp_path):
+    """--chart-points: all of short curves, and as many of long ones as there is room for, with their extremes."""
+    for run, count in (("a", 3000), ("b", 3000), ("short", 100)):
+        rows = "".join(f"{i},{1e9 if i == 1234 else i}\n" for i in range(count))
+        write(tmp_path / "log" / run, "-", text="step,loss\n" + rows)
+    server = still("--chart-points=2100", "--extremes")
+    server.until(lambda: {len(server.steps(run, "loss")) for run in ("a", "b")} == {2100})
+    found = {run: len(data.step) for (run, _), data in server.read("Scalars", "scalars").items()}
+    assert found == {"a": 1000, "b": 1000, "short": 100}
+    found = server.read("Scalars", "scalars")["a", "loss"]
+    assert 1234 in found.step and found.step[-1] == 2999
+    few = still("--chart-points=300")
+    few.until(lambda: {len(data.step) for data in few.read("Scalars", "scalars").values()} == {200, 100})
+    assert len(few.steps("a", "loss", 250)) == 250 and len(few.steps("a", "loss")) == 300
 
 
 def test_what_is_not_listed(still, tmp_path):

@@ -16,12 +16,15 @@ BUILD = pathlib.Path(os.environ.get("EVALBOARD_BUILD", "build")).resolve()
 NAME = 'digits "0" \\'
 
 
-@pytest.fixture(scope="module")
-def board(tmp_path_factory):
+@pytest.fixture(scope="module", params=["auto", "serve", "serve several"])
+def board(request, tmp_path_factory):
+    """Over eventlog serve the projector finds its files, too: with one directory, and beside another with a name."""
     logdir = tmp_path_factory.mktemp("projector")
     subprocess.run([BUILD / "tests/peers/projector", logdir / "run"], check=True)
-    with TensorBoard(logdir, tmp_path_factory.mktemp("tensorboard") / "output", loader="auto") as tensorboard:
-        tensorboard.until("projector/runs", lambda runs: runs == ["run"])
+    loader, *several = request.param.split()
+    with TensorBoard(logdir, tmp_path_factory.mktemp("tensorboard") / "output",
+                     *[f"beside={logdir}" for _ in several], loader=loader) as tensorboard:
+        tensorboard.until("projector/runs", lambda runs: set(runs) == {"run", *("beside/run" for _ in several)})
         yield lambda route, **query: tensorboard.raw(f"projector/{route}", **query)[0]
 
 

@@ -16,7 +16,7 @@ PLUGINS = {"scalars", "timeseries", "images", "audio", "text", "histograms", "di
            "custom_scalars", "mesh", "graphs"}
 
 
-@pytest.fixture(scope="module", params=["auto", "ours"])
+@pytest.fixture(scope="module", params=["auto", "ours", "serve"])
 def page(request, tmp_path_factory):
     directory = tmp_path_factory.mktemp("pages")
     log = directory / "log"

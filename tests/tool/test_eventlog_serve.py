@@ -1,6 +1,7 @@
 """eventlog serve over a program that stands for TensorBoard: what it is started with, and that nothing outlives the other."""
 import os
 import pathlib
+import shutil
 import signal
 import socket
 import subprocess
@@ -118,15 +119,24 @@ def test_tensorboard_that_does_not_start(tmp_path):
 
 def test_arguments(tmp_path):
     """A word with '=' names a directory, unless that is the name of one."""
-    (tmp_path / "lr=0.1").mkdir()
+    (tmp_path / "lr=0.1/curve").mkdir(parents=True)
     with Served(tmp_path, LISTENS + "exec sleep 1000000\n", "lr=0.1", "other=later", "--samples", "7", "--port=0", "--host", "::1") as served:
         server = served.started()[1]
         words = served.arguments()[1:]
-        assert words[0].startswith("--grpc_data_provider=localhost:") and words[1:] == ["--port=0", "--host=::1",
-                                                                                       "--samples_per_plugin=scalars=7"]
+        assert words[0].startswith("--grpc_data_provider=localhost:")
+        assert words[1:4] == ["--port=0", "--host=::1", "--samples_per_plugin=scalars=7"]
+        assert words[4].startswith("--logdir=") and len(words) == 5
+        links = pathlib.Path(words[4].partition("=")[2])
+        assert [path.name for path in links.iterdir()] == ["curve"] and (links / "curve").samefile(tmp_path / "lr=0.1/curve")
         command = pathlib.Path(f"/proc/{server}/cmdline").read_text().split("\0")
         assert {"--logdir=lr=0.1", "--also=other=later", "--port=0", "--die-after-stdin"} <= set(command)
         assert "eventlog serve: later: No such file or directory; its runs are shown once it is there\n" in served.said()
+        served.process.terminate()
+        assert served.process.wait(DEADLINE) == 0 and not links.exists()
+    with Served(tmp_path, LISTENS + "exec sleep 1000000\n") as served:
+        server = served.started()[1]
+        assert served.arguments()[2:] == ["--samples_per_plugin=scalars=1073741824", f"--logdir={tmp_path / 'log'}"]
+        assert {"--extremes", "--chart-points=200000"} <= set(pathlib.Path(f"/proc/{server}/cmdline").read_text().split("\0"))
 
 
 def test_server_only(tmp_path):
@@ -148,6 +158,26 @@ def test_a_taken_port_is_named_before_anything_starts(tmp_path):
                 assert not os.path.exists(f"{served.page}.started")
 
 
+def alone(directory):
+    """The program with its server in a directory of their own."""
+    (directory / "tree/bin").mkdir(parents=True)
+    for program in (TOOL, data_server_or_skip()):
+        shutil.copy(program, directory / "tree/bin")
+    return directory / "tree/bin" / TOOL.name
+
+
+def test_the_tensorboard_of_the_demo(tmp_path):
+    """`make demo` installs it beside the programs that it builds; it is taken if there is none on PATH."""
+    program, installed = alone(tmp_path), tmp_path / "tree/venv/bin/tensorboard"
+    installed.parent.mkdir(parents=True)
+    installed.write_text(LISTENS)
+    installed.chmod(0o755)
+    done = subprocess.run([program, "serve", tmp_path], capture_output=True, text=True, timeout=DEADLINE,
+                          env={"PATH": "/usr/bin:/bin", "XDG_CACHE_HOME": str(tmp_path / "cache")})
+    assert done.stdout == "TensorBoard: http://localhost:1/ (Ctrl-C ends it)\n", done.stderr
+    assert (installed.parent / "tensorboard.started").exists()
+
+
 def test_mistakes(tmp_path, monkeypatch):
     data_server_or_skip()
     file, log = tmp_path / "file", tmp_path / "log"
@@ -161,6 +191,7 @@ def test_mistakes(tmp_path, monkeypatch):
                              ([log, "--server-only", "--samples=7"], "--samples and --tensorboard are for TensorBoard")):
         assert words in run("serve", *arguments, status=2).stderr
     monkeypatch.setenv("PATH", str(tmp_path))
-    said = run("serve", log, status=2).stderr
-    assert said.startswith("eventlog serve: tensorboard: no such program on PATH; install it with 'pip install tensorboard'")
+    said = subprocess.run([alone(tmp_path), "serve", log], capture_output=True, text=True)
+    assert said.returncode == 2
+    assert said.stderr.startswith("eventlog serve: tensorboard: no such program on PATH; install it with 'pip install tensorboard'")
     assert "no/tensorboard: no such program; " in run("serve", log, "--tensorboard=no/tensorboard", status=2).stderr

@@ -7,6 +7,7 @@
 #include "eventlog/tool/command.h"
 
 #include <arpa/inet.h>
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -24,7 +25,10 @@
 #include <unistd.h>
 
 enum {
-    SERVER_PORT = 6806, /* its own default */
+    SERVER_PORT = 6806,    /* its own default */
+    CHART_POINTS = 200000, /* a page with more is slow */
+    EVERY_POINT = 1 << 30, /* more than a curve has */
+    LINKS_EVERY = 10,      /* seconds */
     WORDS = 16 + OPTION_LIST_MOST,
     WORD = 64,
     PATIENCE = 5 /* seconds before a child that does not end is killed */
@@ -40,8 +44,9 @@ struct serve {
     /* the command line */
     const char *logdir, *host, *tensorboard;
     struct option_list also;
-    int64_t port, samples; /* port -1: the program's own default */
+    int64_t port, samples; /* port -1: the program's own default; samples 0: every point */
     int server_only;
+    char links[PATH_MAX]; /* a directory of links to several log directories; "": none */
     /* the two programs */
     struct program server, page;
     sigset_t mask; /* as it was */
@@ -77,26 +82,31 @@ static int find_on_path(const char *name, char *out)
     return 0;
 }
 
+/* Sets out (PATH_MAX bytes) to a program by its path from the directory of this one. 0: there is none. */
+static int find_beside(const char *path, char *out)
+{
+    const size_t room = strlen(path) + 1;
+    ssize_t n = readlink("/proc/self/exe", out, PATH_MAX - room);
+
+    while (n > 0 && out[n - 1] != '/')
+        n--;
+    if (n <= 0)
+        return 0;
+    memcpy(out + n, path, room);
+    return is_program(out);
+}
+
 /* The server beside this program, as they are built and installed, else on PATH. */
 static int find_server(char *out)
 {
-    static const char name[] = "eventlog-server";
-    ssize_t n = readlink("/proc/self/exe", out, PATH_MAX - sizeof name);
-
-    if (n > 0) {
-        while (n > 0 && out[n - 1] != '/')
-            n--;
-        memcpy(out + n, name, sizeof name);
-        if (is_program(out))
-            return 1;
-    }
-    return find_on_path(name, out);
+    return find_beside("eventlog-server", out) || find_on_path("eventlog-server", out);
 }
 
+/* The one on PATH, else the one that `make demo` has installed beside the programs that it built. */
 static int find_page(struct serve *s, char *out)
 {
     if (!s->tensorboard)
-        return find_on_path("tensorboard", out);
+        return find_on_path("tensorboard", out) || find_beside("../venv/bin/tensorboard", out);
     if (!strchr(s->tensorboard, '/'))
         return find_on_path(s->tensorboard, out);
     return snprintf(out, PATH_MAX, "%s", s->tensorboard) < PATH_MAX && is_program(out);
@@ -149,6 +159,72 @@ static size_t add_log(const struct serve *s, char **words, size_t n, char (*text
     return n;
 }
 
+/* ---- a directory for what TensorBoard reads by itself ----------------------------------------------------------- */
+
+static void link_one(const struct serve *s, const char *directory, const char *below, const char *name)
+{
+    char real[PATH_MAX], to[2 * PATH_MAX], path[sizeof s->links + PATH_MAX];
+
+    if (strchr(name, '/') || !realpath(directory, real)) /* one that is not there yet is linked later */
+        return;
+    snprintf(to, sizeof to, "%s%s%s", real, *below ? "/" : "", below);
+    snprintf(path, sizeof path, "%s/%s", s->links, name);
+    if (symlink(to, path) != 0)
+        errno = 0; /* it is there already, or that plugin will not show this run */
+}
+
+/* Links to what is in the log directory and to those with names, as the names of runs have it. */
+static void make_links(const struct serve *s)
+{
+    DIR *d = s->logdir ? opendir(s->logdir) : NULL;
+
+    for (size_t i = 0; i < s->also.count; i++) {
+        const char *equals = strchr(s->also.items[i], '=');
+        char name[NAME_MAX + 1];
+
+        if ((size_t)snprintf(name, sizeof name, "%.*s", (int)(equals - s->also.items[i]), s->also.items[i]) <
+            sizeof name)
+            link_one(s, equals + 1, "", name);
+    }
+    for (struct dirent *entry; d && (entry = readdir(d));)
+        if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
+            link_one(s, s->logdir, entry->d_name, entry->d_name);
+    if (d)
+        closedir(d);
+}
+
+static void remove_links(const struct serve *s)
+{
+    DIR *d = *s->links ? opendir(s->links) : NULL;
+
+    for (struct dirent *entry; d && (entry = readdir(d));)
+        if (entry->d_type == DT_LNK)
+            unlinkat(dirfd(d), entry->d_name, 0);
+    if (d)
+        closedir(d);
+    if (*s->links)
+        rmdir(s->links);
+}
+
+/* Where plugins find the files that they read by themselves: the log directory, or one of links. NULL: nowhere. */
+static const char *files_of(struct serve *s)
+{
+    const char *temporary = getenv("TMPDIR");
+
+    if (!s->also.count)
+        return s->logdir;
+    if (snprintf(s->links, sizeof s->links, "%s/eventlog-serve.XXXXXX", temporary && *temporary ? temporary : "/tmp") >=
+            (int)sizeof s->links ||
+        !mkdtemp(s->links)) {
+        *s->links = '\0';
+        return s->logdir;
+    }
+    make_links(s);
+    return s->links;
+}
+
+/* ---- starting them --------------------------------------------------------------------------------------------- */
+
 /* Waits for the server's port on fd. 0: it ended without one, and said why. */
 static int read_port(int fd, unsigned *port)
 {
@@ -167,8 +243,9 @@ static int read_port(int fd, unsigned *port)
 
 static int start_server(struct serve *s, char *program, char (*texts)[PATH_MAX + WORD], unsigned *port)
 {
-    static char any[] = "--port=0", end[] = "--die-after-stdin";
-    char file[WORD], *words[WORDS] = { program, any, end, file };
+    static char any[] = "--port=0", end[] = "--die-after-stdin", extremes[] = "--extremes";
+    char file[WORD], points[WORD], *words[WORDS] = { program, any, end, file, extremes };
+    size_t n = 5;
     int input[2], answer[2], good;
 
     if (pipe2(input, O_CLOEXEC) != 0 || pipe2(answer, 0) != 0) {
@@ -178,7 +255,10 @@ static int start_server(struct serve *s, char *program, char (*texts)[PATH_MAX +
     fcntl(answer[0], F_SETFD, FD_CLOEXEC);
     s->alive = input[1];
     snprintf(file, sizeof file, "--port-file=/dev/fd/%d", answer[1]);
-    add_log(s, words, 4, texts);
+    snprintf(points, sizeof points, "--chart-points=%d", CHART_POINTS);
+    if (!s->samples)
+        words[n++] = points;
+    add_log(s, words, n, texts);
     good = start(s, &s->server, input[0], -1, words);
     close(input[0]);
     close(answer[1]);
@@ -189,7 +269,9 @@ static int start_server(struct serve *s, char *program, char (*texts)[PATH_MAX +
 
 static int start_page(struct serve *s, char *program, unsigned port)
 {
-    char provider[WORD], number[WORD], samples[WORD], host[PATH_MAX], *words[WORDS] = { program, provider };
+    char provider[WORD], number[WORD], samples[WORD], host[PATH_MAX], logdir[PATH_MAX + WORD];
+    char *words[WORDS] = { program, provider };
+    const char *files = files_of(s);
     int out[2], nothing = open("/dev/null", O_RDONLY | O_CLOEXEC), good;
     size_t n = 2;
 
@@ -206,8 +288,12 @@ static int start_page(struct serve *s, char *program, unsigned port)
         snprintf(host, sizeof host, "--host=%s", s->host);
         words[n++] = host;
     }
-    snprintf(samples, sizeof samples, "--samples_per_plugin=scalars=%lld", (long long)s->samples);
+    snprintf(samples, sizeof samples, "--samples_per_plugin=scalars=%lld",
+             s->samples ? (long long)s->samples : (long long)EVERY_POINT);
     words[n++] = samples;
+    snprintf(logdir, sizeof logdir, "--logdir=%s", files ? files : "");
+    if (files) /* with a data provider, only for plugins that read files themselves */
+        words[n++] = logdir;
     good = start(s, &s->page, nothing, out[1], words);
     close(nothing);
     close(out[1]);
@@ -357,8 +443,11 @@ static int serve_page(struct serve *s, char *server, char (*texts)[PATH_MAX + WO
         end_both(s);
         return EXIT_NO;
     }
-    while (!asked && s->server.pid > 0 && s->page.pid > 0)
-        asked = wait_for_news(s, -1);
+    while (!asked && s->server.pid > 0 && s->page.pid > 0) {
+        asked = wait_for_news(s, *s->links ? LINKS_EVERY : -1);
+        if (*s->links)
+            make_links(s);
+    }
     while (!asked && s->page.pid == 0 && s->said >= 0) /* its last words */
         read_said(s);
     if (!asked)
@@ -484,7 +573,6 @@ static int take_paths(struct serve *s, char **words, int count)
 int command_serve(int argc, char **argv)
 {
     struct serve s = { .port = -1,
-                       .samples = 1000,
                        .said = -1,
                        .server = { .name = "eventlog-server" },
                        .page = { .name = "tensorboard" },
@@ -496,10 +584,10 @@ int command_serve(int argc, char **argv)
         { OPTION_TEXT, .name = "host", .value = &s.host, .argument = "HOST",
           .help = "Listen on this host's addresses (localhost). Whoever reaches them can read the logs." },
         { OPTION_INT, .name = "samples", .value = &s.samples, .argument = "N", .minimum = 1, .maximum = 1000000000,
-          .help = "Show at most N points of a curve (1000): the last one and a uniform sample of the others. More make "
-                  "the page slower." },
+          .help = "Show at most N points of a curve, the lowest and the highest of each stretch (every point of up to "
+                  "200,000 in a chart; beyond, as many as these, but 200 of each curve)." },
         { OPTION_TEXT, .name = "tensorboard", .value = &s.tensorboard, .argument = "FILE",
-          .help = "Start this TensorBoard (the one on PATH)." },
+          .help = "Start this TensorBoard (the one on PATH, or else the one that 'make demo' installed)." },
         { OPTION_FLAG, .name = "server-only", .value = &s.server_only,
           .help = "Start no TensorBoard; serve those that connect with --grpc_data_provider=HOST:PORT." },
     };
@@ -548,6 +636,7 @@ int command_serve(int argc, char **argv)
         return EXIT_USAGE;
     }
     rc = s.server_only ? serve_data(&s, server, texts) : serve_page(&s, server, texts);
+    remove_links(&s);
     buffer_release(&s.line);
     free(texts);
     return rc;
