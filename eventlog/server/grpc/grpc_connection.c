@@ -12,7 +12,6 @@ enum {
     WINDOW_CONNECTION = 4 << 20,
     FRAME_MOST = 256 << 10, /* of data in one frame, if the peer takes that */
     PREFIX = 5,
-    SMALL = 1 << 20, /* bytes of requests that each connection may hold, whatever others do */
 };
 
 /* gRPC's codes for requests that are not ones */
@@ -151,7 +150,7 @@ static int on_data(nghttp2_session *session, uint8_t flags, int32_t stream, cons
         return 0;
     before = call->body.length;
     if (call->dropped || before + n > GRPC_REQUEST_MOST || c->held + n > 2 * (size_t)GRPC_REQUEST_MOST ||
-        (c->handler.held && *c->handler.held + n > GRPC_HELD_MOST && c->held + n > SMALL)) {
+        (c->handler.held && *c->handler.held + n > grpc_held_most(c->held + n))) {
         call->dropped += n;
         count_body(c, before, 0);
         buffer_release(&call->body);

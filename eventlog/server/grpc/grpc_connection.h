@@ -4,8 +4,8 @@
  * already with their prefixes, and a code. One thread at a time.
  *
  * What a peer can make it hold is bounded: GRPC_STREAMS calls at a time, requests of at most GRPC_REQUEST_MOST bytes,
- * of all calls together at most twice that, of all connections GRPC_HELD_MOST (but each 1 MiB in any case), headers of
- * at most GRPC_PATH_MOST bytes that count. What goes beyond is answered with RESOURCE_EXHAUSTED.
+ * of all calls together at most twice that, of all connections GRPC_HELD_MOST, headers of at most GRPC_PATH_MOST bytes
+ * that count. What goes beyond is answered with RESOURCE_EXHAUSTED.
  */
 #ifndef EVENTLOG_SERVER_GRPC_GRPC_CONNECTION_H
 #define EVENTLOG_SERVER_GRPC_GRPC_CONNECTION_H
@@ -16,6 +16,13 @@
 #include <stdint.h>
 
 enum { GRPC_STREAMS = 256, GRPC_REQUEST_MOST = 32 << 20, GRPC_HELD_MOST = 256 << 20, GRPC_PATH_MOST = 1024 };
+
+/* How many bytes of requests all connections may hold so that this one may hold `bytes`: a quarter is left to those
+ * that hold little. */
+static inline size_t grpc_held_most(size_t bytes)
+{
+    return bytes <= 1 << 20 ? GRPC_HELD_MOST : GRPC_HELD_MOST / 4 * 3;
+}
 
 struct grpc_connection;
 

@@ -26,7 +26,6 @@ enum {
     EVENTS = 64,
     TEXT_BYTES = 1000,
     PROGRESS_BYTES = 16 << 10, /* a client that takes fewer makes none */
-    SMALL_REQUEST = 1 << 20,   /* taken although all clients together hold too many bytes of requests */
 };
 
 #define UNSENT_MOST ((size_t)1 << 30) /* bytes of answers */
@@ -184,7 +183,7 @@ static struct job *new_job(struct client *c, const struct grpc_request *request)
 {
     struct grpc_server *s = c->server;
     const size_t held = c->held + request->length;
-    struct job *job = held <= SMALL_REQUEST || (held <= 2 * (size_t)GRPC_REQUEST_MOST && s->held <= GRPC_HELD_MOST)
+    struct job *job = held <= 2 * (size_t)GRPC_REQUEST_MOST && s->held + request->length <= grpc_held_most(held)
                           ? calloc(1, sizeof *job)
                           : NULL;
 
@@ -450,7 +449,7 @@ static int close_one(struct grpc_server *s)
 /* While too many bytes are held: closes connections that hold many and have not moved any for long. */
 static void relieve(struct grpc_server *s)
 {
-    while (s->unsent > UNSENT_MOST || s->held > GRPC_HELD_MOST / 4 * 3) {
+    while (s->unsent > UNSENT_MOST || s->held > GRPC_HELD_MOST / 2) {
         const int requests = s->unsent <= UNSENT_MOST;
         struct client *worst = NULL;
         double badness = 0;

@@ -202,6 +202,7 @@ static void test_held_requests(void **state)
     for (int i = 0; i < 2; i++)
         grpc_connection_free(connections[i]);
     assert_int_equal(held, GRPC_HELD_MOST - 150000);
+    assert_true(grpc_held_most(1 << 20) - grpc_held_most((1 << 20) + 1) == GRPC_HELD_MOST / 4);
 }
 
 int main(void)
