@@ -26,6 +26,7 @@ enum {
     EVENTS = 64,
     TEXT_BYTES = 1000,
     PROGRESS_BYTES = 16 << 10, /* a client that takes fewer makes none */
+    MANY_BYTES = 1 << 20,      /* nobody is closed for holding fewer */
 };
 
 #define UNSENT_MOST ((size_t)1 << 30) /* bytes of answers */
@@ -458,7 +459,7 @@ static void relieve(struct grpc_server *s)
             const double still = requests && !c->unsent ? s->now - c->gave : stalled(s, c);
             const size_t bytes = requests ? c->held + grpc_connection_held(c->connection) : c->unsent;
 
-            if (still >= STALLED && still * (double)bytes > badness) {
+            if (still >= STALLED && bytes > MANY_BYTES && still * (double)bytes > badness) {
                 badness = still * (double)bytes;
                 worst = c;
             }
