@@ -114,6 +114,28 @@ def test_dry_run(tmp_path):
     assert shlex.split(again.stdout)[4] == "a,a,b,a,b,a,b" and again.stdout.endswith(" --servers-per-host=2\n")
 
 
+@pytest.mark.parametrize("version, wanted", [
+    ("mpirun (Open MPI) 4.1.4", "mpirun --map-by seq --host a,a,b --bind-to none --wdir {} --mca oob_tcp_keepalive_time 5 --mca "),
+    ("mpirun (Open MPI) 5.0.7", "mpirun --map-by seq --host a,a,b --bind-to none --wdir {} --prtemca oob_tcp_keepalive_time 5 "),
+    ("HYDRA build details:\n    Version:  4.2.1", "mpirun -hosts a,a,b -bind-to none -wdir {} -n 3 "),
+])
+def test_line_for_the_mpirun_that_runs(version, wanted, tmp_path):
+    """It is asked which one it is, for a training and for the cells of a comparison."""
+    listed, mpirun = tmp_path / "hosts.txt", tmp_path / "mpirun"
+    listed.write_text("a:0-1\nb\n")
+    mpirun.write_text(f"#!/bin/sh\n[ \"$*\" = --version ] && echo '{version}'\n")
+    mpirun.chmod(0o755)
+    path = {"PATH": f"{tmp_path}:{os.environ['PATH']}"}
+    begin = wanted.format(os.getcwd())
+    run = launch("--resource-info", listed, "--run-option", "mpi", "--dry-run", **path)
+    assert run.returncode == 0 and run.stdout.startswith(begin), run
+    cells = subprocess.run(
+        [ranks.TRAINER, "compare", "--strategies", "mpi", "--ranks", "3", "--rounds", "1", "--resource-info", listed, "--output",
+         tmp_path / "cmp", *LENET[:4], "--global-batch", "12", "--max-steps", "3", "--evaluate", "never", "--dry-run"],
+        capture_output=True, text=True, timeout=DEADLINE, env={**ranks.ENVIRONMENT, **path})
+    assert cells.returncode == 0 and begin in cells.stdout, cells
+
+
 def test_refused(tmp_path):
     """With status 2 and one line, before anything starts."""
     good, bad = tmp_path / "hosts.txt", tmp_path / "bad.txt"
@@ -122,8 +144,8 @@ def test_refused(tmp_path):
     cases = {f"--resource-info: {bad}:4: 'a' is already listed; write all its devices into one line": ([bad], {}),
              f"--resource-info: {tmp_path}/none: cannot open: No such file or directory": ([tmp_path / "none"], {}),
              "--run-option single is for one rank, but 2 were started; use mpi or ps": ([good, "--run-option", "single"], {}),
-             "--resource-info: no mpirun in PATH; install Open MPI (Debian: openmpi-bin), or add its bin directory to PATH":
-             ([good], {"PATH": str(tmp_path)}),
+             "--resource-info: no mpirun in PATH; install that of the MPI that the trainer was built with (Debian: openmpi-bin or "
+             "mpich), or add its bin directory to PATH": ([good], {"PATH": str(tmp_path)}),
              "--resource-info starts the ranks itself, but Slurm has started this program and chosen the hosts; leave the option "
              "out": ([good], {"SLURM_JOB_ID": "7"})}
     for sentence, (options, variables) in cases.items():

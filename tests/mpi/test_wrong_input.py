@@ -9,6 +9,7 @@ import subprocess
 import pytest
 
 import ranks
+from waiting import DEADLINE
 
 LENET = ["--model", "lenet", "--data", "fashion-mnist", "--batch-size", "8", "--max-steps", "3"]
 
@@ -54,6 +55,16 @@ def test_input_errors(count, tmp_path):
     assert "file" in refused(count, *LENET, *mpi, "--checkpoint-dir", tmp_path / "file")
     assert "file" in refused(count, *LENET, *mpi, "--log-dir", tmp_path / "file")
     assert "model.ckpt-77" in refused(count, *LENET, *mpi, "--checkpoint-dir", tmp_path, "--resume", "77")
+
+
+@pytest.mark.parametrize("size, rank", [("PMI_SIZE", "PMI_RANK"), ("OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_RANK")])
+def test_launcher_of_another_mpi(size, rank):
+    """Its ranks would train for themselves, each of them."""
+    run = subprocess.run([ranks.TRAINER, *LENET, "--run-option", "mpi"], capture_output=True, text=True,
+                         timeout=DEADLINE, env={**ranks.ENVIRONMENT, size: "2", rank: "0"})
+    assert run.returncode == 1, run
+    assert re.fullmatch(r"trainer: 2 ranks were started, but they do not see each other: this program was built with (Open MPI "
+                        r"v|MPICH Version: *)[\d.]+; start it with the mpirun of that\n", run.stderr), run
 
 
 def test_error_of_one_rank(tmp_path):

@@ -199,7 +199,7 @@ def test_help_of_eventlog_begins_with_a_verb(described):
 
 # What the texts say of other programs' options.
 FOREIGN = {"mca", "cflags", "libs", "static", "variable", "logdir", "load_fast", "samples_per_plugin", "reload_interval",
-           "open", "host", "map-by", "distribution", "mpi", "ntasks-per-node", "oversubscribe", "save-every", "inspect",
+           "open", "host", "map-by", "distribution", "mpi", "ntasks-per-node", "oversubscribe", "prtemca", "save-every", "inspect",
            "lax-steps", "handle-dup-steps", "summary", "only", "no-deps", "target", "grpc_data_provider",
            "compare", "mnist-dir", "cifar10-dir", "network-megabits", "add-architecture"}
 

@@ -9,6 +9,7 @@
 
 /* NAME=1 for each name in it */
 static const char *set = "";
+static enum mpirun_kind kind;
 
 static const char *environment(const char *name)
 {
@@ -21,7 +22,7 @@ static void line_of(char *line, size_t size, const char *hosts, int servers, con
     struct resource_info r;
     struct error e = { 0 };
     struct buffer text = BUFFER_EMPTY;
-    struct mpirun_job job = { &r, servers, "/opt/bin/trainer", "/home/me/a b", options, count, environment };
+    struct mpirun_job job = { kind, &r, servers, "/opt/bin/trainer", "/home/me/a b", options, count, environment };
     const char **words;
 
     assert_int_equal(resource_info_parse(&r, hosts, strlen(hosts), "hosts", &e), OK);
@@ -71,6 +72,32 @@ static void test_environment(void **state)
     set = "";
 }
 
+/* What the mpirun of each MPI prints for --version, and how it calls the same. */
+static void test_kinds(void **state)
+{
+    (void)state;
+    assert_int_equal(mpirun_kind("mpirun (Open MPI) 4.1.4\n\nReport bugs to ...\n"), MPIRUN_OPEN_MPI_4);
+    assert_int_equal(mpirun_kind("mpirun.openmpi (Open MPI) 5.0.7\n\nReport bugs to ...\n"), MPIRUN_OPEN_MPI_5);
+    assert_int_equal(mpirun_kind("mpirun (Open MPI) 6.0.0rc1\n"), MPIRUN_OPEN_MPI_5);
+    assert_int_equal(mpirun_kind("mpirun (Open MPI) 10.0.0\n"), MPIRUN_OPEN_MPI_5);
+    assert_int_equal(mpirun_kind("HYDRA build details:\n    Version:                                 4.2.1\n"),
+                     MPIRUN_HYDRA);
+    assert_int_equal(mpirun_kind(""), MPIRUN_OPEN_MPI_4);
+
+    kind = MPIRUN_OPEN_MPI_5;
+    set = "OMP_NUM_THREADS OMPI_MCA_oob_tcp_keepalive_time"; /* this one does not read the latter */
+    is("a\nb", 0,
+       "mpirun --map-by seq --host a,b " REST " --prtemca oob_tcp_keepalive_time 5 --prtemca oob_tcp_keepalive_intvl 2 "
+       "--prtemca oob_tcp_keepalive_probes 3 -x OMP_NUM_THREADS -n 2 /opt/bin/trainer");
+    set = "PRTE_MCA_oob_tcp_keepalive_time";
+    is("a\nb", 0, "mpirun --map-by seq --host a,b " REST " -n 2 /opt/bin/trainer");
+    kind = MPIRUN_HYDRA;
+    set = "OMP_NUM_THREADS";
+    is("b:0,1\na", 1, "mpirun -hosts b,b,a,b -bind-to none -wdir '/home/me/a b' -n 4 /opt/bin/trainer");
+    kind = MPIRUN_OPEN_MPI_4;
+    set = "";
+}
+
 /* sh splits the line into the words that it was made of. */
 static void test_quoting(void **state)
 {
@@ -102,6 +129,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_places),
         cmocka_unit_test(test_environment),
+        cmocka_unit_test(test_kinds),
         cmocka_unit_test(test_quoting),
     };
 

@@ -115,6 +115,23 @@ static const struct participants_operations operations = {
     .end = ranks_end,
 };
 
+/* ERR_ARG: a launcher of another MPI has started this process, which therefore sees no other rank. */
+static int see_others(struct error *e)
+{
+    const char *open_mpi = getenv("OMPI_COMM_WORLD_SIZE"), *started = open_mpi ? open_mpi : getenv("PMI_SIZE");
+    char library[MPI_MAX_LIBRARY_VERSION_STRING] = "";
+    int size, length;
+
+    MPI_Comm_size(MPI_COMM_WORLD, &size);
+    if (size > 1 || !started || atoi(started) <= 1)
+        return OK;
+    MPI_Get_library_version(library, &length);
+    return error_set(e, ERR_ARG,
+                     "%s ranks were started, but they do not see each other: this program was built with %.*s; start "
+                     "it with the mpirun of that",
+                     started, (int)strcspn(library, ",\n"), library);
+}
+
 int ranks_start(struct participants **out, struct error *e)
 {
     struct participants *p;
@@ -127,7 +144,7 @@ int ranks_start(struct participants **out, struct error *e)
     setenv("OMPI_MCA_mpi_yield_when_idle", "0", 0);
     rc = ranks_failed(MPI_Init_thread(NULL, NULL, MPI_THREAD_FUNNELED, &provided), e, "starting MPI");
 
-    if (rc < 0)
+    if (rc < 0 || (rc = see_others(e)) < 0)
         return rc;
     if (!(p = calloc(1, sizeof *p)))
         return error_memory(e, NULL, "to start as a rank");

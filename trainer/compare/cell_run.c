@@ -3,7 +3,6 @@
 #include "base/file.h"
 #include "eventlog/eventlog.h"
 #include "trainer/launch/child.h"
-#include "trainer/launch/mpirun_line.h"
 
 #include <errno.h>
 #include <ftw.h>
@@ -122,6 +121,7 @@ static int start_line(const char ***out, const struct cell_setup *s, const char 
     struct resource_info hosts = { .hosts = &here, .count = 1, .capacity = 1 };
     char directory[4096];
     const struct mpirun_job job = {
+        .mpirun = s->mpirun,
         .hosts = &hosts,
         .servers = j->servers,
         .program = words[0],

@@ -8,6 +8,7 @@
 #define TRAINER_COMPARE_CELL_RUN_H
 
 #include "trainer/compare/outcome.h"
+#include "trainer/launch/mpirun_line.h"
 #include "trainer/launch/resource_info.h"
 
 enum { CELL_READING_MAX = 40 };
@@ -18,7 +19,8 @@ struct cell_setup {
     const char *program, *evaluator;   /* paths, or evaluator a name to be found in PATH */
     const char *directory;             /* of the whole comparison */
     const struct resource_info *hosts; /* NULL: this one alone */
-    char *const *training;             /* (training_count) options that all cells share */
+    enum mpirun_kind mpirun;
+    char *const *training; /* (training_count) options that all cells share */
     size_t training_count;
     const char *const
         *reading; /* (reading_count, at most CELL_READING_MAX) options of the data set for the evaluator */

@@ -1,7 +1,6 @@
 #include "trainer/launch/launch.h"
 
 #include "base/file.h"
-#include "trainer/launch/mpirun_line.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -95,6 +94,18 @@ static const char *environment(const char *name)
     return getenv(name);
 }
 
+enum mpirun_kind launch_mpirun(void)
+{
+    char version[4096] = "";
+    FILE *mpirun = popen("mpirun --version </dev/null 2>/dev/null", "re");
+
+    if (mpirun) {
+        version[fread(version, 1, sizeof version - 1, mpirun)] = '\0';
+        pclose(mpirun);
+    }
+    return mpirun_kind(version);
+}
+
 int launch_compose(struct launch *l, int servers, const char *const *added, struct error *e)
 {
     size_t more = 0, count = 0;
@@ -116,7 +127,8 @@ int launch_compose(struct launch *l, int servers, const char *const *added, stru
         l->words = options;
         return OK;
     }
-    const struct mpirun_job job = { &l->hosts, servers, l->program, l->directory, options + 1, count - 1, environment };
+    const struct mpirun_job job = { launch_mpirun(), &l->hosts,   servers,   l->program,
+                                    l->directory,    options + 1, count - 1, environment };
     rc = mpirun_line(&l->words, &job, e);
     free(options);
     return rc;
@@ -149,10 +161,11 @@ int launch_check(const struct launch *l, struct error *e)
             return OK;
         at += n + (at[n] == ':');
     }
-    return l->hosts.count ? error_set(e, ERR_ARG,
-                                      "--resource-info: no mpirun in PATH; install Open MPI (Debian: openmpi-bin), or "
-                                      "add its bin directory to PATH")
-                          : OK;
+    return l->hosts.count
+               ? error_set(e, ERR_ARG,
+                           "--resource-info: no mpirun in PATH; install that of the MPI that the trainer was "
+                           "built with (Debian: openmpi-bin or mpich), or add its bin directory to PATH")
+               : OK;
 }
 
 int launch_become(const struct launch *l, struct error *e)

@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "base/program/options.h"
+#include "trainer/launch/mpirun_line.h"
 #include "trainer/launch/resource_info.h"
 
 #include <stddef.h>
@@ -44,6 +45,9 @@ int launch_hosts(struct resource_info *out, const char *path, struct error *e);
  * launch_rows(); borrowed. On OK or not, launch_release() it. */
 int launch_open(struct launch *l, const struct launch_options *o, int argc, char **argv, struct error *e);
 void launch_release(struct launch *l);
+
+/* Asks the mpirun in PATH for its version. Without one: as mpirun_kind(). Not while SIGCHLD is ignored. */
+enum mpirun_kind launch_mpirun(void);
 
 /* Makes l->words: mpirun's line for workers on the hosts' devices and so many servers, or without hosts this program
  * alone. added: the options to add, ending with NULL; borrowed. Call it again for other ones. */

@@ -3,18 +3,46 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What changes results or whether a program starts at all. Open MPI forwards OMPI_* itself. */
+/* What changes results or whether a program starts at all. Open MPI forwards OMPI_* itself, MPICH everything. */
 static const char *const forwarded[] = { "LD_LIBRARY_PATH", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS" };
 /* The user's own list, beside which mpirun takes no -x. */
 static const char own_list[] = "OMPI_MCA_mca_base_env_list";
-static const char *const keepalive[] = {
-    "--mca", "oob_tcp_keepalive_time",   "5", /* seconds of silence */
-    "--mca", "oob_tcp_keepalive_intvl",  "2", /* seconds between probes */
-    "--mca", "oob_tcp_keepalive_probes", "3",
+static const char *const keepalive[][2] = {
+    { "oob_tcp_keepalive_time", "5" },  /* seconds of silence */
+    { "oob_tcp_keepalive_intvl", "2" }, /* seconds between probes */
+    { "oob_tcp_keepalive_probes", "3" },
 };
 
 enum { FORWARDED = sizeof forwarded / sizeof *forwarded, KEEPALIVE = sizeof keepalive / sizeof *keepalive };
-enum { WORDS_MOST = 16 + KEEPALIVE + 2 * FORWARDED }; /* without the program's options */
+enum { WORDS_MOST = 16 + 3 * KEEPALIVE + 2 * FORWARDED }; /* without the program's options */
+
+/* How each kind of mpirun calls what a line needs. parameter NULL: it has none for that, and forwards all variables. */
+static const struct dialect {
+    const char *places[3]; /* before the hosts; NULL at the end */
+    const char *bind, *directory, *parameter, *keepalive_variable;
+} dialects[] = {
+    [MPIRUN_OPEN_MPI_4] = { { "--map-by", "seq", "--host" },
+                            "--bind-to",
+                            "--wdir",
+                            "--mca",
+                            "OMPI_MCA_oob_tcp_keepalive_time" },
+    [MPIRUN_OPEN_MPI_5] = { { "--map-by", "seq", "--host" },
+                            "--bind-to",
+                            "--wdir",
+                            "--prtemca",
+                            "PRTE_MCA_oob_tcp_keepalive_time" },
+    [MPIRUN_HYDRA] = { { "-hosts" }, "-bind-to", "-wdir", NULL, NULL },
+};
+
+enum mpirun_kind mpirun_kind(const char *version)
+{
+    static const char name[] = "(Open MPI) ";
+    const char *open_mpi = strstr(version, name);
+
+    if (open_mpi)
+        return atoi(open_mpi + strlen(name)) < 5 ? MPIRUN_OPEN_MPI_4 : MPIRUN_OPEN_MPI_5;
+    return strstr(version, "HYDRA") ? MPIRUN_HYDRA : MPIRUN_OPEN_MPI_4;
+}
 
 /* The host of every rank, with commas between them. */
 static void append_places(struct buffer *out, const struct mpirun_job *job)
@@ -36,16 +64,18 @@ static size_t add(const char **words, size_t at, const char *word)
 
 static size_t add_words(const char **words, const struct mpirun_job *job, const char *count, const char *places)
 {
+    const struct dialect *d = &dialects[job->mpirun];
+    const int probes = d->parameter && job->hosts->count > 1 && !job->environment(d->keepalive_variable);
     size_t n = add(words, 0, "mpirun");
 
-    n = add(words, add(words, n, "--map-by"), "seq");
-    n = add(words, add(words, n, "--host"), places);
-    n = add(words, add(words, n, "--bind-to"), "none");
-    n = add(words, add(words, n, "--wdir"), job->directory);
-    for (size_t i = 0; i < KEEPALIVE && job->hosts->count > 1 && !job->environment("OMPI_MCA_oob_tcp_keepalive_time");
-         i++)
-        n = add(words, n, keepalive[i]);
-    for (size_t i = 0; i < FORWARDED && !job->environment(own_list); i++)
+    for (size_t i = 0; i < sizeof d->places / sizeof *d->places && d->places[i]; i++)
+        n = add(words, n, d->places[i]);
+    n = add(words, n, places);
+    n = add(words, add(words, n, d->bind), "none");
+    n = add(words, add(words, n, d->directory), job->directory);
+    for (size_t i = 0; i < KEEPALIVE && probes; i++)
+        n = add(words, add(words, add(words, n, d->parameter), keepalive[i][0]), keepalive[i][1]);
+    for (size_t i = 0; i < FORWARDED && d->parameter && !job->environment(own_list); i++)
         if (job->environment(forwarded[i]))
             n = add(words, add(words, n, "-x"), forwarded[i]);
     n = add(words, add(words, n, "-n"), count);

@@ -245,6 +245,7 @@ static int set_up(struct compare *c, struct error *e)
         .evaluator = c->evaluator,
         .directory = c->output,
         .hosts = wanted.hosts,
+        .mpirun = launch_mpirun(),
         .training = c->training,
         .training_count = c->training_count,
         .model = c->plan.model,
