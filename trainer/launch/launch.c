@@ -2,6 +2,7 @@
 
 #include "base/file.h"
 
+#include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -97,7 +98,11 @@ static const char *environment(const char *name)
 enum mpirun_kind launch_mpirun(void)
 {
     char version[4096] = "";
-    FILE *mpirun = popen("mpirun --version </dev/null 2>/dev/null", "re");
+    FILE *mpirun;
+
+    if (!getpwuid(getuid()))
+        setenv("HOME", "/", 0); /* with neither Open MPI 4.1's crashes */
+    mpirun = popen("mpirun --version </dev/null 2>/dev/null", "re");
 
     if (mpirun) {
         version[fread(version, 1, sizeof version - 1, mpirun)] = '\0';
@@ -127,8 +132,9 @@ int launch_compose(struct launch *l, int servers, const char *const *added, stru
         l->words = options;
         return OK;
     }
-    const struct mpirun_job job = { launch_mpirun(), &l->hosts,   servers,   l->program,
-                                    l->directory,    options + 1, count - 1, environment };
+    l->mpirun = launch_mpirun();
+    const struct mpirun_job job = { l->mpirun,    &l->hosts,   servers,   l->program,
+                                    l->directory, options + 1, count - 1, environment };
     rc = mpirun_line(&l->words, &job, e);
     free(options);
     return rc;
@@ -148,6 +154,21 @@ int launch_print(const struct launch *l, struct error *e)
     return rc;
 }
 
+/* Open MPI's mpirun keeps files there, and says a page where it cannot. */
+static int check_temporary(const struct launch *l, struct error *e)
+{
+    static const char *const variables[] = { "TMP", "TEMP", "TMPDIR" };
+    const char *directory = "/tmp";
+
+    for (size_t i = 0; i < sizeof variables / sizeof *variables; i++)
+        if (getenv(variables[i]))
+            directory = getenv(variables[i]);
+    return l->mpirun == MPIRUN_HYDRA || access(directory, W_OK | X_OK) == 0
+               ? OK
+               : error_system(e, "--resource-info: mpirun needs a directory for its files; set TMPDIR to one: %s",
+                              directory);
+}
+
 int launch_check(const struct launch *l, struct error *e)
 {
     const char *path = getenv("PATH");
@@ -158,7 +179,7 @@ int launch_check(const struct launch *l, struct error *e)
 
         if (snprintf(file, sizeof file, "%.*s/mpirun", n ? (int)n : 1, n ? at : ".") < (int)sizeof file &&
             access(file, X_OK) == 0)
-            return OK;
+            return check_temporary(l, e);
         at += n + (at[n] == ':');
     }
     return l->hosts.count

@@ -32,7 +32,8 @@ struct launch {
     char program[4096], directory[4096]; /* absolute paths */
     char *const *given;                  /* (given_count) the program's own options, borrowed */
     size_t given_count;
-    const char **words; /* what to run; NULL at the end */
+    enum mpirun_kind mpirun; /* since launch_compose() */
+    const char **words;      /* what to run; NULL at the end */
 };
 
 /* ERR_ARG: mpirun or Slurm has started this process, and chosen the hosts already. `option` asks for the start. */
@@ -46,7 +47,8 @@ int launch_hosts(struct resource_info *out, const char *path, struct error *e);
 int launch_open(struct launch *l, const struct launch_options *o, int argc, char **argv, struct error *e);
 void launch_release(struct launch *l);
 
-/* Asks the mpirun in PATH for its version. Without one: as mpirun_kind(). Not while SIGCHLD is ignored. */
+/* Asks the mpirun in PATH for its version. Without one: as mpirun_kind(). Sets HOME, without which Open MPI's
+ * crashes, if nothing says where that is. Not beside other threads. */
 enum mpirun_kind launch_mpirun(void);
 
 /* Makes l->words: mpirun's line for workers on the hosts' devices and so many servers, or without hosts this program
@@ -56,7 +58,7 @@ int launch_compose(struct launch *l, int servers, const char *const *added, stru
 /* Prints the words on standard output, for a shell. */
 int launch_print(const struct launch *l, struct error *e);
 
-/* ERR_ARG: there is no mpirun to be run. */
+/* ERR_ARG: there is no mpirun to be run. ERR_IO: or no directory for its files. */
 int launch_check(const struct launch *l, struct error *e);
 
 /* Replaces this process by the words' program. Returns only after an error. */
