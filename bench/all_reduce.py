@@ -16,7 +16,7 @@ def lines(text):
 
 
 def ours_and_mpi(options, count, rounds):
-    run = subprocess.run(["mpirun", "-q", "--oversubscribe", "--bind-to", "none", "-n", str(RANKS),
+    run = subprocess.run(["mpirun", "--oversubscribe", "--bind-to", "none", "-n", str(RANKS),
                           programs.helper(options.build, "bench/all_reduce"), str(rounds), str(count)],
                          stdout=subprocess.PIPE, text=True, check=True, env=programs.ENVIRONMENT)
     return lines(run.stdout)[count]

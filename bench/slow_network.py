@@ -83,7 +83,7 @@ class Network:
     def train(self, binary, slots, *options):
         """The summary of --json."""
         places = ",".join(f"h{number}:{count}" for number, count in enumerate(slots))
-        command = [*self.inside(self.hosts[0]), "mpirun", "-q", "--mca", "plm_rsh_agent", str(self.directory / "agent"),
+        command = [*self.inside(self.hosts[0]), "mpirun", "--mca", "plm_rsh_agent", str(self.directory / "agent"),
                    "--mca", "btl_tcp_if_include", "cable", "--host", places, "--map-by",
                    "node" if "--servers" in options else "slot", "--bind-to", "none", "-n", str(sum(slots)), str(pathlib.Path(binary).resolve()), *options]
         run = subprocess.run(command, capture_output=True, text=True, timeout=600,

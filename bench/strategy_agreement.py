@@ -17,7 +17,7 @@ HOWS = (("2 ranks", 2, 2, ["mpi"]), ("3 ranks", 3, 3, ["mpi"]), ("4 ranks", 4, 4
 def losses(binaries, model, ranks, workers, how, seed):
     """The loss of every step, as written for TensorBoard."""
     with tempfile.TemporaryDirectory() as log:
-        subprocess.run(["mpirun", "-q", "--oversubscribe", "--bind-to", "none", "-n", str(ranks), binaries / "trainer",
+        subprocess.run(["mpirun", "--oversubscribe", "--bind-to", "none", "-n", str(ranks), binaries / "trainer",
                         *model, "--run-option", *how, "--batch-size", str(GLOBAL_BATCH // workers), "--max-steps",
                         str(STEPS), "--no-augment", "--log-every", "1", "--log-dir", log, "--seed", str(seed),
                         "--quiet"], check=True, env=programs.ENVIRONMENT)

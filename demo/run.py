@@ -93,7 +93,7 @@ def train_and_evaluate(options, name, ranks, what, extra, updates):
     trainer_output, evaluator_output = (out / "output" / f"{name}-{part}.txt" for part in ("trainer", "evaluator"))
     summary_file = out / "output" / f"{name}-summary.json"
     data = ["--model", "lenet", "--data", "fashion-mnist"]
-    mpirun = ["mpirun", "-q", "--oversubscribe", "--bind-to", "none", "-n", str(ranks)]
+    mpirun = ["mpirun", "--oversubscribe", "--bind-to", "none", "-n", str(ranks)]
     trainer = [*mpirun, binaries / "trainer", *extra, *data, "--batch-size", BATCH, *TRAINING,
                "--checkpoint-dir", checkpoints, "--save-checkpoint-steps", -(-steps // CHECKPOINTS),
                "--log-dir", logs / "train", "--log-every", 10 * updates, "--max-steps", steps, "--json"]

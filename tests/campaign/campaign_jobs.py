@@ -75,7 +75,7 @@ class Trainer(Job):
         (place.work / "ckpt/model.ckpt-5.data-00000-of-00001.tempstate0").write_bytes(b"half")
 
     def command(self, place):
-        launcher = ["mpirun", "--oversubscribe", "--bind-to", "none", "-q", "-n", len(self.ranks)] if self.ranks else []
+        launcher = ["mpirun", "--oversubscribe", "--bind-to", "none", "-n", len(self.ranks)] if self.ranks else []
         return [*launcher, self.tools.bin / "trainer", *self.strategy, *self.tools.model, "--batch-size", 2,
                 "--max-steps", STEPS, "--save-checkpoint-steps", 3, "--keep", 0, "--log-every", 1, "--deadline", 50,
                 "--checkpoint-dir", place.work / "ckpt", "--log-dir", place.work / "log"]

@@ -122,7 +122,8 @@ class Place:
         self.runs += 1
         name = self.path / f"{self.runs}"
         environment = {**os.environ, "CAMPAIGN_PLACE": str(self.path), "TMPDIR": str(self.path),
-                       "OPENBLAS_NUM_THREADS": "1", "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+                       "OPENBLAS_NUM_THREADS": "1", "OMPI_MCA_orte_execute_quiet": "1", "OMPI_ALLOW_RUN_AS_ROOT": "1",
+                       "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
         if fault:
             environment |= {**fault.environment(self, program), "LD_PRELOAD": str(self.injector)}
         self.fired.unlink(missing_ok=True)

@@ -182,7 +182,7 @@ def test_patience_by_the_ledger(tmp_path):
 def test_patience_ends_a_training(tmp_path):
     """Three ranks that would train for ever, an evaluator that loses its patience: both end in order."""
     trainer = subprocess.Popen(
-        ["mpirun", "--oversubscribe", "--bind-to", "none", "-q", "-n", "3", BUILD / "bin" / "trainer", "--run-option",
+        ["mpirun", "--oversubscribe", "--bind-to", "none", "-n", "3", BUILD / "bin" / "trainer", "--run-option",
          "mpi", "--model", "lenet", "--data", "fashion-mnist", "--batch-size", "4", "--max-steps", str(10**9),
          "--save-checkpoint-steps", "20", "--keep", "0", "--checkpoint-dir", tmp_path / "ckpt", "--quiet"],
         stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, start_new_session=True,

@@ -26,7 +26,7 @@ def links(tmp_path):
     def run(names, slots, *options, by="slot"):
         hosts = bridged_hosts.Hosts(tmp_path, names)
         try:
-            process = hosts.begin("a", "mpirun", "-q", "--mca", "btl_tcp_if_include", "cable", "--host",
+            process = hosts.begin("a", "mpirun", "--mca", "btl_tcp_if_include", "cable", "--host",
                                   ",".join(f"{name}:{slots}" for name in names), "--map-by", by, "--bind-to", "none", "-n",
                                   slots * len(names), ranks.TRAINER, *LENET, *options)
             out, said = process.communicate(timeout=DEADLINE)

@@ -18,7 +18,7 @@ def cases(count, name, directory, status=0):
     """{(what, how often it was before): [(code, sentence) of each rank]}."""
     found = {}
     with tempfile.TemporaryDirectory() as said:
-        run = subprocess.run(["mpirun", "--oversubscribe", "--bind-to", "none", "-q", "-n", str(count), CASES, name,
+        run = subprocess.run(["mpirun", "--bind-to", "none", "-n", str(count), CASES, name,
                               directory, f"{said}/"], capture_output=True, text=True, timeout=DEADLINE,
                              env=ranks.ENVIRONMENT)
         assert run.returncode == status, run.stdout + run.stderr

@@ -85,7 +85,7 @@ def check_log(log, want):
 
 def test_mpi_example(tree, tmp_path):
     program = build(tree, ROOT / "examples/mpi/reduced.c", tmp_path / "program", package="eventlog_mpi")
-    run(tree, "mpirun", "--oversubscribe", "-q", "-n", "3", program, tmp_path / "log")
+    run(tree, "mpirun", "--oversubscribe", "-n", "3", program, tmp_path / "log")
     check_log(tmp_path / "log", EXAMPLES["mpi/reduced.c"])
 
 
@@ -100,7 +100,7 @@ def test_fortran_example(tree, tmp_path, source, package, want):
     subprocess.run([*compiler, "-Wall", "-Wextra", "-Werror", "-J", tmp_path, "-o", tmp_path / "program",
                     f"{place}/eventlog.f90", *([f"{place}/eventlog_mpi.f90"] if mpi else []),
                     ROOT / "examples/fortran" / source, *pkg_config(tree, "--libs", package=package)], check=True)
-    run(tree, *(["mpirun", "--oversubscribe", "-q", "-n", "2"] if mpi else []), tmp_path / "program", tmp_path / "log")
+    run(tree, *(["mpirun", "--oversubscribe", "-n", "2"] if mpi else []), tmp_path / "program", tmp_path / "log")
     check_log(tmp_path / "log", {"": want})
     (tmp_path / "file").write_text("")
     refused = subprocess.run([tmp_path / "program", tmp_path / "file"], capture_output=True, text=True,
@@ -182,7 +182,7 @@ def test_cmake(tree, tmp_path):
     assert configured.returncode == 0, configured.stderr
     subprocess.run(["/usr/bin/cmake", "--build", tmp_path / "made"], check=True, capture_output=True)
     for program, starter, source in (("scalars", [], "c/scalars.c"), ("training", [], "cpp/training.cpp"),
-                                     ("reduced", ["mpirun", "-q", "-n", "1"], "mpi/reduced.c")):
+                                     ("reduced", ["mpirun", "-n", "1"], "mpi/reduced.c")):
         linked = subprocess.run(["ldd", tmp_path / "made" / program], capture_output=True, text=True).stdout
         assert (f"{tree}{PREFIX}/lib/libeventlog.so.0" in linked) == (program != "training"), linked
         run(tree, *starter, tmp_path / "made" / program, tmp_path / program)
