@@ -27,7 +27,6 @@ struct reduced {
 
 struct eventlog_mpi {
     MPI_Comm comm;
-    MPI_Op combine;
     MPI_Datatype item; /* struct reduced */
     int rank, size;
     enum eventlog_mpi_runs runs;
@@ -40,7 +39,7 @@ struct eventlog_mpi {
     uint64_t mine[HEAD], all[HEAD];
     struct eventlog_error theirs;
     char first[DESCRIPTION], other[DESCRIPTION];
-    struct reduced *values; /* room for this many, twice: this rank's and the reduced ones */
+    struct reduced *values; /* room for this many; on rank 0 also for those of each rank, the first ones then reduced */
     size_t room;
 };
 
@@ -231,16 +230,6 @@ static double combine_two(double a, double b, int64_t operation)
     return a + b;
 }
 
-static void combine(void *in, void *in_out, int *count, MPI_Datatype *type)
-{
-    const struct reduced *a = in; /* of lower ranks */
-    struct reduced *b = in_out;
-
-    (void)type;
-    for (int i = 0; i < *count; i++)
-        b[i].value = combine_two(a[i].value, b[i].value, b[i].operation);
-}
-
 static int open_writer(struct eventlog_mpi *log, const char *directory, const struct eventlog_writer_options *options,
                        struct eventlog_error *error)
 {
@@ -266,8 +255,6 @@ static void release(struct eventlog_mpi *log)
     MPI_Finalized(&finalized);
     if (!finalized && log->item != MPI_DATATYPE_NULL)
         MPI_Type_free(&log->item);
-    if (!finalized && log->combine != MPI_OP_NULL)
-        MPI_Op_free(&log->combine);
     if (!finalized && log->comm != MPI_COMM_NULL)
         MPI_Comm_free(&log->comm);
     free(log->values);
@@ -309,12 +296,10 @@ int eventlog_mpi_open(struct eventlog_mpi **out, MPI_Comm comm, const char *dire
     log->runs = options->runs;
     log->deadline = options->deadline_seconds > 0 ? options->deadline_seconds : 0;
     log->comm = MPI_COMM_NULL;
-    log->combine = MPI_OP_NULL;
     log->item = MPI_DATATYPE_NULL;
     if (MPI_Comm_dup(comm, &log->comm) != MPI_SUCCESS ||
         MPI_Comm_set_errhandler(log->comm, MPI_ERRORS_RETURN) != MPI_SUCCESS ||
         MPI_Comm_rank(log->comm, &log->rank) != MPI_SUCCESS || MPI_Comm_size(log->comm, &log->size) != MPI_SUCCESS ||
-        MPI_Op_create(combine, 0, &log->combine) != MPI_SUCCESS || /* not commutative: in the order of ranks */
         MPI_Type_contiguous((int)sizeof(struct reduced), MPI_BYTE, &log->item) != MPI_SUCCESS ||
         MPI_Type_commit(&log->item) != MPI_SUCCESS) {
         release(log);
@@ -412,7 +397,7 @@ static int take_values(struct eventlog_mpi *log, const struct eventlog_mpi_scala
     if (log->broken)
         return EVENTLOG_OK;
     if (n > log->room) {
-        struct reduced *larger = calloc(n, 2 * sizeof *larger);
+        struct reduced *larger = calloc(n, (log->rank == 0 ? 1 + (size_t)log->size : 1) * sizeof *larger);
 
         if (!larger)
             return fail(error, EVENTLOG_ERROR_MEMORY, "no memory for %zu scalars", n);
@@ -425,12 +410,19 @@ static int take_values(struct eventlog_mpi *log, const struct eventlog_mpi_scala
     return EVENTLOG_OK;
 }
 
+/* In the order of ranks: each MPI has other orders in its own reductions, which the standard allows. */
 static int reduce(struct eventlog_mpi *log, size_t n, const char *what, struct eventlog_error *error)
 {
+    struct reduced *all = log->values + n;
     MPI_Request request;
-    int rc = MPI_Ireduce(log->values, log->values + n, (int)n, log->item, log->combine, 0, log->comm, &request);
+    int rc = MPI_Igather(log->values, (int)n, log->item, log->rank == 0 ? all : NULL, (int)n, log->item, 0, log->comm,
+                         &request);
 
-    return wait_for(log, rc, &request, what, error);
+    if ((rc = wait_for(log, rc, &request, what, error)) != EVENTLOG_OK || log->rank > 0)
+        return rc;
+    for (size_t i = n; i < n * (size_t)log->size; i++)
+        all[i % n].value = combine_two(all[i % n].value, all[i].value, all[i].operation);
+    return EVENTLOG_OK;
 }
 
 int eventlog_mpi_scalars(struct eventlog_mpi *log, const struct eventlog_mpi_scalar *scalars, size_t n, int64_t step,

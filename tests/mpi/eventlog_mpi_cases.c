@@ -58,6 +58,7 @@ static void one(struct job *j, const char *what, const char *tag, int64_t step, 
 static void reduce(struct job *j)
 {
     enum { MANY = 5000 };
+    static const double orders[] = { 1, 1e17, -1e17, 1 }; /* another order of adding has another sum */
     struct eventlog_mpi_scalar *many = calloc(MANY, sizeof *many);
     char(*tags)[24] = calloc(MANY, sizeof *tags);
     struct eventlog_error e;
@@ -72,8 +73,9 @@ static void reduce(struct job *j)
             { "min", v, EVENTLOG_MPI_MIN },
             { "max", -v, EVENTLOG_MPI_MAX },
             { "nan", j->rank == j->size - 1 ? NAN : v, EVENTLOG_MPI_MIN },
+            { "order", orders[j->rank % 4], EVENTLOG_MPI_SUM },
         };
-        int rc = eventlog_mpi_scalars(j->log, all, 5, step, 1700000000.0 + (double)step + j->rank, &e);
+        int rc = eventlog_mpi_scalars(j->log, all, 6, step, 1700000000.0 + (double)step + j->rank, &e);
 
         if (rc != EVENTLOG_OK)
             tell(j, "scalars", rc, &e);

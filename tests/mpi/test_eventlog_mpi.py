@@ -1,5 +1,7 @@
 """eventlog_mpi.h: numbers reduced over ranks, written once; ranks that differ get the same sentence and nobody hangs."""
+import functools
 import math
+import operator
 import pathlib
 import subprocess
 import tempfile
@@ -31,7 +33,7 @@ def cases(count, name, directory, status=0):
     return found
 
 
-@pytest.mark.parametrize("count", [1, 2, 3])
+@pytest.mark.parametrize("count", [1, 2, 3, 4, 7])
 def test_reduced(count, tmp_path):
     found = cases(count, "reduce", tmp_path)
     assert set(found) == {(what, 0) for what in ("open", "many", "flush", "close")}
@@ -44,6 +46,8 @@ def test_reduced(count, tmp_path):
         assert [p[0] for p in got[tag]] == list(range(10))
         assert [p[1] for p in got[tag]] == [1700000000.0 + step for step in range(10)], "rank 0's times"
         assert [p[2] for p in got[tag]] == pytest.approx(want, rel=1e-7)
+    in_order = functools.reduce(operator.add, [[1, 1e17, -1e17, 1][rank % 4] for rank in range(count)])
+    assert [p[2] for p in got["order"]] == pytest.approx([in_order] * 10, rel=1e-7)
     assert all(math.isnan(p[2]) for p in got["nan"]) and len(got["nan"]) == 10
     assert [got[f"many/{i}"][0][2] for i in range(5000)] == [sum(rank + i for rank in range(count)) for i in range(5000)]
 
