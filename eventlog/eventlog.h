@@ -196,6 +196,16 @@ int eventlog_writer_scalars(struct eventlog_writer *writer, const char *const *t
                             const struct eventlog_scalar *points, size_t n, size_t *accepted,
                             struct eventlog_error *error);
 
+/* As eventlog_writer_scalars(), for callers that any signal interrupts, as interpreters are, and that end without
+ * warning: a point that an earlier call has done with is passed over, and what waits is in the file on
+ * return, unless writing fails or the file is an output; so it outlives the process. The points have the numbers first,
+ * first + 1, ...; those below *done are done with, and *done grows with each, refused ones too. Call it again until
+ * *done is first + n. One such call at a time. EVENTLOG_ERROR_ARGUMENT: the last point done with was refused; or, with
+ * *done as it was, as of eventlog_writer_scalars(). n may be 0. */
+int eventlog_writer_scalars_once(struct eventlog_writer *writer, const char *const *tags, size_t tag_count,
+                                 const struct eventlog_scalar *points, size_t n, uint64_t first, uint64_t *done,
+                                 struct eventlog_error *error);
+
 /* Writes an event that is encoded already: the n bytes of a serialized tensorboard.Event with its own wall time and
  * step, of any kind, up to 1 GiB. For programs that have such messages, and values that have no function here, such as
  * the older forms that PyTorch writes. EVENTLOG_ERROR_ARGUMENT: a loader would give up on it; what its values mean is

@@ -122,6 +122,25 @@ static int log_batches(struct eventlog_writer *writer,
     return 0;
 }
 
+/* eventlog_writer_scalars_once */
+static int log_once(struct eventlog_writer *writer,
+                    const struct eventlog_scalar *points, size_t n,
+                    uint64_t *done)
+{
+    static const char *const tags[] = { "batch/time", "batch/norm" };
+    struct eventlog_error error;
+
+    /* *done is 0 before the first call; after an interruption: again */
+    while (*done < n)
+        if (eventlog_writer_scalars_once(writer, tags, 2, points, n, 0,
+                                         done, &error)) {
+            fprintf(stderr, "%s\n", error.message);
+            if (error.code != EVENTLOG_ERROR_ARGUMENT)
+                return 1;
+        }
+    return 0;
+}
+
 /* eventlog_writer_event */
 static int log_serialized(struct eventlog_writer *writer,
                           const void *event, size_t n)

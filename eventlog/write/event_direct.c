@@ -142,6 +142,13 @@ static int direct_flush(struct event_sink *s, int how, struct error *e)
     return rc == OK ? event_file_notice(d->file, e) : rc;
 }
 
+static void direct_write_held(struct event_sink *s)
+{
+    struct error ignored; /* what failed stays in the batch; the next flush says it */
+
+    put_out(direct_of(s), 0, &ignored);
+}
+
 static void direct_free(struct event_sink *s)
 {
     event_batch_release(&s->batch);
@@ -175,6 +182,8 @@ int event_direct_start(struct event_sink **out, struct event_file *file, const s
         .put = direct_put,
         .state = direct_state,
         .flush = direct_flush,
+        .hold = direct_pass,
+        .write_held = direct_write_held,
         .stop = direct_stop,
         .abandon = direct_abandon,
     };

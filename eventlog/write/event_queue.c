@@ -15,6 +15,8 @@
  * Two batches: callers fill the sink's under the lock, the thread swaps it for its own empty `taken` and writes that
  * without the lock. What could not be written stays in `taken` and is tried again. A mark between two records, a length
  * that no record has, requests a new file.
+ *
+ * A caller may do the thread's work: whoever sets `writing` has the file and `taken` until it clears it.
  */
 enum { MARK = 8 };
 static const uint64_t MARK_LENGTH = UINT64_MAX;
@@ -33,12 +35,13 @@ struct event_queue {
     double first;          /* when the oldest record of the sink's batch arrived */
     double retry_at;
     uint64_t asked, answered; /* flushes */
-    int asked_how, stop, failing, waiting;
+    int asked_how, stop, failing, waiting, writing;
+    int held;             /* callers that will write what they put */
     struct error failure; /* of the last write, while failing */
     struct error answer;  /* answers flushes up to `answered` */
     struct event_file counters;
     const char *path;
-    /* the thread's own */
+    /* of who is `writing` */
     struct event_file *file;
     struct event_batch taken;
     double next_sync;
@@ -98,7 +101,7 @@ static void added(struct event_queue *q, size_t n)
     q->put += n;
     if (!before)
         q->first = clock_monotonic();
-    if (!before || (before < q->options.batch && q->sink.batch.used >= q->options.batch))
+    if (!q->held && (!before || (before < q->options.batch && q->sink.batch.used >= q->options.batch)))
         pthread_cond_signal(&q->work);
 }
 
@@ -187,18 +190,11 @@ static int write_taken(struct event_queue *q, int *failed, struct error *e)
     return rc;
 }
 
-/* Tries once to write everything that waits; inside, but without the lock while writing. */
-static void attempt(struct event_queue *q)
+/* Inside, by who is `writing`, but without the lock meanwhile: tries once to write what was put up to `target`. */
+static int write_up_to(struct event_queue *q, uint64_t target, struct error *e)
 {
-    uint64_t answer_to = q->asked, target = q->put;
-    struct error e = { 0 }, keep_error = { 0 }, sync_error = { 0 };
-    int how = q->asked_how, rc = OK, failed = 0, kept;
+    int rc = OK, failed = 0;
 
-    q->asked_how = 0;
-    pthread_mutex_unlock(&q->mutex);
-    kept = how & EVENT_SINK_MAKE_AGAIN ? event_file_make_again(q->file, &keep_error)
-                                       : event_file_keep(q->file, answer_to != q->answered, &keep_error);
-    pthread_mutex_lock(&q->mutex);
     while (rc == OK && q->written < target) {
         if (!q->taken.used) {
             struct event_batch empty = q->taken;
@@ -209,7 +205,7 @@ static void attempt(struct event_queue *q)
             q->taken_events = q->taken.events;
         }
         pthread_mutex_unlock(&q->mutex);
-        rc = write_taken(q, &failed, &e);
+        rc = write_taken(q, &failed, e);
         pthread_mutex_lock(&q->mutex);
         q->written += q->taken_left - q->taken.used;
         q->taken_left = q->taken.used;
@@ -218,10 +214,32 @@ static void attempt(struct event_queue *q)
         q->path = event_file_path(q->file);
         q->sink.rotation_failed |= failed;
         q->failing = rc != OK;
-        q->failure = e;
+        q->failure = *e;
         pthread_cond_broadcast(&q->room);
     }
     q->retry_at = clock_monotonic() + RETRY_SECONDS;
+    return rc;
+}
+
+/* Does all that is due; inside, but without the lock while writing. */
+static void attempt(struct event_queue *q)
+{
+    struct error e = { 0 }, keep_error = { 0 }, sync_error = { 0 };
+    uint64_t answer_to, target;
+    int how, rc, kept;
+
+    while (q->writing)
+        pthread_cond_wait(&q->done, &q->mutex);
+    q->writing = 1;
+    answer_to = q->asked;
+    target = q->put;
+    how = q->asked_how;
+    q->asked_how = 0;
+    pthread_mutex_unlock(&q->mutex);
+    kept = how & EVENT_SINK_MAKE_AGAIN ? event_file_make_again(q->file, &keep_error)
+                                       : event_file_keep(q->file, answer_to != q->answered, &keep_error);
+    pthread_mutex_lock(&q->mutex);
+    rc = write_up_to(q, target, &e);
     pthread_mutex_unlock(&q->mutex);
     if (rc == OK && how & EVENT_SINK_SYNC)
         event_file_sync(q->file, &sync_error);
@@ -233,6 +251,7 @@ static void attempt(struct event_queue *q)
     q->path = event_file_path(q->file);
     q->answer = kept != OK ? keep_error : rc != OK ? e : sync_error;
     q->answered = answer_to;
+    q->writing = 0;
     pthread_cond_broadcast(&q->done);
 }
 
@@ -275,6 +294,40 @@ static void *run(void *argument)
     }
     pthread_mutex_unlock(&q->mutex);
     return NULL;
+}
+
+/* ---- a caller in the thread's place ------------------------------------------------------------------------------ */
+
+static void queue_hold(struct event_sink *s)
+{
+    pthread_mutex_lock(&queue_of(s)->mutex);
+    queue_of(s)->held++;
+    pthread_mutex_unlock(&queue_of(s)->mutex);
+}
+
+static void queue_write_held(struct event_sink *s)
+{
+    struct event_queue *q = queue_of(s);
+    struct error ignored = { 0 };
+    uint64_t target;
+
+    pthread_mutex_lock(&q->mutex);
+    target = q->put;
+    while (q->writing && !q->failing && q->written < target)
+        pthread_cond_wait(&q->done, &q->mutex);
+    if (!q->writing && !q->failing && q->written < target) {
+        q->writing = 1;
+        pthread_mutex_unlock(&q->mutex);
+        event_file_keep(q->file, 0, &ignored); /* the next flush looks again, and says it */
+        pthread_mutex_lock(&q->mutex);
+        write_up_to(q, target, &ignored);
+        q->writing = 0;
+        pthread_cond_broadcast(&q->done);
+    }
+    q->held--;
+    if (q->sink.batch.used || q->taken_left)
+        pthread_cond_signal(&q->work);
+    pthread_mutex_unlock(&q->mutex);
 }
 
 /* ---- life -------------------------------------------------------------------------------------------------------- */
@@ -327,6 +380,8 @@ int event_queue_start(struct event_sink **out, struct event_file *file, const st
         .put = queue_put,
         .state = queue_state,
         .flush = queue_flush,
+        .hold = queue_hold,
+        .write_held = queue_write_held,
         .stop = queue_stop,
         .abandon = queue_abandon,
     };

@@ -61,6 +61,10 @@ struct event_sink_operations {
     /* Outside: writes all that was put before; an error says that this failed. how: 0, or EVENT_SINK_SYNC,
      * EVENT_SINK_MAKE_AGAIN. */
     int (*flush)(struct event_sink *s, int how, struct error *e);
+    /* Outside: between hold() and write_held() the caller puts events, and the second writes them, and what waits
+     * besides, before it returns. While writing fails they wait as others do. */
+    void (*hold)(struct event_sink *s);
+    void (*write_held)(struct event_sink *s);
     /* Outside: writes what is waiting and frees s. *lost: events that could not be written. */
     int (*stop)(struct event_sink *s, uint64_t *lost, struct error *e);
     /* In a forked child: closes the file there. 1: s is freed; 0: what the parent's threads share may be half changed

@@ -279,6 +279,23 @@ int eventlog_writer_scalar(struct eventlog_writer *w, const char *tag, int64_t s
     return rc == OK ? EVENTLOG_OK : answer(w, rc, fate == REFUSED, &e, error);
 }
 
+/* The points from *i on; *i: those that are done with. */
+static int put_scalars(struct eventlog_writer *w, const char *const *tags, size_t tag_count,
+                       const struct eventlog_scalar *points, size_t n, size_t *i, enum fate *fate, struct error *e)
+{
+    int rc = OK;
+
+    while (rc == OK && *i < n) {
+        const struct eventlog_scalar *p = &points[*i];
+
+        rc = put_scalar(w, p->tag < tag_count ? tags[p->tag] : NULL, p->step, p->wall_time, (float)p->value, fate, e);
+        if (rc == EVENT_SINK_DROPPED)
+            rc = OK;
+        *i += rc == OK || *fate == TAKEN;
+    }
+    return rc;
+}
+
 int eventlog_writer_scalars(struct eventlog_writer *w, const char *const *tags, size_t tag_count,
                             const struct eventlog_scalar *points, size_t n, size_t *accepted,
                             struct eventlog_error *error)
@@ -289,17 +306,34 @@ int eventlog_writer_scalars(struct eventlog_writer *w, const char *const *tags, 
     int rc;
 
     e.code = OK;
-    rc = check_process(w, &e);
-    while (rc == OK && i < n) {
-        const struct eventlog_scalar *p = &points[i];
-
-        rc = put_scalar(w, p->tag < tag_count ? tags[p->tag] : NULL, p->step, p->wall_time, (float)p->value, &fate, &e);
-        if (rc == EVENT_SINK_DROPPED)
-            rc = OK;
-        i += rc == OK || fate == TAKEN;
-    }
+    if ((rc = check_process(w, &e)) == OK)
+        rc = put_scalars(w, tags, tag_count, points, n, &i, &fate, &e);
     if (accepted)
         *accepted = i;
+    return rc == OK ? EVENTLOG_OK : answer(w, rc, fate == REFUSED, &e, error);
+}
+
+int eventlog_writer_scalars_once(struct eventlog_writer *w, const char *const *tags, size_t tag_count,
+                                 const struct eventlog_scalar *points, size_t n, uint64_t first, uint64_t *done,
+                                 struct eventlog_error *error)
+{
+    size_t i = *done <= first ? 0 : *done - first < n ? (size_t)(*done - first) : n;
+    enum fate fate = REFUSED;
+    struct error e;
+    int rc;
+
+    e.code = OK;
+    if ((rc = check_process(w, &e)) == OK) {
+        if (!w->output)
+            w->sink->operations->hold(w->sink);
+        rc = put_scalars(w, tags, tag_count, points, n, &i, &fate, &e);
+        if (rc == ERR_ARG && fate == REFUSED)
+            i++;
+        if (first + i > *done)
+            *done = first + i;
+        if (!w->output)
+            w->sink->operations->write_held(w->sink);
+    }
     return rc == OK ? EVENTLOG_OK : answer(w, rc, fate == REFUSED, &e, error);
 }
 

@@ -89,6 +89,69 @@ static void test_refused_point(void **state)
     }
 }
 
+/* With a queue and without: the points are in the file on return, once, however often the call is made again; a refused
+ * one is passed over. */
+static void test_once(void **state)
+{
+    (void)state;
+    for (int queue = 0; queue < 2; queue++) {
+        struct eventlog_writer *w = open_with((struct eventlog_writer_options){ .queue_bytes = queue ? 1 << 20 : 0 });
+        struct eventlog_scalar points[9];
+        uint64_t done = 5;
+
+        for (int i = 0; i < 9; i++)
+            points[i] = (struct eventlog_scalar){ i == 6 ? 2 : 0, i, 5.5, 1 };
+        assert_int_equal(eventlog_writer_scalars_once(w, tags, 2, points, 4, 5, &done, &error), EVENTLOG_OK);
+        assert_int_equal(done, 9);
+        assert_int_equal(read_run().points, 4);
+        assert_int_equal(eventlog_writer_scalars_once(w, tags, 2, points, 4, 5, &done, &error), EVENTLOG_OK);
+        assert_int_equal(eventlog_writer_scalars_once(w, tags, 2, points, 9, 5, &done, &error),
+                         EVENTLOG_ERROR_ARGUMENT);
+        assert_int_equal(done, 12);
+        assert_int_equal(read_run().points, 6);
+        assert_int_equal(eventlog_writer_scalars_once(w, tags, 2, points, 9, 5, &done, &error), EVENTLOG_OK);
+        assert_int_equal(done, 14);
+        assert_int_equal(eventlog_writer_scalars_once(w, tags, 2, points, 1, 5, &done, &error), EVENTLOG_OK);
+        assert_int_equal(done, 14);
+        assert_int_equal(eventlog_writer_scalar(w, "loss", 20, 5.5, 1, &error), EVENTLOG_OK);
+        assert_int_equal(eventlog_writer_scalars_once(w, NULL, 0, NULL, 0, 14, &done, &error), EVENTLOG_OK);
+        assert_int_equal(done, 14);
+        assert_int_equal(read_run().points, 9);
+        close_well(w);
+        assert_int_equal(read_run().points, 9);
+        remove_files();
+    }
+}
+
+/* While the disk is full they wait in the queue, which writes them once there is room. */
+static void test_once_on_full_disk(void **state)
+{
+    (void)state;
+    for (int queue = 0; queue < 2; queue++)
+        for (long n = 2;; n++) {
+            struct io_failing f = { .fail_at = n, .error_number = ENOSPC, .short_writes = 1 };
+            const struct io io = io_failing_table(&f);
+            struct eventlog_writer_options options = { .queue_bytes = queue ? 1 << 20 : 0 };
+            struct eventlog_scalar points[40];
+            struct eventlog_writer *w;
+            uint64_t done = 0;
+
+            for (int i = 0; i < 40; i++)
+                points[i] = (struct eventlog_scalar){ 0, i, 5.5, 1 };
+            if (event_writer_open_io(&w, directory, &options, &io, &error) == EVENTLOG_OK) {
+                for (int i = 1; i <= 8; i++)
+                    assert_int_equal(eventlog_writer_scalars_once(w, tags, 2, points, (size_t)i * 5, 0, &done, &error),
+                                     EVENTLOG_OK);
+                assert_int_equal(done, 40);
+                eventlog_writer_close(w, &error);
+                assert_int_equal(read_run().points, 40);
+            }
+            remove_files();
+            if (f.calls < n)
+                break;
+        }
+}
+
 /* The n-th system call fails: going on behind *accepted, every point is in the file once. */
 static void test_failing_disk(void **state)
 {
@@ -298,6 +361,8 @@ int main(void)
         cmocka_unit_test(test_version),
         cmocka_unit_test_setup_teardown(test_same_bytes, setup, teardown),
         cmocka_unit_test_setup_teardown(test_refused_point, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_once, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_once_on_full_disk, setup, teardown),
         cmocka_unit_test_setup_teardown(test_failing_disk, setup, teardown),
         cmocka_unit_test_setup_teardown(test_event, setup, teardown),
         cmocka_unit_test_prestate(test_bucket_counts, NULL), /* edges close to each other, and apart */
