@@ -165,6 +165,8 @@ _FUNCTIONS = {
     "eventlog_writer_open_output": (c_int, [POINTER(c_void_p), POINTER(Output), POINTER(WriterOptions), _ERROR]),
     "eventlog_writer_scalar": (c_int, [c_void_p, c_char_p, c_int64, c_double, c_float, _ERROR]),
     "eventlog_writer_scalars": (c_int, [c_void_p, c_void_p, c_size_t, c_char_p, c_size_t, POINTER(c_size_t), _ERROR]),
+    "eventlog_writer_scalars_once": (c_int, [c_void_p, c_void_p, c_size_t, c_char_p, c_size_t, c_uint64, POINTER(c_uint64),
+                                             _ERROR]),
     "eventlog_writer_event": (c_int, [c_void_p, c_char_p, c_size_t, _ERROR]),
     "eventlog_writer_flush": (c_int, [c_void_p, _ERROR]),
     "eventlog_writer_sync": (c_int, [c_void_p, _ERROR]),

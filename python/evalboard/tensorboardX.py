@@ -30,11 +30,11 @@ def _clean(tag: str) -> str:
 
 
 class _NoFile(EventFile):
-    def open(self) -> None:
+    def _open(self) -> None:
         return None
 
     def _drain(self) -> None:
-        self.points.clear()
+        self.points[1:] = ()
 
     def put_event(self, event: bytes) -> None:
         pass

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Sequence
 
 from evalboard import _file, _wire
 from evalboard._file import HOLD_POINTS, POINT, EventFile
-from evalboard._library import StrPath
+from evalboard._library import EventLogError, StrPath
 
 if TYPE_CHECKING:
     from evalboard.output import Open
@@ -137,9 +137,9 @@ class SummaryWriter:
     walltime: seconds since 1970, by default now.
 
     log_dir: the directory of the run, by default runs/TIME_HOST and `comment`; s3://bucket/run and the like take fsspec. purge_step: the training restarts at this
-    step, so points of older files of the run from there on are hidden. max_queue: has no effect; points are written in the
-    background, at most 2.5 seconds after the call, or flush_secs + 0.5, if that is less. filename_suffix: added to the names of
-    the files.
+    step, so points of older files of the run from there on are hidden. max_queue, flush_secs: points are written ten at
+    a time, and half a second after the call at the latest; to an output 2.5 seconds after it, or flush_secs + 0.5, if that is
+    less. filename_suffix: added to the names of the files.
 
     output: a function that is called with a path, log_dir/NAME, and opens what the bytes go to instead of a file, such as
     fsspec's open(path, "wb"), or a MemoryOutput; see evalboard.output.Stream. rotate_bytes, rotate_seconds: complete a file
@@ -147,8 +147,10 @@ class SummaryWriter:
     file. TensorBoard shows one curve across them.
 
     Errors of writing (a full disk, a directory that is gone) are raised as evalboard.EventLogError by the call that meets
-    them, or by flush() and close(); points that wait are tried again. May be used from any thread. In a forked child, as of
-    multiprocessing or a DataLoader, it writes to a file of its own. At the end of the interpreter everything is written.
+    them, or by flush() and close(); points that wait are tried again. May be used from any thread, and
+    from signal handlers, which may raise: the point whose call they interrupt is written once or not at all, all others once.
+    In a forked child, as of multiprocessing or a DataLoader, it writes to a file of its own. At the end of the interpreter
+    everything is written.
     """
 
     def __init__(self, log_dir: str | os.PathLike | None = None, comment: str = "", purge_step: int | None = None,
@@ -169,19 +171,24 @@ class SummaryWriter:
         self._get_file_writer()
 
     def _get_file_writer(self) -> FileWriter:
-        if self.file_writer is None or self.all_writers is None:
-            self.file_writer = self._new_file(str(self.log_dir), self.purge_step)
-            self.all_writers = {self.file_writer.get_logdir(): self.file_writer}
+        return next(iter(self._of_all().values()))
+
+    def _of_all(self) -> dict[str, FileWriter]:
+        """The writers by their directories, of which the first is the run's; a signal handler may close them meanwhile."""
+        writers = self.all_writers
+        if writers is None or self.file_writer is None:
+            writer = self._new_file(str(self.log_dir), self.purge_step)
+            self.all_writers = writers = {writer.get_logdir(): writer}
+            self.file_writer = writer
             self.purge_step = None
-        return self.file_writer
+        return writers
 
     def _file_of(self, directory: str) -> FileWriter:
         """The writer of a run below."""
-        self._get_file_writer()
-        assert self.all_writers is not None
-        if directory not in self.all_writers:
-            self.all_writers[directory] = self._new_file(directory)
-        return self.all_writers[directory]
+        writers = self._of_all()
+        if directory not in writers:
+            writers[directory] = self._new_file(directory)
+        return writers[directory]
 
     def _new_file(self, directory: str, purge_step: int | None = None) -> FileWriter:
         return FileWriter(directory, self.max_queue, self.flush_secs, self.filename_suffix, purge_step, **self._where)
@@ -225,12 +232,11 @@ class SummaryWriter:
             point = _pack(number, global_step, walltime, scalar_value)
         except struct.error:
             point = _slowly_packed(number, global_step, walltime, scalar_value)
-        waiting = file.points
-        if not waiting:
-            _file.passer.want()
         file.append(point)
-        if len(waiting) >= HOLD_POINTS:
+        if len(file.points) > HOLD_POINTS:
             file.drain()
+        elif file.asked != _file.passer.round:
+            _file.passer.want(file)
 
     @staticmethod
     def _scalar_value(tag: str, number: Any, new_style: bool, double_precision: bool, display_name: str,
@@ -510,15 +516,19 @@ class SummaryWriter:
 
     def close(self) -> None:
         """Flushes and closes all files. A later value makes new ones."""
-        writers, self.file_writer, self.all_writers = self.all_writers or {}, None, None
         first = None
-        for writer in writers.values():
+        for writer in list((self.all_writers or {}).values()):
             try:
                 writer.close()
             except Exception as error:  # noqa: BLE001, the others are closed all the same
                 first = first or error
-        if first:
-            raise first
+        try:
+            if first is None or isinstance(first, EventLogError):  # else a signal handler's: call again
+                self.file_writer = self.all_writers = None
+            if first:
+                raise first
+        finally:
+            del first  # or the exception would keep the writers
 
     def __enter__(self) -> "SummaryWriter":
         return self
