@@ -169,3 +169,19 @@ def test_a_damaged_beginning_is_repaired(tmp_path, broken):
     run("repair", path, "-o", tmp_path / "new", status=0)
     kept = (tmp_path / "new").read_bytes()
     assert len(kept) > len(data) - broken - 200 and data.endswith(kept)
+
+
+@pytest.mark.parametrize("content", [b"", bytes(5)])
+def test_merge_leaves_out_runs_without_records(content, tmp_path):
+    """Empty files, as of a job that was killed at its start, become no run of 1970."""
+    run("write", "--dir", tmp_path / "l/a", "--step", 1, "loss=1", status=0)
+    (tmp_path / "l/b").mkdir()
+    (tmp_path / "l/b/events.out.tfevents.1700000000.h").write_bytes(content)
+    done = run("merge", "--keep-runs", tmp_path / "l", "-o", tmp_path / "m", status=0)
+    assert "eventlog merge: b: its event files have no records; left out\n" in done.stderr
+    assert [p.parent.name for p in (tmp_path / "m").rglob("*tfevents*")] == ["a"]
+    run("verify", tmp_path / "m", status=0)
+    for more in [], ["--keep-runs"]:
+        done = run("merge", *more, tmp_path / "l/b", "-o", tmp_path / "n", status=1)
+        assert "no records; left out\n" in done.stderr and "nothing matched" not in done.stderr
+        assert not (tmp_path / "n").exists()

@@ -15,6 +15,7 @@ struct merge {
     enum log_merge_overlap overlap;
     struct log_merge_totals totals;
     uint64_t runs;
+    uint64_t found;              /* sound records in the files of the output at hand */
     struct log_merging *merging; /* of the output at hand */
     struct rewrite_file *out;
     uint64_t planned; /* bytes of its files */
@@ -38,6 +39,7 @@ static int merge_record(void *context, uint64_t offset, const uint8_t *data, siz
 {
     struct merge *m = context;
 
+    m->found++;
     return advise(log_merging_record(m->merging, offset, data, n, event, e), e);
 }
 
@@ -91,13 +93,17 @@ static int merge_runs(struct merge *m, const struct log_run *first, size_t count
     struct log_merge_totals totals;
     int rc = log_merging_new(&m->merging, m->overlap, m->prefix, e);
 
-    m->planned = 0;
+    m->planned = m->found = 0;
     for (size_t i = 0; rc == OK && i < count; i++)
         if (scan_run_wanted(&m->rewrite.scan, first[i].name))
             rc = merge_read_run(m, &first[i], m->join ? 0 : i, e);
     if (rc == OK)
         rc = log_merging_finish(m->merging, e);
-    if (rc == OK && log_merging_files(m->merging)) {
+    if (rc == OK && log_merging_files(m->merging) && !m->found) {
+        log_line(&m->rewrite.scan.log, "%s: its event files have no records; left out",
+                 m->keep_runs ? first->name : to);
+        m->rewrite.scan.empty = 1; /* unless others are merged, this is why there was nothing */
+    } else if (rc == OK && log_merging_files(m->merging)) {
         m->runs++;
         totals = log_merging_totals(m->merging);
         m->totals.restarted += totals.restarted;
@@ -203,7 +209,8 @@ int command_merge(int argc, char **argv)
             "overlap are taken as those of two writers at once, not of a restart: of two points at the same step, the "
             "one in the later file stays. A session start (TensorFlow 1) is a restart of all series. Values are copied "
             "bit for bit; the metadata of each tag stays with its first value, and graph, layout and hyperparameters "
-            "are kept once. The same input gives the same bytes. The number of values left out is printed on standard "
+            "are kept once. A run whose files have no records is left out. The same input gives the same bytes. The "
+            "number of values left out is printed on standard "
             "error. Needs 32 bytes of memory for each value. Exit status: 0 done; 1 nothing to merge, or damage; 2 "
             "usage, I/O, or the same tag in two runs.",
         .examples = "  eventlog merge logs/train -o merged/train            a run that was restarted\n"
