@@ -117,7 +117,7 @@ static int take_points(void *context, const struct log_run *run, void *one, stru
         struct scalar_series *series = &scalars->series[k];
 
         if (scan_tag_wanted(w->scan, series->tag))
-            w->scan->others |= !series->seen;
+            scan_series(w->scan, series);
         else
             series->count = series->seen = series->skipped = 0;
         gather_sift(series, &w->gather->range, 0);

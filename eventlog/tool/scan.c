@@ -4,6 +4,7 @@
 #include "base/human.h"
 #include "base/text.h"
 #include "eventlog/read/log_follow.h"
+#include "eventlog/tool/value_words.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -106,16 +107,50 @@ size_t scan_tell_unmatched(struct scan *s)
            (s->tags.names ? selection_tell(&s->tags, "--tag", "tag", &s->log) : 0);
 }
 
+void scan_series(struct scan *s, const struct scalar_series *series)
+{
+    const struct event_value first = { .kind = series->first_kind };
+    const char *word = value_words_word(&first, series->plugin);
+    size_t i = 0;
+
+    s->points |= series->seen != 0;
+    if (series->seen || !series->skipped)
+        return;
+    while (i < SCAN_KINDS - 1 && s->kinds[i].word && strcmp(s->kinds[i].word, word) != 0)
+        i++;
+    s->kinds[i].word = word;
+    s->kinds[i].series++;
+}
+
+/* Nothing was found, and no message says why. Where all that was wanted is of other kinds, they are named. */
+static void tell_nothing(struct scan *s)
+{
+    struct buffer kinds = BUFFER_EMPTY;
+    int histograms = 0;
+
+    for (size_t i = 0; i < SCAN_KINDS && s->kinds[i].word; i++) {
+        buffer_format(&kinds, "%s%llu of kind %s", i ? ", " : "", (unsigned long long)s->kinds[i].series,
+                      s->kinds[i].word);
+        histograms |= strcmp(s->kinds[i].word, "histogram") == 0;
+    }
+    if (s->points || !kinds.length)
+        log_line(&s->log, "nothing matched");
+    else
+        log_line(&s->log,
+                 "nothing matched: %s have no scalar points, but other values; 'eventlog tail --all' prints them, "
+                 "%s'eventlog export --media DIR' extracts them (series: %s)",
+                 s->tags.patterns.count ? "series with such tags" : "the series here",
+                 histograms ? "'eventlog export --format=histograms' writes the histograms, and " : "and ",
+                 buffer_text(&kinds));
+    buffer_release(&kinds);
+}
+
 int scan_status(struct scan *s, int matched)
 {
     size_t unmatched = scan_tell_unmatched(s) + s->unmatched;
 
     if (!matched && !unmatched && !s->failed && !s->empty)
-        log_line(&s->log, "nothing matched%s",
-                 s->others && s->tags.patterns.count
-                     ? ": series with such tags have no scalar points, but other values; 'eventlog tail --all' prints "
-                       "them, and 'eventlog export --media DIR' extracts them"
-                     : "");
+        tell_nothing(s);
     return s->failed ? EXIT_USAGE : !matched || unmatched || s->damaged ? EXIT_NO : EXIT_DONE;
 }
 

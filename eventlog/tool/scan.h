@@ -11,6 +11,9 @@
 #include "base/program/subcommand.h"
 #include "eventlog/read/event_reader.h"
 #include "eventlog/read/log_directory.h"
+#include "eventlog/read/scalar_series.h"
+
+enum { SCAN_KINDS = 16 }; /* more than there are words */
 
 struct scan {
     struct log log;
@@ -19,8 +22,12 @@ struct scan {
     size_t path_count;
     struct log_directory directory;
     struct log_input input;
-    int empty;                      /* there are no event files, which has been reported */
-    int others;                     /* --tag matches series that have no scalar points, but other values */
+    int empty; /* there are no event files, which has been reported */
+    struct scan_kind {
+        const char *word; /* as value_words_word() */
+        uint64_t series;
+    } kinds[SCAN_KINDS];            /* of wanted series without scalar points, but with other values */
+    int points;                     /* there are wanted series with scalar points */
     size_t unmatched;               /* the command's own filters that matched nothing, already reported */
     int quiet_damage;               /* the command reports damage itself */
     uint64_t bytes, bytes_done;     /* of the runs that match, as stored, for progress */
@@ -76,6 +83,8 @@ int scan_run_wanted(struct scan *s, const char *run);
 /* The wanted run behind that one, the first for NULL; NULL: there is none. */
 const struct log_run *scan_next_run(struct scan *s, const struct log_run *run);
 int scan_tag_wanted(struct scan *s, const char *tag); /* call it for every tag that is read */
+/* Counts a wanted series that has been read: scan_status() says what there is where no points were found. */
+void scan_series(struct scan *s, const struct scalar_series *series);
 
 /* Reads the files of a run. OK, or what a sink returned; files that cannot be read are reported and skipped, and files
  * that are gone are not a failure. */
@@ -110,7 +119,8 @@ int scan_fail(struct scan *s, const struct error *e);
 /* Reports, once, each --run and --tag that has matched no name so far; returns how many. */
 size_t scan_tell_unmatched(struct scan *s);
 /* The exit status if all else went well; matched: something was found. Filters that matched nothing are reported and
- * make it EXIT_NO; if nothing matched and nothing else explains it, that is reported too. */
+ * make it EXIT_NO; if nothing matched and nothing else explains it, that is reported too, with what there is instead
+ * of points. */
 int scan_status(struct scan *s, int matched);
 
 /* The options that choose: rows of a table. */

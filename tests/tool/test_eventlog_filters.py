@@ -102,6 +102,17 @@ def test_only_other_values(kinds, command):
     assert "nothing matched: series with such tags have no scalar points, but other values; 'eventlog tail --all'" in said
 
 
+@pytest.mark.parametrize("command", ["stats", "tail", "compare", "plot", "export", "export --format=jsonl",
+                                     "export --format=wide", "export --format=reduce"])
+@pytest.mark.parametrize("kind, tags", [("image", "*image*"), ("histogram", "*histogram*"), ("text", "text/*")])
+def test_only_other_kinds(kinds, command, kind, tags, tmp_path):
+    """Without any filter, too: what the log has instead of points, and the command for it."""
+    told(0, "drop-tag", "--keep", tags, kinds, "-o", tmp_path / "log")
+    said = told(1, *command.split(), tmp_path / "log")
+    assert "no scalar points, but other values; 'eventlog tail --all'" in said and f" of kind {kind}" in said
+    assert ("--format=histograms" in said) == (kind == "histogram")
+
+
 @pytest.mark.parametrize("command", ["stats", "tail", "compare", "plot", "export", "export --format=wide"])
 def test_nothing_in_a_range(log, command):
     """Where no filter explains it, it is said all the same."""

@@ -271,7 +271,8 @@ static int read_run(struct work *w, const struct log_run *run, int keep_order, i
         if (scan_tag_wanted(w->scan, w->run.scalars.series[i].tag))
             left_out += w->run.scalars.series[i].seen - w->run.scalars.series[i].count;
     for (size_t i = 0; i < w->run.scalars.count; i++)
-        w->scan->others |= !w->run.scalars.series[i].seen && scan_tag_wanted(w->scan, w->run.scalars.series[i].tag);
+        if (scan_tag_wanted(w->scan, w->run.scalars.series[i].tag))
+            scan_series(w->scan, &w->run.scalars.series[i]);
     if (left_out)
         log_line(&w->scan->log, "run %s: %llu points left out by --view=%s", run->name, (unsigned long long)left_out,
                  w->x.options->view);

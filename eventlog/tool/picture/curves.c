@@ -130,7 +130,7 @@ int curves_choose_tags(struct curves *w, struct error *e)
 
             if (!scan_tag_wanted(w->scan, s->tag))
                 continue;
-            w->scan->others |= !s->seen;
+            scan_series(w->scan, s);
             if (s->count)
                 w->tags[n++] = (struct curves_tag){ s->tag, s->tag_length, 1, 0 };
         }

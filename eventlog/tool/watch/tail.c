@@ -263,7 +263,6 @@ static int take_event(struct tail *t, struct tail_run *run, const struct event *
         int wanted = rc >= 0 && scan_tag_wanted(t->scan, s->tag) &&
                      point_range_holds(&t->range, event->step, event->wall_time);
 
-        t->scan->others |= rc == 0 && wanted;
         if (rc == 0 && t->everything && wanted) {
             l.word = value_words_word(value, s->plugin);
             if (!(l.details = details(value, s->plugin, t->json)))
@@ -374,6 +373,14 @@ static void prepare_follow(struct tail *t, char *const *paths, size_t count, int
 
 /* ---- the command line ------------------------------------------------------------------------------------------ */
 
+static void count_series(struct tail *t)
+{
+    for (size_t i = 0; i < t->run_count; i++)
+        for (size_t k = 0; k < t->runs[i].scalars.count; k++)
+            if (scan_tag_wanted(t->scan, t->runs[i].scalars.series[k].tag))
+                scan_series(t->scan, &t->runs[i].scalars.series[k]);
+}
+
 int command_tail(int argc, char **argv)
 {
     struct scan s = { .failed = 0 };
@@ -449,6 +456,7 @@ int command_tail(int argc, char **argv)
         rc = follow_on(&t, interval, idle, &e);
     }
     s.failed |= follow_failed(&t.follow);
+    count_series(&t);
     count = rc == OK ? scan_status(&s, t.points > 0 || t.keep == 0) : scan_fail(&s, &e);
     release(&t);
     scan_close(&s);
