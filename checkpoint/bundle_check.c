@@ -135,7 +135,8 @@ static void check_entry(struct bundle_check *c, struct tensor_bundle *b, const s
     struct error why = { 0 };
 
     c->tensors++;
-    if (!tensor_type_size(entry->type) && entry->type != TENSOR_STRING && entry->type != TENSOR_VARIANT)
+    if ((!tensor_type_size(entry->type) || entry->type == TENSOR_E8M0) && entry->type != TENSOR_STRING &&
+        entry->type != TENSOR_VARIANT)
         error_set(&why, ERR_CORRUPT, "%s.index: tensor %s: dtype %d (%s) cannot be stored in a checkpoint",
                   tensor_bundle_prefix(b), bundle_entry_label(entry), entry->type, tensor_type_name(entry->type));
     /* Missing and short shards were reported when the bundle was opened. */

@@ -17,6 +17,7 @@
 #include "base/bytes.h"
 #include "base/json.h"
 #include "checkpoint/bundle_entry.h"
+#include "checkpoint/tensor_bundle.h"
 
 #include <jansson.h>
 #include <stdlib.h>
@@ -30,13 +31,16 @@ static const char metadata_key[] = "__metadata__";
 static const struct {
     const char *name;
     unsigned bits;
-    int type; /* DataType with the same bytes, 0: none */
+    int type; /* enum tensor_type with the same bytes, 0: none */
 } dtypes[] = {
-    { "BOOL", 8, 10 },        { "F4", 4, 0 },       { "F6_E2M3", 6, 0 },  { "F6_E3M2", 6, 0 }, { "U8", 8, 4 },
-    { "I8", 8, 6 },           { "F8_E5M2", 8, 24 }, { "F8_E4M3", 8, 25 }, { "F8_E8M0", 8, 0 }, { "F8_E4M3FNUZ", 8, 26 },
-    { "F8_E5M2FNUZ", 8, 28 }, { "I16", 16, 5 },     { "U16", 16, 17 },    { "F16", 16, 19 },   { "BF16", 16, 14 },
-    { "I32", 32, 3 },         { "U32", 32, 22 },    { "F32", 32, 1 },     { "C64", 64, 8 },    { "F64", 64, 2 },
-    { "I64", 64, 9 },         { "U64", 64, 23 },
+    { "BOOL", 8, 10 },        { "F4", 4, 0 },           { "F6_E2M3", 6, 0 },
+    { "F6_E3M2", 6, 0 },      { "U8", 8, 4 },           { "I8", 8, 6 },
+    { "F8_E5M2", 8, 24 },     { "F8_E4M3", 8, 25 },     { "F8_E8M0", 8, TENSOR_E8M0 },
+    { "F8_E4M3FNUZ", 8, 26 }, { "F8_E5M2FNUZ", 8, 28 }, { "I16", 16, 5 },
+    { "U16", 16, 17 },        { "F16", 16, 19 },        { "BF16", 16, 14 },
+    { "I32", 32, 3 },         { "U32", 32, 22 },        { "F32", 32, 1 },
+    { "C64", 64, 8 },         { "F64", 64, 2 },         { "I64", 64, 9 },
+    { "U64", 64, 23 },
 };
 enum { DTYPES = sizeof dtypes / sizeof *dtypes };
 

@@ -51,7 +51,8 @@ int safetensors_header_parse(const char *file, const char *json, size_t n, uint6
                              struct safetensors_header **out, struct error *e);
 void safetensors_header_free(struct safetensors_header *header); /* NULL is fine */
 
-/* The DataType whose tensors have the same bytes as this dtype, 0: none; and the reverse, NULL: none. */
+/* The enum tensor_type or DataType whose tensors have the same bytes as this dtype, 0: none; and the reverse, NULL:
+ * none. */
 int safetensors_tensor_type(const char *dtype);
 const char *safetensors_dtype(int tensor_type);
 

@@ -26,6 +26,8 @@ enum tensor_type {
     TENSOR_BFLOAT16 = 14,
     TENSOR_HALF = 19,
     TENSOR_VARIANT = 21,
+    TENSOR_FLOAT4 = 33, /* E2M1, one in a byte */
+    TENSOR_E8M0 = 64,   /* safetensors' F8_E8M0; no DataType, and not stored in a bundle */
 };
 
 enum { TENSOR_RANK_MAX = 254 };

@@ -1,4 +1,4 @@
-/* Sizes and names of element types; the numbers are TensorFlow's DataType. */
+/* Sizes and names of element types; the numbers are TensorFlow's DataType, but for TENSOR_E8M0. */
 #include "checkpoint/tensor_bundle.h"
 
 static const struct {
@@ -37,7 +37,8 @@ static const struct {
     [30] = { "uint4", 1 },
     [31] = { "int2", 1 },
     [32] = { "uint2", 1 },
-    [33] = { "float4_e2m1fn", 1 },
+    [TENSOR_FLOAT4] = { "float4_e2m1fn", 1 },
+    [TENSOR_E8M0] = { "float8_e8m0fnu", 1 },
 };
 
 enum { TYPES = sizeof types / sizeof *types };
@@ -49,7 +50,7 @@ size_t tensor_type_size(int type)
 
 const char *tensor_type_name(int type)
 {
-    return type > 0 && type < TYPES ? types[type].name : "unknown";
+    return type > 0 && type < TYPES && types[type].name ? types[type].name : "unknown";
 }
 
 int tensor_type_is_float(int type)

@@ -14,7 +14,7 @@
 enum {
     INT16 = 5, INT8 = 6, COMPLEX64 = 8, QINT8 = 11, QUINT8 = 12, QINT32 = 13, QINT16 = 15, QUINT16 = 16, UINT16 = 17,
     COMPLEX128 = 18, UINT32 = 22, UINT64 = 23, FLOAT8_E5M2 = 24, FLOAT8_E4M3FN = 25, FLOAT8_E4M3FNUZ = 26,
-    FLOAT8_E4M3B11FNUZ = 27, FLOAT8_E5M2FNUZ = 28, INT4 = 29, UINT4 = 30,
+    FLOAT8_E4M3B11FNUZ = 27, FLOAT8_E5M2FNUZ = 28, INT4 = 29, UINT4 = 30, INT2 = 31, UINT2 = 32,
 };
 /* clang-format on */
 
@@ -31,7 +31,9 @@ enum tensor_kind tensor_kind(int type)
     case FLOAT8_E4M3FN:
     case FLOAT8_E4M3FNUZ:
     case FLOAT8_E4M3B11FNUZ:
-    case FLOAT8_E5M2FNUZ: return TENSOR_KIND_FLOAT;
+    case FLOAT8_E5M2FNUZ:
+    case TENSOR_FLOAT4:
+    case TENSOR_E8M0: return TENSOR_KIND_FLOAT;
     case COMPLEX64:
     case COMPLEX128: return TENSOR_KIND_COMPLEX;
     case TENSOR_INT32:
@@ -41,7 +43,8 @@ enum tensor_kind tensor_kind(int type)
     case QINT8:
     case QINT32:
     case QINT16:
-    case INT4: return TENSOR_KIND_SIGNED;
+    case INT4:
+    case INT2: return TENSOR_KIND_SIGNED;
     case TENSOR_UINT8:
     case TENSOR_BOOL:
     case QUINT8:
@@ -49,7 +52,8 @@ enum tensor_kind tensor_kind(int type)
     case UINT16:
     case UINT32:
     case UINT64:
-    case UINT4: return TENSOR_KIND_UNSIGNED;
+    case UINT4:
+    case UINT2: return TENSOR_KIND_UNSIGNED;
     default: return TENSOR_KIND_NONE;
     }
 }
@@ -75,6 +79,14 @@ static double small_float(unsigned v, int exponent_bits, int fraction_bits, int 
     return sign ? -magnitude : magnitude;
 }
 
+/* OCP microscaling formats: E2M1 has neither NaN nor infinity. */
+static double float4_value(unsigned v)
+{
+    static const double magnitudes[] = { 0, 0.5, 1, 1.5, 2, 3, 4, 6 };
+
+    return v & 8 ? -magnitudes[v & 7] : magnitudes[v & 7];
+}
+
 static double float_value(int type, const uint8_t *p)
 {
     switch (type) {
@@ -86,6 +98,8 @@ static double float_value(int type, const uint8_t *p)
     case FLOAT8_E4M3FNUZ: return small_float(*p, 4, 3, 8, 0, 1);
     case FLOAT8_E4M3B11FNUZ: return small_float(*p, 4, 3, 11, 0, 1);
     case FLOAT8_E5M2FNUZ: return small_float(*p, 5, 2, 16, 0, 1);
+    case TENSOR_FLOAT4: return float4_value(*p);
+    case TENSOR_E8M0: return *p == 0xff ? NAN : ldexp(1, *p - 127);
     default: return (double)bits_float(get_le32(p));
     }
 }
@@ -123,6 +137,8 @@ uint64_t tensor_integer(int type, const void *bytes)
 
     if (type == INT4 || type == UINT4)
         return extended(*p & 15u, 4, is_signed);
+    if (type == INT2 || type == UINT2)
+        return extended(*p & 3u, 2, is_signed);
     switch (tensor_type_size(type)) {
     case 1: return extended(*p, 8, is_signed);
     case 2: return extended(get_le16(p), 16, is_signed);

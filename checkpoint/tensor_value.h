@@ -11,7 +11,7 @@
 /* the kind of numbers in a type */
 enum tensor_kind {
     TENSOR_KIND_NONE,  /* strings, variants, unknown types: not numbers */
-    TENSOR_KIND_FLOAT, /* also bfloat16 and the float8 types */
+    TENSOR_KIND_FLOAT, /* also bfloat16 and the float8 and float4 types */
     TENSOR_KIND_COMPLEX,
     TENSOR_KIND_SIGNED, /* also quantized types; bool is unsigned */
     TENSOR_KIND_UNSIGNED,

@@ -84,8 +84,8 @@ static void statistics_cells(struct table *t, int type, const struct tensor_stat
     char bound[NUMBER_TEXT_MAX];
 
     if (!n->finite) {
-        for (int i = 0; i < 4; i++)
-            table_cell(t, "-");
+        for (int i = 0; i < (kind ? 4 : 6); i++)
+            table_cell(t, kind || i < 5 ? "-" : "not read");
     } else {
         number_cell(t, n->mean);
         number_cell(t, tensor_statistics_deviation(n));
@@ -98,6 +98,8 @@ static void statistics_cells(struct table *t, int type, const struct tensor_stat
             }
         }
     }
+    if (!kind)
+        return;
     count_cell(t, n->nan);
     count_cell(t, n->infinite);
 }
@@ -173,7 +175,7 @@ static void print_tables(struct inspect *x, struct table_column *columns)
 {
     for (size_t i = 0; i < x->table.column_count; i++) {
         columns[i].leave_out += !strcmp(columns[i].title, "nan") && !x->nan ? 6 : 0;
-        columns[i].leave_out += !strcmp(columns[i].title, "inf") && !x->inf ? 5 : 0;
+        columns[i].leave_out += !strcmp(columns[i].title, "inf") && !x->inf && !x->unread ? 5 : 0;
     }
     if (x->table.filled) {
         command_table(&x->table, &x->out);
@@ -210,6 +212,9 @@ static void text_end(struct inspect *x, const struct source *s)
         buffer_format(b, " in %d shards", (int)s->shards);
     if (x->statistics && !x->values && !x->tree)
         buffer_format(b, ", %llu NaN, %llu Inf", (unsigned long long)x->nan, (unsigned long long)x->inf);
+    if (x->unread)
+        buffer_format(b, "; %llu tensor%s not read, of a type that is not known here", (unsigned long long)x->unread,
+                      x->unread == 1 ? "" : "s");
     buffer_append_byte(b, '\n');
 }
 
@@ -237,6 +242,7 @@ static void show_tensor(struct inspect *x, const struct source *s, const struct 
     x->count++;
     x->elements += tensor->elements;
     x->bytes += tensor->bytes;
+    x->unread += x->statistics && tensor->type != TENSOR_STRING && !tensor_kind(tensor->type);
     x->nan += t.numbers.nan;
     x->inf += t.numbers.infinite;
 }

@@ -18,7 +18,7 @@ struct inspect {
     int first;            /* of JSON's list */
     int sharded;          /* tensors are in several shards, or in slices */
     struct table table, bookkeeping;
-    uint64_t count, elements, bytes, nan, inf;
+    uint64_t count, elements, bytes, nan, inf, unread;
     int damaged;
 };
 

@@ -97,7 +97,7 @@ void inspect_json_end(struct inspect *x)
 {
     buffer_format(&x->out.text,
                   "\n],\"total\":{\"tensors\":%llu,\"elements\":%llu,\"bytes\":%llu,\"nan\":%llu,"
-                  "\"inf\":%llu}}\n",
+                  "\"inf\":%llu,\"not_read\":%llu}}\n",
                   (unsigned long long)x->count, (unsigned long long)x->elements, (unsigned long long)x->bytes,
-                  (unsigned long long)x->nan, (unsigned long long)x->inf);
+                  (unsigned long long)x->nan, (unsigned long long)x->inf, (unsigned long long)x->unread);
 }

@@ -66,7 +66,8 @@ static const struct {
     /* clang-format off */
     { "qint8", 11, 6 }, { "quint8", 12, TENSOR_UINT8 }, { "qint32", 13, TENSOR_INT32 }, { "qint16", 15, 5 },
     { "quint16", 16, 17 }, { "complex128", 18, TENSOR_DOUBLE }, { "float8_e4m3b11fnuz", 27, TENSOR_UINT8 },
-    { "int4", 29, TENSOR_UINT8 }, { "uint4", 30, TENSOR_UINT8 },
+    { "int4", 29, TENSOR_UINT8 }, { "uint4", 30, TENSOR_UINT8 }, { "int2", 31, TENSOR_UINT8 },
+    { "uint2", 32, TENSOR_UINT8 }, { "float4_e2m1fn", TENSOR_FLOAT4, TENSOR_UINT8 },
     /* clang-format on */
 };
 enum { KEPT = sizeof kept / sizeof *kept };
@@ -167,7 +168,7 @@ static int open_safetensors(struct source *s, struct error *e)
         return error_memory(e, s->path, "for its tensors");
     for (size_t i = 0; i < s->count; i++) {
         const struct safetensors_tensor *t = &h->tensors[i];
-        int type = safetensors_tensor_type(t->dtype);
+        int packed = strcmp(t->dtype, "F4") == 0, type = packed ? TENSOR_FLOAT4 : safetensors_tensor_type(t->dtype);
 
         s->tensors[i] = (struct source_tensor){
             .name = t->name,
@@ -181,6 +182,7 @@ static int open_safetensors(struct source *s, struct error *e)
             .bytes = t->end - t->begin,
             .offset = t->begin,
             .section = t,
+            .packed = packed,
         };
     }
     if (s->count)
@@ -252,13 +254,25 @@ int source_stream_open(struct source_stream *stream, const struct source *s, con
 int source_stream_read(struct source_stream *stream, void *out, size_t n, size_t *got, struct error *e)
 {
     const struct source_tensor *tensor = stream->tensor;
+    const int unpack = tensor->packed && !stream->source->as_stored;
+    uint64_t left;
     int rc;
 
     if (!tensor->section)
         return tensor_stream_read(stream->bundle, out, n, got, e);
-    *got = n < tensor->bytes - stream->at ? n : (size_t)(tensor->bytes - stream->at);
-    if ((rc = safetensors_read(stream->source->safetensors, tensor->section, stream->at, out, *got, e)) == OK)
-        stream->at += *got;
+    left = tensor->bytes - stream->at;
+    n = unpack ? n / 2 : n;
+    *got = n < left ? n : (size_t)left;
+    if ((rc = safetensors_read(stream->source->safetensors, tensor->section, stream->at, out, *got, e)) != OK)
+        return rc;
+    stream->at += *got;
+    for (size_t i = unpack ? *got : 0; i-- > 0;) { /* from the end, since it is done in place; the low half is first */
+        uint8_t pair = ((uint8_t *)out)[i];
+
+        ((uint8_t *)out)[2 * i] = pair & 15;
+        ((uint8_t *)out)[2 * i + 1] = pair >> 4;
+    }
+    *got *= unpack ? 2 : 1;
     return rc;
 }
 
@@ -270,7 +284,7 @@ void source_stream_close(struct source_stream *stream)
 int source_read(const struct source *s, const struct source_tensor *tensor, char **out, struct error *e)
 {
     struct source_stream stream;
-    size_t got = 0, done = 0, bytes = (size_t)tensor->bytes;
+    size_t got = 0, done = 0, bytes = (size_t)(tensor->packed ? tensor->elements : tensor->bytes);
     uint32_t crc;
     int rc;
 

@@ -31,6 +31,7 @@ struct source_tensor {
     size_t slices;
     const struct tensor_entry *entry;         /* of a bundle, else NULL */
     const struct safetensors_tensor *section; /* of a safetensors file, else NULL */
+    int packed;                               /* F4: two elements in a byte, but one in each byte that is read here */
     int64_t *own_shape;                       /* NULL, or the memory of shape */
 };
 
@@ -44,6 +45,7 @@ struct source {
     struct safetensors *safetensors;
     struct source_tensor *tensors;
     size_t count;
+    int as_stored; /* set by the caller: packed tensors are read as they are */
 };
 
 /* path, index_only: as for find_checkpoint(). On OK *s is yours: source_close() it. With index_only no tensor of a
@@ -84,7 +86,7 @@ typedef int source_take(void *context, const void *bytes, size_t n, struct error
 int source_pieces(const struct source *s, const struct source_tensor *tensor, source_take *take, void *context,
                   struct error *e);
 
-/* Reads and checks the whole tensor, into new memory of tensor->bytes + 1 bytes; *out is yours to free(). */
+/* Reads and checks the whole tensor, into new memory, one byte longer; *out is yours to free(). */
 int source_read(const struct source *s, const struct source_tensor *tensor, char **out, struct error *e);
 
 /* The strings of a string tensor, with their bytes behind them; yours to free(), NULL after an error. */

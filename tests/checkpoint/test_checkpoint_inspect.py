@@ -1,6 +1,7 @@
 """`checkpoint inspect` without a framework: bookkeeping as text, --values, --tree."""
 import json
 import math
+import struct
 
 import pytest
 
@@ -83,10 +84,10 @@ def test_values_as_json(training, tmp_path):
         "nan": tensor("F32", [math.nan, math.inf, -math.inf]), "f4": ("F4", [2], b"\x21")})
     values = {row["name"]: row["values"] for row in as_json("inspect", odd, "--values")["tensors"]}
     assert values == {"bool": [True, False], "complex": ["1.0-2.0i"], "none": [], "nan": ["NaN", "Infinity", "-Infinity"],
-                      "f4": None}
+                      "f4": [0.5, 1.0]}
     out = checkpoint("inspect", odd, "--values")
     assert "\n[ True False]\n" in out and "\n[ nan  inf -inf]\n" in out and "\n[]\n" in out
-    assert "f4: F4 [2], 1 B\n(values of this type cannot be shown)\n" in out
+    assert "f4: float4_e2m1fn [2], 1 B\n[0.5 1.0]\n" in out
 
 
 def test_damaged_values(tmp_path):
@@ -154,3 +155,30 @@ def test_metadata(tmp_path):
 def test_contradictions(training, tmp_path, words, told):
     said = checkpoint("inspect", training, *[word.replace("OUT", str(tmp_path / "x")) for word in words], status=2)
     assert told in said and said.count("\n") == 1 and list(tmp_path.iterdir()) == []
+
+
+def test_block_scaled_types(tmp_path):
+    """F8_E8M0 is a power of two, 0xff NaN; F4 (E2M1) has two values in a byte, the low half first; F6 has no order of bits
+    that safetensors defines, so it is listed and not read, and not counted as free of NaN."""
+    path = tmp_path / "model-1.safetensors"
+    header = json.dumps({"f6": {"dtype": "F6_E2M3", "shape": [4], "data_offsets": [0, 3]},
+                         "fours": {"dtype": "F4", "shape": [2, 8], "data_offsets": [3, 11]},
+                         "scales": {"dtype": "F8_E8M0", "shape": [3], "data_offsets": [11, 14]}}).encode()
+    header += b" " * (-len(header) % 8)
+    data = bytes(3) + bytes.fromhex("1032547698badcfe") + bytes([127, 130, 255])
+    path.write_bytes(struct.pack("<Q", len(header)) + header + data)
+    document = as_json("inspect", "--values", path)
+    rows = {row["name"]: row for row in document["tensors"]}
+    fours = [0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0]
+    assert rows["fours"]["values"] == [fours, [-x for x in fours]] and rows["fours"]["bytes"] == 8
+    assert rows["scales"]["values"] == [1.0, 8.0, "NaN"] and rows["f6"]["values"] is None
+    assert document["total"]["nan"] == 1 and document["total"]["not_read"] == 1
+    shown = lines("inspect", path)
+    assert shown[2].split() == ["f6", "F6_E2M3", "[4]", "3", "B", "-", "-", "-", "-", "-", "not", "read"]
+    assert shown[-1].endswith("1 NaN, 0 Inf; 1 tensor not read, of a type that is not known here")
+    checkpoint("convert", path, tmp_path / "same-1.safetensors")
+    assert (tmp_path / "same-1.safetensors").read_bytes()[-14:] == data[11:] + data[:11]  # other names of types first
+    assert "bit for bit" in checkpoint("compare", path, tmp_path / "same-1.safetensors")
+    checkpoint("convert", path, tmp_path / "tf-1", status=1)  # TensorFlow has float4, one in a byte, and neither of the others
+    assert as_json("inspect", tmp_path / "tf-1")["tensors"][0]["dtype"] == "float4_e2m1fn"
+    assert checkpoint("compare", path, tmp_path / "tf-1", "--tensor", "fours").splitlines()[-1].startswith("equal: 1 tensor")

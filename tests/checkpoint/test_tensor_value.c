@@ -43,6 +43,13 @@ static const struct {
     { 28, B("\x7f"), 57344, "57344.0" },
     { 29, B("\xf8"), -8, "-8" },
     { 30, B("\xff"), 15, "15" },
+    { 31, B("\xfe"), -2, "-2" },
+    { 32, B("\xff"), 3, "3" },
+    { TENSOR_FLOAT4, B("\x0f"), -6, "-6.0" },
+    { TENSOR_FLOAT4, B("\x01"), 0.5, "0.5" },
+    { TENSOR_E8M0, B("\xff"), NAN, "nan" },
+    { TENSOR_E8M0, B("\x00"), 0x1p-127, "5.877472e-39" },
+    { TENSOR_E8M0, B("\xfe"), 0x1p127, "1.7014118e+38" },
     { TENSOR_BOOL, B("\x01"), 1, "1" },
 };
 

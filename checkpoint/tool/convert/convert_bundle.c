@@ -48,7 +48,7 @@ int convert_bundle(struct conversion *c, struct error *e)
 
         if (!conversion_takes(c, tensor))
             continue;
-        if (tensor->type != TENSOR_STRING && !tensor_type_size(tensor->type)) {
+        if (tensor->type == TENSOR_E8M0 || (tensor->type != TENSOR_STRING && !tensor_type_size(tensor->type))) {
             conversion_leave_out(c, tensor, "what is written of a bundle");
             continue;
         }

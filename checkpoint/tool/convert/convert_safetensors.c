@@ -48,8 +48,8 @@ static int describe(struct convert_safetensors_writing *x, const struct source_t
     *out = (struct safetensors_tensor){
         .name = tensor->name, .name_length = tensor->name_length, .rank = tensor->rank, .shape = tensor->shape
     };
-    if (tensor->section && !tensor->type) {
-        out->dtype = tensor->section->dtype; /* F4 and such, from one safetensors file to another */
+    if (tensor->section && (!tensor->type || tensor->packed)) {
+        out->dtype = tensor->section->dtype; /* F4, F6 and such, from one safetensors file to another */
         return 1;
     }
     if ((out->dtype = safetensors_dtype(tensor->type)))
@@ -131,6 +131,7 @@ static int write_tensors(struct convert_safetensors_writing *x, struct error *e)
 
     if (rc != OK)
         return rc;
+    c->source.as_stored = 1;
     for (size_t i = 0; i < h->count && rc == OK; i++) {
         const struct source_tensor *tensor = source_find(&c->source, h->tensors[i].name, h->tensors[i].name_length);
 
