@@ -88,6 +88,17 @@ int64_t checkpoint_name_safetensors(const char *file)
     return step;
 }
 
+int64_t checkpoint_path_safetensors(const char *path)
+{
+    const char *file = file_base_name(path);
+    char parent[PATH_MAX];
+
+    if (strcmp(file, CHECKPOINT_WEIGHTS_FILE) != 0 || file == path ||
+        snprintf(parent, sizeof parent, "%.*s", (int)(file - path - 1), path) >= (int)sizeof parent)
+        return checkpoint_name_safetensors(file);
+    return checkpoint_name_step(file_base_name(parent));
+}
+
 int64_t checkpoint_name_weights(int directory_fd, const char *name)
 {
     const int64_t step = checkpoint_name_temporary(name) ? -1 : checkpoint_name_step(name);
@@ -194,6 +205,12 @@ static int list_file(struct checkpoint_list *list, size_t *room, int directory_f
         return checkpoint_name_temporary(file) ? OK : list_add(list, room, file, name, CHECKPOINT_FORMAT_BUNDLE, -1);
     if (others && (step = checkpoint_name_safetensors(file)) >= 0)
         return list_add(list, room, file, length, CHECKPOINT_FORMAT_SAFETENSORS, step);
+    if (others && (step = checkpoint_name_weights(directory_fd, file)) >= 0) {
+        char path[NAME_MAX + sizeof CHECKPOINT_WEIGHTS_FILE + 1];
+
+        snprintf(path, sizeof path, "%s/%s", file, CHECKPOINT_WEIGHTS_FILE);
+        return list_add(list, room, path, strlen(path), CHECKPOINT_FORMAT_SAFETENSORS, step);
+    }
     if (others && (step = checkpoint_file_v1(directory_fd, file)) >= 0)
         return list_add(list, room, file, length, CHECKPOINT_FORMAT_V1, step);
     return OK;

@@ -21,7 +21,8 @@ enum checkpoint_format {
 };
 
 struct checkpoint_name {
-    char *name;   /* base name of the prefix: "model.ckpt-700"; for other formats, of the file */
+    char *name;   /* base name of the prefix: "model.ckpt-700"; for other formats, of the file, or
+                   * "checkpoint-700/model.safetensors" */
     int64_t step; /* the number after the last '-', or -1 */
     enum checkpoint_format format;
 };
@@ -40,8 +41,9 @@ struct checkpoint_list {
 int checkpoint_directory_list(const char *directory, struct checkpoint_list *out, struct error *e);
 /* The same, but the state file's newest comes last, if it is here: try to resume from the last one first. */
 int checkpoint_directory_list_newest_last(const char *directory, struct checkpoint_list *out, struct error *e);
-/* As checkpoint_directory_list(), with safetensors files and V1 checkpoints, as checkpoint_name_safetensors() and
- * checkpoint_file_v1() know them; a V1 checkpoint beside a V2 one of its name is left out. */
+/* As checkpoint_directory_list(), with safetensors files, directories with one, and V1 checkpoints, as
+ * checkpoint_name_safetensors(), checkpoint_name_weights() and checkpoint_file_v1() know them; a V1 checkpoint
+ * beside a V2 one of its name is left out. */
 int checkpoint_directory_list_all(const char *directory, struct checkpoint_list *out, struct error *e);
 void checkpoint_list_release(struct checkpoint_list *list);
 
@@ -87,6 +89,9 @@ int64_t checkpoint_name_step(const char *name);
 /* The step of a safetensors file, the number at the end of its name ("model-700.safetensors", "model700.safetensors"),
  * -1 for other names and for parts of a larger one ("model-00001-of-00002.safetensors"). */
 int64_t checkpoint_name_safetensors(const char *file);
+/* The step of a safetensors file by its path: from its name, or from its directory's as Hugging Face's Trainer writes
+ * them; -1: there is none. */
+int64_t checkpoint_path_safetensors(const char *path);
 /* The step of a directory of that name in directory_fd, "checkpoint-700", that has a file CHECKPOINT_WEIGHTS_FILE, as
  * Hugging Face's Trainer writes them; -1 for all else. */
 #define CHECKPOINT_WEIGHTS_FILE "model.safetensors"

@@ -3,12 +3,14 @@
 
 #include "base/array.h"
 #include "base/clock.h"
+#include "base/file.h"
 #include "base/human.h"
 #include "base/json.h"
 #include "checkpoint/directory/checkpoint_directory.h"
 #include "checkpoint/tool/command.h"
 
 #include <dirent.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -21,6 +23,7 @@ struct file {
 
 /* of the directory, sorted by name: read once, however many checkpoints there are */
 struct files {
+    const char *directory;
     struct file *items;
     size_t count, room;
 };
@@ -75,7 +78,13 @@ static uint64_t files_size(const struct files *files, const struct checkpoint_na
     const char *name = item->name;
     size_t low = 0, high = files->count, length = strlen(name);
     uint64_t size = 0;
+    char path[PATH_MAX];
+    struct stat st;
 
+    if (strchr(name, '/') && file_join(path, sizeof path, files->directory, name, NULL) == OK && stat(path, &st) == 0) {
+        *written = (double)st.st_mtim.tv_sec + (double)st.st_mtim.tv_nsec * 1e-9;
+        return (uint64_t)st.st_size;
+    }
     while (low < high) { /* the first file that does not sort before NAME */
         size_t middle = low + (high - low) / 2;
 
@@ -151,7 +160,7 @@ int inspect_directory(struct inspect *x, const char *directory, struct error *e)
         { .title = "state", .cut = 12 },
     };
     struct checkpoint_list list = { NULL, 0 };
-    struct files files = { NULL, 0, 0 };
+    struct files files = { directory, NULL, 0, 0 };
     size_t whole = 0;
     int rc;
 

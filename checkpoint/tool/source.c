@@ -216,7 +216,7 @@ int source_open(struct source *s, const char *path, int index_only, struct error
     memcpy(s->path, found.path, sizeof s->path);
     s->step = checkpoint_name_step(file_base_name(s->path));
     if (found.is_file)
-        s->step = checkpoint_name_safetensors(file_base_name(s->path));
+        s->step = checkpoint_path_safetensors(s->path);
     s->notes[0] = found.note;
     if ((rc = found.is_file ? open_safetensors(s, e) : open_bundle(s, index_only, e)) != OK) {
         source_close(s);

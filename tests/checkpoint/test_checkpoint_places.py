@@ -189,3 +189,22 @@ def test_the_index_alone(tmp_path):
     index.write_bytes(index.read_bytes()[:-1])
     assert "bad magic" in checkpoint("inspect", prefix, "--no-statistics", status=2)
     assert "bad magic" in checkpoint("inspect", tmp_path, "--no-statistics", status=2)
+
+
+def test_directories_of_hugging_face(tmp_path):
+    """checkpoint-STEP/model.safetensors, as the evaluator finds them; what else lies there is none."""
+    for name in "checkpoint-4", "checkpoint-12", "checkpoint-20.tmp", "other":
+        (tmp_path / name).mkdir()
+        write_safetensors(tmp_path / name / "model.safetensors", W, {"format": "pt"})
+    (tmp_path / "checkpoint-30").mkdir()
+    newest = tmp_path / "checkpoint-12/model.safetensors"
+    assert checkpoint("inspect", tmp_path).startswith(f"{newest}: safetensors file, step 12\n")
+    for path in newest, newest.parent:
+        assert as_json("inspect", path)["step"] == 12
+    listed = as_json("inspect", "--all", tmp_path)["checkpoints"]
+    assert [(row["name"], row["step"], row["whole"], row["bytes"]) for row in listed] == [
+        (f"checkpoint-{step}/model.safetensors", step, True, newest.stat().st_size) for step in (4, 12)]
+    assert len(as_json("verify", tmp_path)["checkpoints"]) == 2
+    (tmp_path / "checkpoint-12/model.safetensors").write_bytes(newest.read_bytes()[:-1])
+    assert checkpoint("inspect", tmp_path).startswith(f"{tmp_path}/checkpoint-4/model.safetensors: ")
+    checkpoint("verify", tmp_path, status=1)
