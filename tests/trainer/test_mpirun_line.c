@@ -98,6 +98,17 @@ static void test_kinds(void **state)
     set = "";
 }
 
+/* mpirun takes a word ":" for the end of a program's words. */
+static void test_colon(void **state)
+{
+    static const char *const options[] = { "--log-dir", ":", "--quiet", "--seed", "1", "--data-dir", ":", ":x" };
+    char line[2048];
+
+    (void)state;
+    line_of(line, sizeof line, "a", 0, options, sizeof options / sizeof *options);
+    assert_non_null(strstr(line, "/opt/bin/trainer --log-dir=: --quiet --seed 1 --data-dir=: :x"));
+}
+
 /* sh splits the line into the words that it was made of. */
 static void test_quoting(void **state)
 {
@@ -127,10 +138,8 @@ static void test_quoting(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_places),
-        cmocka_unit_test(test_environment),
-        cmocka_unit_test(test_kinds),
-        cmocka_unit_test(test_quoting),
+        cmocka_unit_test(test_places), cmocka_unit_test(test_colon),   cmocka_unit_test(test_environment),
+        cmocka_unit_test(test_kinds),  cmocka_unit_test(test_quoting),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -62,7 +62,15 @@ static size_t add(const char **words, size_t at, const char *word)
     return at + 1;
 }
 
-static size_t add_words(const char **words, const struct mpirun_job *job, const char *count, const char *places)
+/* 1: the option behind this one is its value ":", which is where mpirun's next program would begin. */
+static int is_before_colon(const struct mpirun_job *job, size_t i)
+{
+    return i + 1 < job->option_count && !strcmp(job->options[i + 1], ":");
+}
+
+/* joined: each option that has the value ":", as one word, with a 0 behind it. */
+static size_t add_words(const char **words, const struct mpirun_job *job, const char *count, const char *places,
+                        const char *joined)
 {
     const struct dialect *d = &dialects[job->mpirun];
     const int probes = d->parameter && job->hosts->count > 1 && !job->environment(d->keepalive_variable);
@@ -80,8 +88,13 @@ static size_t add_words(const char **words, const struct mpirun_job *job, const 
             n = add(words, add(words, n, "-x"), forwarded[i]);
     n = add(words, add(words, n, "-n"), count);
     n = add(words, n, job->program);
-    for (size_t i = 0; i < job->option_count; i++)
-        n = add(words, n, job->options[i]);
+    for (size_t i = 0; i < job->option_count; i++) {
+        const int join = is_before_colon(job, i);
+
+        n = add(words, n, join ? joined : job->options[i]);
+        joined += join ? strlen(joined) + 1 : 0;
+        i += (size_t)join;
+    }
     return n;
 }
 
@@ -91,13 +104,19 @@ int mpirun_line(const char ***out, const struct mpirun_job *job, struct error *e
     struct buffer texts = BUFFER_EMPTY;
     const char **words;
     char *text;
-    size_t places;
+    size_t count, joined;
 
     append_places(&texts, job);
     buffer_append_byte(&texts, 0);
-    places = texts.length;
+    count = texts.length;
     buffer_format(&texts, "%d", resource_info_workers(job->hosts) + job->servers);
     buffer_append_byte(&texts, 0);
+    joined = texts.length;
+    for (size_t i = 0; i < job->option_count; i++)
+        if (is_before_colon(job, i)) {
+            buffer_format(&texts, "%s=:", job->options[i]);
+            buffer_append_byte(&texts, 0);
+        }
     words = buffer_ok(&texts) ? malloc(room + texts.length) : NULL;
     if (!words) {
         buffer_release(&texts);
@@ -105,7 +124,7 @@ int mpirun_line(const char ***out, const struct mpirun_job *job, struct error *e
     }
     text = (char *)(void *)words + room;
     memcpy(text, buffer_text(&texts), texts.length);
-    words[add_words(words, job, text + places, text)] = NULL;
+    words[add_words(words, job, text + count, text, text + joined)] = NULL;
     buffer_release(&texts);
     *out = words;
     return OK;
