@@ -51,8 +51,8 @@ int recording_open(struct recording **out, const struct io *io, const char *path
     snprintf(r->part, room, "%s%s", path, RECORDING_PART);
     if (stat(path, &st) == 0 && S_ISDIR(st.st_mode))
         error_set(&r->error, ERR_ARG, "--record %s: is a directory; name a file", path);
-    else if ((r->fd = r->io->open(r->io->context, r->part, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666)) < 0)
-        error_set(&r->error, ERR_IO, "--record: cannot make %s: %s", r->part, strerror(errno));
+    else if (file_open_plain(r->io, r->part, O_WRONLY | O_CREAT | O_TRUNC, &r->fd, &r->error) < 0)
+        error_prefix(&r->error, "--record");
     arrivals_put_header(h, header);
     recording_write(r, header, sizeof header);
     if (r->error.code < 0) {
