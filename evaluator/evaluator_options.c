@@ -72,7 +72,8 @@ static const struct option table_template[] = {
     { OPTION_TEXT, .name = "exec", .argument = "COMMAND",
       .help = "Run COMMAND for each checkpoint, with {checkpoint}, {step}, {index}, {eval_dir} and {name} replaced; "
               "its environment has them as EVALUATOR_CHECKPOINT and so on. COMMAND is split into words as in a shell, "
-              "but no shell is run; for one, use sh -c '...'. Metrics are read from its standard output, one line "
+              "but no shell is run; for one, use sh -c '...' with \"$EVALUATOR_CHECKPOINT\" in it, as {checkpoint} is "
+              "refused there. Metrics are read from its standard output, one line "
               "each: 'accuracy 0.91', 'accuracy=0.91', or a JSON object. Its output is kept in EVAL/logs/. When "
               "COMMAND ends, all processes that it started are ended, too." },
     { OPTION_DOUBLE, .name = "exec-timeout", .argument = "SECONDS",

@@ -19,19 +19,20 @@ static const char *const events[HOOK_EVENTS] = { "best", "failure", "end" };
 
 static const struct {
     const char *placeholder, *variable;
+    int text; /* not a number or a word of ours */
 } names[] = {
-    { "event", "EVALUATOR_EVENT" },
-    { "eval_dir", "EVALUATOR_EVAL_DIR" },
-    { "checkpoint_dir", "EVALUATOR_CHECKPOINT_DIR" },
-    { "checkpoint", "EVALUATOR_CHECKPOINT" },
-    { "name", "EVALUATOR_NAME" },
-    { "step", "EVALUATOR_STEP" },
-    { "metric", "EVALUATOR_METRIC" },
-    { "value", "EVALUATOR_VALUE" },
-    { "reason", "EVALUATOR_REASON" },
-    { "done", "EVALUATOR_DONE" },
-    { "failed", "EVALUATOR_FAILED" },
-    { "gone", "EVALUATOR_GONE" },
+    { "event", "EVALUATOR_EVENT", 0 },
+    { "eval_dir", "EVALUATOR_EVAL_DIR", 1 },
+    { "checkpoint_dir", "EVALUATOR_CHECKPOINT_DIR", 1 },
+    { "checkpoint", "EVALUATOR_CHECKPOINT", 1 },
+    { "name", "EVALUATOR_NAME", 1 },
+    { "step", "EVALUATOR_STEP", 0 },
+    { "metric", "EVALUATOR_METRIC", 1 },
+    { "value", "EVALUATOR_VALUE", 0 },
+    { "reason", "EVALUATOR_REASON", 1 },
+    { "done", "EVALUATOR_DONE", 0 },
+    { "failed", "EVALUATOR_FAILED", 0 },
+    { "gone", "EVALUATOR_GONE", 0 },
 };
 enum { VALUES = sizeof names / sizeof *names };
 
@@ -134,7 +135,7 @@ static int hooks_start(struct hooks *h, struct error *e)
     int rc;
 
     for (size_t i = 0; i < VALUES; i++) {
-        values[i] = (struct command_value){ names[i].placeholder, r->texts[i] };
+        values[i] = (struct command_value){ names[i].placeholder, r->texts[i], NULL };
         variables[i] = (struct command_variable){ names[i].variable, r->texts[i] };
     }
     command_process_init(&h->process, HOOK_LOG_RUN);
@@ -274,7 +275,7 @@ int hooks_new(struct hooks **out, const struct hooks_options *options, struct lo
     h->log = log;
     command_process_init(&h->process, HOOK_LOG_RUN);
     for (size_t i = 0; i < VALUES; i++)
-        values[i] = (struct command_value){ names[i].placeholder, NULL };
+        values[i] = (struct command_value){ names[i].placeholder, NULL, names[i].text ? names[i].variable : NULL };
     for (int i = 0; rc == OK && i < HOOK_EVENTS; i++)
         if (options->commands[i] && ((rc = command_words_split(options->commands[i], &h->words[i], e)) != OK ||
                                      (rc = command_words_check(h->words[i], values, VALUES, e)) != OK))

@@ -21,9 +21,10 @@ enum { VALUES = 5, LOG_BYTES_MAX = 16 << 20 };
 
 static const struct {
     const char *placeholder, *variable;
+    int text; /* not a number */
 } names[VALUES] = {
-    { "checkpoint", "EVALUATOR_CHECKPOINT" }, { "step", "EVALUATOR_STEP" }, { "index", "EVALUATOR_INDEX" },
-    { "eval_dir", "EVALUATOR_EVAL_DIR" },     { "name", "EVALUATOR_NAME" },
+    { "checkpoint", "EVALUATOR_CHECKPOINT", 1 }, { "step", "EVALUATOR_STEP", 0 }, { "index", "EVALUATOR_INDEX", 0 },
+    { "eval_dir", "EVALUATOR_EVAL_DIR", 1 },     { "name", "EVALUATOR_NAME", 1 },
 };
 
 struct slot {
@@ -56,7 +57,7 @@ static int launch(struct command_runner *r, struct slot *s, struct error *e)
     snprintf(step, sizeof step, "%" PRId64, s->job->checkpoint->step);
     snprintf(index, sizeof index, "%" PRId64, s->job->index);
     for (size_t i = 0; i < VALUES; i++) {
-        values[i] = (struct command_value){ names[i].placeholder, texts[i] };
+        values[i] = (struct command_value){ names[i].placeholder, texts[i], NULL };
         variables[i] = (struct command_variable){ names[i].variable, texts[i] };
     }
     if ((rc = command_words_fill(r->words, values, VALUES, &words, e)) == OK &&
@@ -232,7 +233,7 @@ int command_runner_new(struct runner *out, const struct command_runner_options *
     r->options.jobs = options->jobs ? options->jobs : 1;
     r->poll_fd = -1;
     for (size_t i = 0; i < VALUES; i++)
-        values[i] = (struct command_value){ names[i].placeholder, NULL };
+        values[i] = (struct command_value){ names[i].placeholder, NULL, names[i].text ? names[i].variable : NULL };
     if ((rc = command_words_split(options->command, &r->words, e)) != OK ||
         (rc = command_words_check(r->words, values, VALUES, e)) != OK) {
         error_prefix(e, "--exec");

@@ -115,9 +115,91 @@ int command_words_fill(char *const *words, const struct command_value *values, s
     return OK;
 }
 
+/* What reads a word as code: that after one of these options, which come before any other word. */
+static const struct interpreter {
+    const char *name; /* of the program, also with a version behind it, as in python3.13 */
+    const char *code; /* letters of the options, of which several may be in one word, as in bash -lc */
+    const char *with; /* letters of those with a word of their own */
+} interpreters[] = {
+    { "sh", "c", "o" },         { "bash", "c", "oO" },    { "dash", "c", "o" },    { "ash", "c", "o" },
+    { "ksh", "c", "o" },        { "mksh", "c", "o" },     { "zsh", "c", "o" },     { "yash", "c", "o" },
+    { "fish", "cC", "dfo" },    { "csh", "c", "" },       { "tcsh", "c", "" },     { "su", "c", "gGsw" },
+    { "runuser", "c", "gGsw" }, { "script", "c", "Bbo" }, { "python", "c", "WX" }, { "pypy", "c", "WX" },
+    { "perl", "eE", "I" },      { "ruby", "e", "Ir" },    { "node", "ep", "r" },   { "php", "r", "dc" },
+    { "lua", "e", "l" },        { "julia", "eE", "J" },   { "Rscript", "e", "" },
+};
+
+static int is_program(const char *word, const char *name)
+{
+    const char *base = strrchr(word, '/');
+    const size_t n = strlen(name);
+
+    base = base ? base + 1 : word;
+    return !strncmp(base, name, n) && !base[n + strspn(base + n, ".0123456789")];
+}
+
+/* The option by which the program at words[0] is given code, in it or in the word behind. NULL: none. */
+static char *const *code_of(char *const *words)
+{
+    const struct interpreter *found = NULL;
+
+    for (size_t i = 0; !found && i < sizeof interpreters / sizeof *interpreters; i++)
+        found = is_program(*words, interpreters[i].name) ? &interpreters[i] : NULL;
+    for (char *const *word = found ? words + 1 : words; found && *word; word++) {
+        /* su and runuser take names between their options */
+        const int option = (**word == '-' || **word == '+') && (*word)[1];
+
+        if (!option && strcmp(found->name, "su") != 0 && strcmp(found->name, "runuser") != 0)
+            return NULL;
+        if (option && !strncmp(*word, "--", 2)) {
+            if (!strncmp(*word, "--command", 9) || !strncmp(*word, "--eval", 6))
+                return word;
+        } else if (option && strpbrk(*word + 1, found->code)) {
+            return word;
+        } else if (option && strchr(found->with, (*word)[strlen(*word) - 1]) && word[1]) {
+            word++;
+        }
+    }
+    return NULL;
+}
+
+/* The first {name} with a variable. NULL: none. */
+static const struct command_value *text_in(const char *word, const struct command_value *values, size_t count)
+{
+    for (const char *p = strchr(word, '{'); p; p = strchr(p + 1, '{')) {
+        const size_t n = strspn(p + 1, "abcdefghijklmnopqrstuvwxyz_");
+        const struct command_value *value = p[n + 1] == '}' ? find(values, count, p + 1, n) : NULL;
+
+        if (value && value->variable)
+            return value;
+    }
+    return NULL;
+}
+
+static int check_code(char *const *words, const struct command_value *values, size_t count, struct error *e)
+{
+    for (char *const *program = words; *program; program++) {
+        const int remote = is_program(*program, "ssh") || is_program(*program, "eval");
+        char *const *code = remote ? program + 1 : code_of(program);
+
+        for (int n = 0; code && *code && (remote || n < 2); n++, code++) {
+            const struct command_value *value = text_in(*code, values, count);
+
+            if (value)
+                return error_set(e, ERR_ARG,
+                                 "%s would read {%s} as code, so that a file's name could run; write \"$%s\"%s",
+                                 *program, value->name, value->variable,
+                                 remote ? " in a script of your own, which --exec runs"
+                                        : " there, which it finds in its environment");
+        }
+    }
+    return OK;
+}
+
 int command_words_check(char *const *words, const struct command_value *values, size_t count, struct error *e)
 {
     const char *names[16];
+    char *const *const all = words;
 
     for (size_t i = 0; i < count && i < 16; i++)
         names[i] = values[i].name;
@@ -135,5 +217,5 @@ int command_words_check(char *const *words, const struct command_value *values, 
             if (near && *near == *word) /* {next} in awk is not a misspelled {index} */
                 return error_set(e, ERR_ARG, "unknown {%s}; did you mean '{%s}'?", word, near);
         }
-    return OK;
+    return check_code(all, values, count, e);
 }

@@ -50,7 +50,8 @@ static void test_split(void **state)
 
 static void test_fill(void **state)
 {
-    static const struct command_value values[] = { { "checkpoint", "my dir/it's {step}" }, { "step", "700" } };
+    static const struct command_value values[] = { { "checkpoint", "my dir/it's {step}", NULL },
+                                                   { "step", "700", NULL } };
     char *const words[] = { (char[]){ "{step}" }, (char[]){ "--x={checkpoint}:{step}" },
                             (char[]){ "{other} {step {} {\"a\":1}" }, NULL };
     const struct {
@@ -80,9 +81,58 @@ static void test_fill(void **state)
     }
 }
 
+/* A file's name must not become code. */
+static void test_code(void **state)
+{
+    static const struct command_value values[] = { { "checkpoint", NULL, "EVALUATOR_CHECKPOINT" },
+                                                   { "step", NULL, NULL } };
+    static const char *const refused[] = {
+        "sh -c 'wc -c {checkpoint}'",
+        "/bin/bash -lc 'eval.py {checkpoint} | tail -1'",
+        "bash -eu -o pipefail -c \"x '{checkpoint}'\"",
+        "env A=1 nice -n 5 dash -c 'x {checkpoint}'",
+        "timeout 60 sh -ec {checkpoint}",
+        "busybox sh -c 'x {checkpoint}'",
+        "su nobody -c 'x {checkpoint}'",
+        "fish --command='x {checkpoint}'",
+        "python3.13 -u -c 'print(open(\"{checkpoint}\"))'",
+        "perl -e '-s \"{checkpoint}\"'",
+        "ssh gpu1 evaluate.sh {checkpoint}",
+        "ssh -p 22 gpu1 'evaluate.sh {checkpoint}'",
+    };
+    static const char *const fine[] = {
+        "python3 evaluate.py {checkpoint}",
+        "python3 evaluate.py -c {checkpoint}",
+        "bash evaluate.sh -c {checkpoint}",
+        "sh -c 'echo accuracy 0.{step}'",
+        "sh -c 'x \"$EVALUATOR_CHECKPOINT\"'",
+        "sh -c 'x \"$1\"' sh {checkpoint}",
+        "python3 -c 'import sys; print(sys.argv[1])' {checkpoint}",
+        "python3 -m evaluate -c {checkpoint}",
+        "shuf -c {checkpoint}",
+        "./sshd -c {checkpoint}",
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof refused / sizeof *refused + sizeof fine / sizeof *fine; i++) {
+        const size_t bad = sizeof refused / sizeof *refused;
+        const char *text = i < bad ? refused[i] : fine[i - bad];
+        struct error e = { 0 };
+        char **words;
+        int rc;
+
+        assert_int_equal(command_words_split(text, &words, &e), OK);
+        rc = command_words_check(words, values, 2, &e);
+        if (rc != (i < bad ? ERR_ARG : OK) || (i < bad && !strstr(e.message, "\"$EVALUATOR_CHECKPOINT\"")))
+            fail_msg("%s: %d, %s", text, rc, e.message);
+        command_words_free(words);
+    }
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(test_split), cmocka_unit_test(test_fill) };
+    const struct CMUnitTest tests[] = { cmocka_unit_test(test_split), cmocka_unit_test(test_fill),
+                                        cmocka_unit_test(test_code) };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

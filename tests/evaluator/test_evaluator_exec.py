@@ -262,6 +262,8 @@ def test_shell(tmp_path):
 
 @pytest.mark.parametrize("arguments, word", [
     (["--exec", "x 'y"], "quote"), (["--exec", ""], "empty"), (["--exec", "x {chekpoint}"], "{checkpoint}"),
+    (["--exec", "sh -c 'x {checkpoint}'"], '"$EVALUATOR_CHECKPOINT"'),
+    (["--exec", "x", "--on-best", "env bash -c 'cp {checkpoint} .'"], '"$EVALUATOR_CHECKPOINT"'),
     (["--exec", "x", "--jobs", "0"], "jobs"), (["--jobs", "2"], "--exec"), (["--exec", "x", "--model", "lenet"], "--model"),
 ])
 def test_wrong_usage(tmp_path, arguments, word):

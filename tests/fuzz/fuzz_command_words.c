@@ -9,7 +9,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    static const struct command_value values[] = { { "checkpoint", "{step}" }, { "step", "5" } };
+    static const struct command_value values[] = { { "checkpoint", "{step}", "EVALUATOR_CHECKPOINT" },
+                                                   { "step", "5", NULL } };
     char *text = malloc(size + 1), **words = NULL, **filled = NULL;
 
     if (!text)
