@@ -70,16 +70,20 @@ static const struct option table_template[] = {
               "(default). --no-ema uses the variables themselves." },
     { OPTION_HEADING, .help = "Or evaluate with a command:" },
     { OPTION_TEXT, .name = "exec", .argument = "COMMAND",
-      .help = "Run COMMAND for each checkpoint, with {checkpoint}, {step}, {index}, {eval_dir} and {name} replaced; "
-              "its environment has them as EVALUATOR_CHECKPOINT and so on. COMMAND is split into words as in a shell, "
-              "but no shell is run; for one, use sh -c '...' with \"$EVALUATOR_CHECKPOINT\" in it, as {checkpoint} is "
-              "refused there. Metrics are read from its standard output, one line "
-              "each: 'accuracy 0.91', 'accuracy=0.91', or a JSON object. Its output is kept in EVAL/logs/. When "
-              "COMMAND ends, all processes that it started are ended, too." },
+      .help =
+          "Run COMMAND for each checkpoint, with {checkpoint}, {step}, {index}, {eval_dir} and {name} replaced; "
+          "its environment has them as EVALUATOR_CHECKPOINT and so on. COMMAND is split into words as in a shell, "
+          "but no shell is run; for one, use sh -c '...' with \"$EVALUATOR_CHECKPOINT\" in it, as {checkpoint} is "
+          "refused there. Metrics are read from its standard output, one line "
+          "each: 'accuracy 0.91', 'accuracy=0.91', a JSON object or a dictionary of Python's; if there are none, also "
+          "'Test accuracy: 0.703' and 'Accuracy: 70.3%', which counts as 0.703. Its output is kept in EVAL/logs/. When "
+          "COMMAND ends, all processes that it started are ended, too." },
     { OPTION_DOUBLE, .name = "exec-timeout", .argument = "SECONDS",
       .help = "End a command that runs longer than SECONDS, with all processes that it started: SIGTERM first, SIGKILL "
               "5 seconds later. Default: no limit.",
       .minimum = 0, .maximum = 1e9 },
+    { OPTION_TEXT, .name = "metric", .argument = "NAME",
+      .help = "A line of the output that is nothing but a number is the metric NAME." },
     { OPTION_INT, .name = "retries", .argument = "N",
       .help = "Retry a failed command up to N times, after 1, 2, 4, ... seconds. Default: 0.", .minimum = 0,
       .maximum = 1e6 },
@@ -275,6 +279,7 @@ static void bind_values(struct option *table, struct evaluator_options *c)
         { "step-offset", &c->step_offset },
         { "exec", &c->exec },
         { "exec-timeout", &c->exec_timeout },
+        { "metric", &c->metric },
         { "retries", &c->retries },
         { "jobs", &c->jobs },
         { "on-best", &c->on_best },
@@ -365,8 +370,8 @@ static int check_command(const struct evaluator_options *c, struct error *e)
     if (c->keep_best && c->step_from && !c->pin)
         return error_set(e, ERR_ARG,
                          "--keep-best with --step-from needs copies of what is overwritten; remove --no-pin");
-    if (!c->exec && (c->exec_timeout > 0 || c->retries || c->jobs))
-        return error_set(e, ERR_ARG, "--exec-timeout, --retries and --jobs need --exec");
+    if (!c->exec && (c->exec_timeout > 0 || c->metric || c->retries || c->jobs))
+        return error_set(e, ERR_ARG, "--exec-timeout, --metric, --retries and --jobs need --exec");
     if (!c->exec && (!c->model || !c->data))
         return say_missing(c, e);
     if (evaluator_options_several(c))

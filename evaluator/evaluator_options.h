@@ -20,6 +20,7 @@ struct evaluator_options {          /* text is borrowed from argv; what is not g
     int64_t batch_size, threads, num_examples, every, from, until_step, max_evaluations, pid;
     double poll, quiet, idle_timeout, min_interval;
     double best_delta, exec_timeout;
+    const char *metric;
     int64_t retries, jobs;
     const char *exec, *pattern, *step_from;
     struct option_list ready;

@@ -151,9 +151,11 @@ static int open_runner(const struct evaluator_options *c, const struct log *log,
                                               .metrics = c->metric_bits,
                                               .detail_every = c->detail_every,
                                               .moving_averages = c->moving_averages };
-    struct command_runner_options command = {
-        .command = c->exec, .jobs = (size_t)c->jobs, .timeout = c->exec_timeout, .retries = c->retries
-    };
+    struct command_runner_options command = { .command = c->exec,
+                                              .jobs = (size_t)c->jobs,
+                                              .timeout = c->exec_timeout,
+                                              .metric = c->metric,
+                                              .retries = c->retries };
     struct scorer scorer;
     int rc;
 

@@ -66,7 +66,7 @@ static int launch(struct command_runner *r, struct slot *s, struct error *e)
     if (!s->lack.code)
         command_log_note(&s->process.log, "attempt %" PRId64 ": %s", s->attempts.number, r->options.command);
     if (rc == OK && (rc = command_process_start(&s->process, words, environment, 0, r->poll_fd, e)) == OK)
-        metric_output_init(&s->output);
+        metric_output_init(&s->output, r->options.metric);
     command_words_free(words);
     free(environment);
     return rc;

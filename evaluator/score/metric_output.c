@@ -11,15 +11,17 @@
 
 enum { NUMBER_MAX = 64 }; /* largest number that is read, in bytes */
 
-void metric_output_init(struct metric_output *o)
+void metric_output_init(struct metric_output *o, const char *alone)
 {
     memset(o, 0, sizeof *o);
     buffer_init(&o->line);
+    o->alone = alone;
 }
 
 void metric_output_release(struct metric_output *o)
 {
     buffer_release(&o->line);
+    evaluation_metrics_release(&o->loose);
 }
 
 /* ---- words ------------------------------------------------------------------------------------------------------- */
@@ -34,8 +36,8 @@ static int is_name_byte(char c)
     return is_letter(c) || (c >= '0' && c <= '9') || (c && strchr("./@%+-#", c));
 }
 
-/* 1 if all of text[0..n) is a number. */
-static int parse_number(const char *text, size_t n, double *out)
+/* 1 if all of text[0..n) is a number without anything around it. */
+static int parse_plain(const char *text, size_t n, double *out)
 {
     static const struct {
         const char *word;
@@ -64,6 +66,23 @@ static int parse_number(const char *text, size_t n, double *out)
     return number_parse_double(*copy == '+' ? plain : copy, out);
 }
 
+/* The same, or a number in an object of Python's, behind whose first comma may be anything. */
+static int parse_number(const char *text, size_t n, double *out)
+{
+    const char *open = n > 1 && is_letter(*text) && text[n - 1] == ')' ? memchr(text, '(', n) : NULL;
+    const char *comma;
+
+    if (!open)
+        return parse_plain(text, n, out);
+    for (const char *p = text; p < open; p++)
+        if (!is_name_byte(*p))
+            return 0;
+    open++;
+    n -= (size_t)(open - text) + 1;
+    comma = memchr(open, ',', n);
+    return parse_plain(open, comma ? (size_t)(comma - open) : n, out);
+}
+
 static void complain(struct metric_output *o, int code, const char *sentence, const char *name)
 {
     if (!o->error.code)
@@ -73,6 +92,7 @@ static void complain(struct metric_output *o, int code, const char *sentence, co
 static void metric_output_take(struct metric_output *o, const char *name, double value,
                                struct evaluation_metrics *metrics)
 {
+    struct error *error = metrics == &o->loose ? &o->loose_error : &o->error;
     const struct evaluation_metric *before = evaluation_metrics_find(metrics, name);
     struct error why = { 0 };
 
@@ -80,11 +100,11 @@ static void metric_output_take(struct metric_output *o, const char *name, double
         return;
     if (before && (before->value == value || (isnan(before->value) && isnan(value))))
         return;
-    if (before && !o->error.code)
-        error_set(&o->error, ERR_ARG, "the metric '%.200s' is named twice, with %.17g and, in line %zu, %.17g", name,
+    if (before && !error->code)
+        error_set(error, ERR_ARG, "the metric '%.200s' is named twice, with %.17g and, in line %zu, %.17g", name,
                   before->value, o->lines, value);
-    else if (!before && evaluation_metrics_add(metrics, name, value, &why) != OK && !o->error.code)
-        o->error = why;
+    else if (!before && evaluation_metrics_add(metrics, name, value, &why) != OK && !error->code)
+        *error = why;
 }
 
 /* ---- pairs ------------------------------------------------------------------------------------------------------- */
@@ -102,16 +122,30 @@ struct pair {
     double value;
 };
 
-/* Parses the next pair at p: its end, or NULL. *sign: what separates name and number, ' ' for blanks alone. */
-static const char *take_pair(const char *p, const char *end, struct pair *out, char *sign)
+/* The end of the number at p: at a blank, a comma or a semicolon, but not between brackets. */
+static const char *number_end(const char *p, const char *end)
+{
+    int depth = 0;
+
+    for (; p < end && (depth > 0 || !strchr(" \t\r,;", *p)); p++)
+        depth += (*p == '(') - (*p == ')');
+    return p;
+}
+
+/* Parses the next pair at p: its end, or NULL. *sign: what separates name and number, ' ' for blanks alone. loose: a
+ * name may have several words, and a number be a percentage. */
+static const char *take_pair(const char *p, const char *end, int loose, struct pair *out, char *sign)
 {
     const char *number;
+    double unit = 1;
 
     if (p == end || !is_letter(*p))
         return NULL;
     out->name = p;
-    while (p < end && is_name_byte(*p))
+    while (p < end && (is_name_byte(*p) || (loose && *p == ' ')))
         p++;
+    while (p[-1] == ' ')
+        p--;
     out->length = (size_t)(p - out->name);
     number = blanks(p, end);
     *sign = ' ';
@@ -119,15 +153,23 @@ static const char *take_pair(const char *p, const char *end, struct pair *out, c
         *sign = *number++;
     else if (number == p)
         return NULL;
-    number = p = blanks(number, end);
-    while (p < end && !strchr(" \t\r,;", *p))
-        p++;
-    return out->length < EVALUATION_NAME_MAX && parse_number(number, (size_t)(p - number), &out->value) ? p : NULL;
+    if (loose && *sign == ' ')
+        return NULL;
+    number = blanks(number, end);
+    p = number_end(number, end);
+    if (loose && p > number && p[-1] == '%')
+        unit = 100;
+    if (out->length >= EVALUATION_NAME_MAX || !parse_number(number, (size_t)(p - number) - (unit > 1), &out->value))
+        return NULL;
+    out->value /= unit;
+    return p;
 }
 
-/* 0: the line gives no metrics. All of it is checked before any counts: half a line must not count. */
+/* 0: the line gives no metrics. All of it is checked before any counts: half a line must not count. Loose pairs are for
+ * o->loose. */
 static int take_pairs(struct metric_output *o, const char *line, size_t n, struct evaluation_metrics *metrics)
 {
+    const int loose = metrics == &o->loose;
     const char *end = line + n;
 
     for (int counting = 0; counting < 2; counting++) {
@@ -138,7 +180,7 @@ static int take_pairs(struct metric_output *o, const char *line, size_t n, struc
             char name[EVALUATION_NAME_MAX], sign;
             struct pair pair;
 
-            if (!(p = take_pair(p, end, &pair, &sign)) || (sign == ' ' && (pairs || blanks(p, end) != end)))
+            if (!(p = take_pair(p, end, loose, &pair, &sign)) || (sign == ' ' && (pairs || blanks(p, end) != end)))
                 return 0;
             pairs++;
             memcpy(name, pair.name, pair.length);
@@ -175,6 +217,57 @@ static void take_members(struct metric_output *o, json_t *object, struct evaluat
     }
 }
 
+/* The end of a value of Python's that begins at p: the comma or bracket behind it. */
+static const char *python_end(const char *p, const char *end)
+{
+    int depth = 0;
+    char quote = 0;
+
+    for (; p < end && (quote || depth > 0 || !strchr(",}", *p)); p++) {
+        if (quote)
+            quote = *p == quote ? 0 : quote;
+        else if (*p == '\'' || *p == '"')
+            quote = *p;
+        else
+            depth += (strchr("([{", *p) != NULL) - (strchr(")]}", *p) != NULL);
+    }
+    return p;
+}
+
+/* A dictionary as Python prints it; its numbers, as of a JSON object. All of it is checked before any counts. */
+static int take_python(struct metric_output *o, const char *line, size_t n, struct evaluation_metrics *metrics)
+{
+    const char *end = line + n, *first = blanks(line, end);
+
+    while (end > first && strchr(" \t\r", end[-1]))
+        end--;
+    if (end - first < 2 || *first != '{' || end[-1] != '}')
+        return 0;
+    for (int counting = 0; counting < 2; counting++)
+        for (const char *p = blanks(first + 1, end); p < end - 1;) {
+            const char *name = p + 1, *close = *p == '\'' || *p == '"' ? memchr(name, *p, (size_t)(end - name)) : NULL;
+            const char *value = close ? blanks(close + 1, end) : NULL, *after;
+            char copy[EVALUATION_NAME_MAX];
+            double x;
+
+            if (!value || value == end || *value != ':')
+                return 0;
+            value = blanks(value + 1, end);
+            after = python_end(value, end);
+            if (after == end || (*after == '}' && after != end - 1))
+                return 0;
+            for (p = after; p > value && p[-1] == ' ';)
+                p--;
+            if (counting && (size_t)(close - name) < sizeof copy && parse_number(value, (size_t)(p - value), &x)) {
+                memcpy(copy, name, (size_t)(close - name));
+                copy[close - name] = '\0';
+                metric_output_take(o, copy, x, metrics);
+            }
+            p = blanks(after + 1, end);
+        }
+    return 1;
+}
+
 static int take_json(struct metric_output *o, const char *line, size_t n, struct evaluation_metrics *metrics)
 {
     const char *first = blanks(line, line + n);
@@ -195,11 +288,46 @@ static int take_json(struct metric_output *o, const char *line, size_t n, struct
 
 /* ---- lines ------------------------------------------------------------------------------------------------------- */
 
+static int take_alone(struct metric_output *o, const char *line, size_t n, struct evaluation_metrics *metrics)
+{
+    const char *first = blanks(line, line + n), *end = line + n;
+    double x;
+
+    while (end > first && strchr(" \t\r", end[-1]))
+        end--;
+    if (!o->alone || !parse_number(first, (size_t)(end - first), &x))
+        return 0;
+    metric_output_take(o, o->alone, x, metrics);
+    return 1;
+}
+
+static void keep_last_line(struct metric_output *o, const char *line, size_t n)
+{
+    const char *first = blanks(line, line + n);
+    size_t length = (size_t)(line + n - first);
+
+    if (length == 0)
+        return;
+    length = length < sizeof o->last ? length : sizeof o->last - 1;
+    for (size_t i = 0; i < length; i++)
+        o->last[i] = (unsigned char)first[i] < 32 || first[i] == 127 ? '?' : first[i];
+    while (length > 0 && ((unsigned char)o->last[length - 1] & 0xc0) == 0x80) /* no part of a character at the end */
+        length--;
+    o->last[length] = '\0';
+}
+
 static void take_line(struct metric_output *o, struct evaluation_metrics *metrics)
 {
+    const char *line = buffer_text(&o->line);
+    const size_t n = o->line.length;
+
     o->lines++;
-    if (!o->too_long && buffer_ok(&o->line) && !take_json(o, buffer_text(&o->line), o->line.length, metrics))
-        take_pairs(o, buffer_text(&o->line), o->line.length, metrics);
+    if (!o->too_long && buffer_ok(&o->line)) {
+        keep_last_line(o, line, n);
+        if (!take_json(o, line, n, metrics) && !take_python(o, line, n, metrics) && !take_alone(o, line, n, metrics) &&
+            !take_pairs(o, line, n, metrics))
+            take_pairs(o, line, n, &o->loose);
+    }
     buffer_clear(&o->line);
     o->too_long = 0;
 }
@@ -227,18 +355,30 @@ void metric_output_add(struct metric_output *o, const char *bytes, size_t n, str
 int metric_output_finish(struct metric_output *o, struct evaluation_metrics *metrics, struct error *e)
 {
     char lines[HUMAN_TEXT_MAX];
+    double number;
 
     if (o->line.length)
         take_line(o, metrics);
+    if (!metrics->count && !o->error.code && !o->loose_error.code)
+        for (size_t i = 0; i < o->loose.count && !o->error.code; i++)
+            metric_output_take(o, o->loose.items[i].name, o->loose.items[i].value, metrics);
+    if (!metrics->count && !o->error.code)
+        o->error = o->loose_error;
     if (o->error.code) {
         if (e)
             *e = o->error;
         return o->error.code;
     }
-    if (!metrics->count)
+    if (metrics->count)
+        return OK;
+    if (*o->last && parse_number(o->last, strlen(o->last), &number))
         return error_set(e, ERR_ARG,
-                         "no metric in its output (%s); print a line such as 'accuracy 0.91', 'accuracy=0.91' or "
-                         "'{\"accuracy\": 0.91}'",
-                         human_count(o->lines, "line", lines));
-    return OK;
+                         "no metric in its output: '%s' is a number without a name; give --metric accuracy, or "
+                         "print 'accuracy %s'",
+                         o->last, o->last);
+    return error_set(e, ERR_ARG,
+                     "no metric in its output (%s%s%s%s); print a line such as 'accuracy 0.91', 'accuracy=0.91' or "
+                     "'{\"accuracy\": 0.91}'",
+                     human_count(o->lines, "line", lines), *o->last ? ", the last '" : "", o->last,
+                     *o->last ? "'" : "");
 }

@@ -6,9 +6,17 @@
  *   accuracy=0.91 loss = 0.3        names and numbers with '=' or ':' between them; pairs may be separated by blanks,
  *   loss: 0.3, accuracy: 0.91       commas or semicolons
  *   {"accuracy": 0.91, "n": 5}      a JSON object: its members that are numbers (not true, texts, lists or objects)
+ *   {'accuracy': 0.91, 'n': 5}      the same as Python prints it
+ *   0.91                            a number alone, where the caller has a name for it
+ *
+ * and, if nothing in the output has one of these,
+ *
+ *   Test accuracy: 0.703            a name of several words, with '=' or ':' behind it
+ *   Accuracy: 70.3%                 a percentage, which counts as its hundredth part, 0.703
  *
  * A name begins with a letter or '_'; letters, digits and _ . / @ % + - # follow. Numbers are decimal, or nan, inf or
- * infinity in any case, with an optional sign; in JSON also the bare NaN, Infinity and -Infinity that Python writes.
+ * infinity in any case, with an optional sign; in JSON also the bare NaN, Infinity and -Infinity of Python. One may
+ * be in an object as Python prints it: tensor(0.7, device='cuda:0'), np.float64(0.7), Array(0.7, dtype=float32).
  * `step` and `global_step` are not metrics: the step is the checkpoint's. A metric may occur only once, since nobody
  * can know which of two values counts; twice is an error unless both are equal.
  */
@@ -28,9 +36,15 @@ struct metric_output {
     int too_long;       /* 1: the rest of this line is ignored */
     size_t lines;       /* whole lines so far */
     struct error error; /* the first error */
+    const char *alone;  /* the name of a number alone; NULL: it is none */
+    char last[80];      /* the beginning of the last line with something in it */
+    /* from lines with names of several words and percentages, for want of others */
+    struct evaluation_metrics loose;
+    struct error loose_error;
 };
 
-void metric_output_init(struct metric_output *o);
+/* alone: borrowed, or NULL. */
+void metric_output_init(struct metric_output *o, const char *alone);
 void metric_output_release(struct metric_output *o);
 /* Takes n bytes, and adds the metrics of whole lines. */
 void metric_output_add(struct metric_output *o, const char *bytes, size_t n, struct evaluation_metrics *metrics);

@@ -36,8 +36,25 @@ static const struct {
     { "loss 1\nloss 2\n", "!'loss' is named twice" },
     { "loss 1\nacc 2\n{\"loss\": 2}\n", "!in line 3" },
     { "{\"loss\": 1, \"loss\": 2}\n", "!twice" },
+    { "{'accuracy': 0.7, 'loss': 1.25}\n", "accuracy=0.7 loss=1.25" },
+    { " {'a': tensor(0.5, device='cuda:0'), \"b\": np.float64(0.25), 'c': True, 'd': [1, {'x': 2}], 'e': nan } \r\n",
+      "a=0.5 b=0.25 e=nan" },
+    { "{'a': 1}}\n{'a': 1} x\n{'a' 1}\n{'a': 1, 2}\n{'a: 1}\n{'b': 2}\n", "b=2" },
+    { "{'a': 'x, \\'}', 'b': 2}\nc 1\n", "c=1" }, /* an escaped quote: not understood, so nothing of it counts */
+    { "{}\nloss 1\n", "loss=1" },
+    { "accuracy: tensor(0.7)\n", "accuracy=0.7" },
+    { "accuracy tensor(0.7, device='cuda:0')\nloss=Array(1.5, dtype=float32), n=5\n", "accuracy=0.7 loss=1.5 n=5" },
+    { "accuracy: tensor([0.7])\naccuracy: tensor(\naccuracy: f(0.7\nloss 1\n", "loss=1" },
+    { "Test accuracy: 0.703\n", "Test accuracy=0.703" },
+    { "Test accuracy: 0.703, Test loss = 1.25\n", "Test accuracy=0.703 Test loss=1.25" },
+    { "Accuracy: 70.3%\n", "Accuracy=0.703" },
+    { "Top 1 accuracy: 50 %\nx: 25%\n", "x=0.25" },
+    { "Downloading: 10%\nDownloading: 20%\naccuracy 0.5\n", "accuracy=0.5" }, /* a stricter form counts alone */
+    { "Downloading: 10%\nDownloading: 20%\n", "!'Downloading' is named twice" },
+    { "Test accuracy 0.703\n", "!the last 'Test accuracy 0.703'" },
+    { "hello\n0.7\n", "!'0.7' is a number without a name; give --metric" },
     { "", "!no metric in its output (0 lines)" },
-    { "talk only\nand more of it\n", "!no metric in its output (2 lines)" },
+    { "talk only\nand more of it\n", "!no metric in its output (2 lines, the last 'and more of it')" },
     { "step 5\n", "!no metric" },
 };
 
@@ -62,7 +79,7 @@ static void test_outputs(void **state)
             char got[512];
             int rc;
 
-            metric_output_init(&o);
+            metric_output_init(&o, NULL);
             for (size_t at = 0; at < n; at += piece)
                 metric_output_add(&o, cases[i].output + at, n - at < piece ? n - at : piece, &m);
             rc = metric_output_finish(&o, &m, &e);
@@ -80,6 +97,24 @@ static void test_outputs(void **state)
         }
 }
 
+/* A number alone has the caller's name. */
+static void test_alone(void **state)
+{
+    static const char output[] = "loading 5\n 0.7 \nloss 1\n";
+    struct evaluation_metrics m = { NULL, 0, 0 };
+    struct metric_output o;
+    char got[64];
+
+    (void)state;
+    metric_output_init(&o, "accuracy");
+    metric_output_add(&o, output, strlen(output), &m);
+    assert_int_equal(metric_output_finish(&o, &m, NULL), OK);
+    show(&m, got, sizeof got);
+    assert_string_equal(got, "loading=5 accuracy=0.7 loss=1");
+    metric_output_release(&o);
+    evaluation_metrics_release(&m);
+}
+
 /* Memory is bounded, whatever is printed; what follows a line that is too long still counts. */
 static void test_long(void **state)
 {
@@ -89,7 +124,7 @@ static void test_long(void **state)
 
     (void)state;
     memset(chunk, 'x', sizeof chunk);
-    metric_output_init(&o);
+    metric_output_init(&o, NULL);
     for (int i = 0; i < 100; i++)
         metric_output_add(&o, chunk, sizeof chunk, &m);
     assert_true(o.line.capacity <= 4 * METRIC_LINE_MAX);
@@ -99,7 +134,7 @@ static void test_long(void **state)
     metric_output_release(&o);
     evaluation_metrics_release(&m);
 
-    metric_output_init(&o);
+    metric_output_init(&o, NULL);
     for (int i = 0; i < EVALUATION_METRICS_MAX + 5; i++) {
         int n = snprintf(chunk, sizeof chunk, "m%d %d\n", i, i);
 
@@ -113,7 +148,8 @@ static void test_long(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(test_outputs), cmocka_unit_test(test_long) };
+    const struct CMUnitTest tests[] = { cmocka_unit_test(test_outputs), cmocka_unit_test(test_alone),
+                                        cmocka_unit_test(test_long) };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

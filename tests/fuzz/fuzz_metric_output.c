@@ -11,7 +11,7 @@ static int parse(const char *text, size_t n, size_t piece, struct evaluation_met
     struct metric_output o;
     int rc;
 
-    metric_output_init(&o);
+    metric_output_init(&o, "alone");
     for (size_t at = 0; at < n; at += piece)
         metric_output_add(&o, text + at, n - at < piece ? n - at : piece, metrics);
     rc = metric_output_finish(&o, metrics, NULL);
