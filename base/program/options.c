@@ -184,10 +184,24 @@ static int unknown(const struct options *o, const char *name, size_t n, struct e
                      near ? " (did you mean --" : "", near ? near : "", near ? "?)" : "", o->program);
 }
 
-static int parse_long(const struct options *o, const char *name, int argc, char **argv, int *i, struct error *e)
+/* A choice in capitals, as --run-option MPI, is the one in small letters. */
+static void fold_choice(const struct option *row, char *text)
+{
+    const size_t n = strlen(text);
+    char small[64];
+
+    if (row->kind != OPTION_CHOICE || n >= sizeof small || options_is_choice(row->choices, text, n))
+        return;
+    for (size_t i = 0; i <= n; i++)
+        small[i] = text[i] >= 'A' && text[i] <= 'Z' ? (char)(text[i] - 'A' + 'a') : text[i];
+    if (options_is_choice(row->choices, small, n))
+        memcpy(text, small, n);
+}
+
+static int parse_long(const struct options *o, char *name, int argc, char **argv, int *i, struct error *e)
 {
     size_t n = strcspn(name, "=");
-    const char *value = name[n] == '=' ? name + n + 1 : NULL;
+    char *value = name[n] == '=' ? name + n + 1 : NULL;
     struct option *row = options_find(o, name, n);
     int64_t count;
     int on = 1;
@@ -219,6 +233,7 @@ static int parse_long(const struct options *o, const char *name, int argc, char 
             return error_set(e, ERR_ARG, "--%s needs a value (%s)", row->name, row->argument);
         value = argv[++*i];
     }
+    fold_choice(row, value);
     return set_value(row, value, e);
 }
 
@@ -243,14 +258,40 @@ static int parse_letter(const struct options *o, const char *argument, int argc,
     return error_set(e, ERR_ARG, "unknown option -%c; '%s --help' lists them", argument[1], o->program);
 }
 
+/* What other programs call it. NULL: none of these. */
+static const char *usual_name(const char *word)
+{
+    static const struct {
+        const char *word, *command;
+    } words[] = {
+        { "check", "verify" }, { "validate", "verify" }, { "diff", "compare" },      { "cmp", "compare" },
+        { "ls", "inspect" },   { "list", "inspect" },    { "show", "inspect" },      { "info", "inspect" },
+        { "fix", "repair" },   { "rm", "prune" },        { "delete", "prune" },      { "clean", "prune" },
+        { "follow", "tail" },  { "draw", "plot" },       { "graph", "plot" },        { "summary", "stats" },
+        { "dump", "export" },  { "join", "merge" },      { "rename", "rename-tag" }, { "start", "serve" },
+    };
+
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (!strcmp(words[i].word, word))
+            return words[i].command;
+    return NULL;
+}
+
 int options_unknown_command(const struct options *o, const char *word, struct error *e)
 {
-    const char *names[128] = { "help" }, *near;
+    const char *names[128] = { "help" }, *near = NULL, *usual = usual_name(word);
     size_t count = 1;
 
-    for (size_t i = 0; i < o->command_count && count < 128; i++)
+    /* "trainer train", "evaluator eval": what a program does that needs no command */
+    if (strlen(word) > 3 && !strncmp(o->program, word, strlen(word)) && strncmp(o->usage, "COMMAND", 7) != 0)
+        return error_set(e, ERR_ARG, "unknown command '%s'; %s does this without a command, so leave it out", word,
+                         o->program);
+    for (size_t i = 0; i < o->command_count && count < 128; i++) {
         names[count++] = o->commands[i].name;
-    near = options_nearest(word, names, count);
+        if (usual && !strcmp(usual, o->commands[i].name))
+            near = usual;
+    }
+    near = near ? near : options_nearest(word, names, count);
     return error_set(e, ERR_ARG, "unknown command '%s'%s%s%s; '%s --help' lists them", word,
                      near ? " (did you mean " : "", near ? near : "", near ? "?)" : "", o->program);
 }
@@ -277,7 +318,7 @@ int options_parse(const struct options *o, int argc, char **argv, int *positiona
             printf("%s (evalboard) %s\n", o->program, EVALBOARD_VERSION);
             return OPTIONS_DONE;
         } else {
-            rc = argument[1] == '-' ? parse_long(o, argument + 2, argc, argv, &i, e)
+            rc = argument[1] == '-' ? parse_long(o, argv[i] + 2, argc, argv, &i, e)
                                     : parse_letter(o, argument, argc, argv, &i, e);
         }
         if (rc != OK)

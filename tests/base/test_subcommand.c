@@ -18,11 +18,11 @@ struct outcome {
 static int run_alpha(int argc, char **argv)
 {
     int64_t steps = 1;
-    const char *axes = "x";
+    const char *axes = "x", *order = "up";
     struct option table[] = {
         { .kind = OPTION_HEADING, .help = "How much:" },
         { .kind = OPTION_INT, .letter = 'n', .name = "steps", .value = &steps, .argument = "N", .help = "so many" },
-        { .kind = OPTION_CHOICE, .name = "order", .help = "a \"word\"", .choices = "up|down" },
+        { .kind = OPTION_CHOICE, .name = "order", .value = &order, .help = "a \"word\"", .choices = "up|down" },
         { .kind = OPTION_CHOICES, .name = "axes", .value = &axes, .help = "some", .choices = "x|yy" },
     };
     const struct options o = {
@@ -116,6 +116,12 @@ static void test_dispatch(void **state)
         { "tool alpha -- --help", 41, "", "" },
         { "tool alpha --axes x,yy p", 41, "", "" },
         { "tool alpha --axes x,y p", EXIT_USAGE, "", "--axes: 'y' is not one of x|yy (did you mean x?)" },
+        { "tool alpha --order UP p", 41, "", "" },
+        { "tool alpha --order=Down p", 41, "", "" },
+        { "tool alpha --order UPP p", EXIT_USAGE, "", "--order: 'UPP' is not one of up|down" },
+        { "tool alpha --axes X p", EXIT_USAGE, "", "--axes: 'X' is not one of x|yy" },
+        { "tool rename x", EXIT_USAGE, "", "unknown command 'rename' (did you mean rename-tag?)" },
+        { "tool diff x", EXIT_USAGE, "", "unknown command 'diff'" },
         { "tool alpha --axes x, p", EXIT_USAGE, "", "--axes: '' is not one of x|yy" },
         { "tool alpha --help", EXIT_DONE, "      --axes x|yy[,...]           some\n", "" },
         { "tool rename-tag x", 50, "", "" },
@@ -185,6 +191,10 @@ static void test_command_or_not(void **state)
     assert_int_equal(status, -1);
     assert_int_equal(options_parse(&tool, 2, argv, &count, &e), ERR_ARG);
     assert_string_equal(e.message, "unknown command 'rename' (did you mean rename-tag?); 'tool --help' lists them");
+    assert_int_equal(
+        options_unknown_command(&(struct options){ .program = "trainer", .usage = "[OPTION...]" }, "train", &e),
+        ERR_ARG);
+    assert_string_equal(e.message, "unknown command 'train'; trainer does this without a command, so leave it out");
     argv[1] = right;
     assert_int_equal(subcommand_run(&tool, 2, argv, &status), 1);
     assert_int_equal(status, 50);

@@ -129,6 +129,7 @@ def test_nothing_matched(log):
 def test_usage(log, tmp_path):
     for arguments, words in [
         (["export"], "no PATH given"), (["exprot", log], "did you mean export"), ([], "no command"),
+        (["ls", log], "did you mean inspect"), (["diff", log, log], "did you mean compare"),
         (["export", tmp_path / "none"], "No such file"), (["export", log, "--format=cvs"], "'cvs'"),
         (["export", log, "--columns=first"], "--columns"), (["export", log, "--taag=x"], "did you mean --tag"),
         (["export", log, "--dup=first"], "--dup"), (["export", log, "--format=csv", "--nonfinite=null"], "null"),
