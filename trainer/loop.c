@@ -84,15 +84,18 @@ static void make_will(struct loop *l)
     saving_will(&l->saving, &will);
 }
 
-/* 1: no rank has died, as far as can be known at once: of those on other hosts it cannot. mpirun ends
- * all when one has. */
-static int all_live(const struct world *w)
+/* 1: no rank is known to have died; mpirun ends all when one has. known: and none is on another host, where that cannot
+ * be known at once. */
+static int all_live(const struct world *w, int known)
 {
     const struct process *places = world_places(w);
 
-    for (int r = 0; r < world_size(w) && places; r++)
-        if (process_judge(&places[r]) != PROCESS_LIVES)
+    for (int r = 0; r < world_size(w) && places; r++) {
+        const enum process_state state = process_judge(&places[r]);
+
+        if (state == PROCESS_GONE || (known && state == PROCESS_ELSEWHERE))
             return 0;
+    }
     return 1;
 }
 
@@ -103,7 +106,7 @@ static int asked_to_leave(struct loop *l)
 
     if (asked && !l->leaves && !l->asked && l->began && l->lead) {
         l->asked = 1;
-        l->leaves = orphaned || all_live(l->strategy->world);
+        l->leaves = orphaned || all_live(l->strategy->world, 1);
         make_will(l);
     }
     return asked;
@@ -509,7 +512,9 @@ static int steps(struct loop *l, struct error *e)
         l->position.global_step = tally.global_step;
         more = tally.more;
         if (tally.flags & (TALLY_LEFT | TALLY_TERM | TALLY_INT)) {
-            l->stopped = l->leaves = 1;
+            l->stopped = 1;
+            /* Where others go on without a rank that died, mpirun's SIGTERM looks like anybody's. */
+            l->leaves = all_live(l->strategy->world, 0);
             l->signal = tally.flags & (TALLY_TERM | TALLY_INT);
             make_will(l);
         }
@@ -569,7 +574,7 @@ static const char *last_state(const struct loop *l, int failed)
         return "failed";
     if (step >= l->options->max_steps || l->asked_to_stop)
         return l->saving.failed || !saved ? "failed" : "finished";
-    return l->stopped && saved ? "stopped" : "failed";
+    return l->stopped && l->leaves && saved ? "stopped" : "failed";
 }
 
 int loop_count_bytes(struct traffic *out, const struct strategy *s, struct error *e)

@@ -91,7 +91,7 @@ def test_replay_refused(tmp_path):
     data[136 + 4] ^= 1  # another worker
     path.write_bytes(data)
     assert "damaged at byte" in ranks.train(4, *options, "--replay", path, status=2)[1]
-    assert "cannot make" in ranks.train(4, *options, "--record", tmp_path / "no" / "no", status=2)[1]
+    assert "cannot open" in ranks.train(4, *options, "--record", tmp_path / "no" / "no", status=2)[1]
 
 
 def test_several_batches_a_worker(tmp_path):

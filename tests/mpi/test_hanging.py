@@ -13,12 +13,12 @@ from waiting import DEADLINE
 LENET = ["--model", "lenet", "--data", "fashion-mnist", "--batch-size", 8, "--quiet"]
 MPI, PS, ASYNC = ["--run-option", "mpi"], ["--run-option", "ps"], ["--run-option", "ps", "--async"]
 # Options, the rank that stops, the call in which it does and the how manieth; what the others wait for. Rank 0 renames
-# training.json, then the data, index and list of the first checkpoint, those of the last one, and training.json.
+# training.json at the beginning and at the end; its saver, another process, renames the files of checkpoints.
 PHASES = {
     "start": (MPI, 1, "MPI_Init_thread", 1, "to start MPI"),
     "first message": (MPI, 0, "MPI_Isend", 1, "to start MPI"),
     "first training.json": (MPI, 0, "rename", 1, "to write its first checkpoint and training.json"),
-    "last training.json": (PS, 0, "rename", 8, "to save and close its files"),
+    "last training.json": (PS, 0, "rename", 2, "to save and close its files"),
     "end": (ASYNC, 1, "MPI_Finalize", 1, "to end MPI"),
 }
 

@@ -1,9 +1,11 @@
 """make tables: a comparison runs, each published figure has ours under it, and what is there is not run again."""
 import csv
+import json
 import os
 import pathlib
 import subprocess
 import sys
+import types
 
 import pytest
 
@@ -13,6 +15,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 BUILD = pathlib.Path(os.environ.get("EVALBOARD_BUILD", "build")).resolve()
 sys.path.insert(0, str(ROOT / "bench"))
 import published  # noqa: E402
+import tables as made  # noqa: E402
 
 
 def tables(output, *words, status=0):
@@ -98,17 +101,33 @@ def test_published_and_ours(tmp_path):
     assert again.stdout == run.stdout and "round 1" not in again.stderr
 
 
-def test_epochs_of_a_log(tmp_path):
-    """Two epochs of one step, each tested; the second is the one that counts."""
-    run = tables(tmp_path, "--only", "mnist_cnn", "--scale", "0.25", "--num-examples", "8")
-    rows = {(row["figure"], row["system"], row["workers"]): row for row in csv.DictReader((tmp_path / "tables.csv").open())}
-    assert len(rows) == len(REPORTS["mnist_cnn"].split())
-    lines = [line for line in run.stdout.splitlines() if line.startswith("[")]
-    seconds = [tuple(float(word.rstrip("s")) for word in line.rpartition("|")[2].split(",")) for line in lines]
-    assert [line[:7] for line in lines] == ["[ 1/ 2]", "[ 2/ 2]"] * (len(lines) // 2) and "] (train) acc: " in lines[0]
-    train, test = (float(rows[figure, "all-sum", "1"]["ours"]) for figure in ("train s", "test s"))
-    assert train == pytest.approx(seconds[1][0] * 54272 / 128, rel=0.05) and test == pytest.approx(seconds[1][1] * 9216 / 8, rel=0.2)
-    assert float(rows["train %", "all-sum", "1"]["ours"]) == 100 and rows["test s", "all-sum", "8"]["note"] == "not run here"
+def test_epochs_of_a_log(tmp_path, monkeypatch):
+    """Two epochs of four steps, the second of which counts; a step takes 2 s then, before it 3 s."""
+    cells = [{"cell": f"mirrored-{n}", "strategy": "mirrored", "workers": n, "rounds": 1} for n in (1, 2)]
+    wall = [3.0 * step for step in range(1, 5)] + [12 + 2.0 * step for step in range(1, 5)]
+
+    def read(command):
+        words = list(map(str, command))
+        if "compare" in words:
+            return json.dumps({"cells": cells})
+        value = {"loss": lambda step: 2 - step / 8, "precision": lambda step: step / 8}[words[words.index("--tag") + 1]]
+        return "step,value,wall_time\n" + "".join(f"{step},{value(step)},{wall[step - 1]}\n" for step in range(1, 9))
+
+    for cell in cells:
+        place = tmp_path / "round-1" / cell["cell"] / "eval"
+        place.mkdir(parents=True)
+        lines = [{"step": step, "status": "done", "seconds": 0.5 / cell["workers"], "metrics": {"precision": step / 10, "loss": 1.5}}
+                 for step in (4, 8)]
+        (place / "evaluations.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    monkeypatch.setattr(made, "read", read)
+    monkeypatch.setattr(made.programs, "program", lambda build, name: name)
+    options = types.SimpleNamespace(build="build", scale=1, max_epochs=None, num_examples=100)
+    measured = made.Measured(options, tmp_path)
+    assert list(measured.epoch_log()) == [line for cell, seconds in (("mirrored, 1 worker:", "0.50s"), ("mirrored, 2 workers:", "0.25s"))
+                                          for line in (
+        cell, f"[ 1/ 2] (train) acc: 31.25%, loss: 1.688 | (test) acc: 40.00%, loss: 1.500 | 12.00s, {seconds}",
+        f"[ 2/ 2] (train) acc: 81.25%, loss: 1.188 | (test) acc: 80.00%, loss: 1.500 | 8.00s, {seconds}")]
+    assert measured.epoch("mirrored", 1) == (8 * 54272 / 256, 0.5 * 9216 / 100) and measured.epoch("mirrored", 4) == (None, None)
 
 
 def test_programs_that_are_not_built(tmp_path):
