@@ -75,7 +75,7 @@ static const struct option table_template[] = {
           "its environment has them as EVALUATOR_CHECKPOINT and so on. COMMAND is split into words as in a shell, "
           "but no shell is run; for one, use sh -c '...' with \"$EVALUATOR_CHECKPOINT\" in it, as {checkpoint} is "
           "refused there. Metrics are read from its standard output, one line "
-          "each: 'accuracy 0.91', 'accuracy=0.91', a JSON object or a dictionary of Python's; if there are none, also "
+          "each: 'accuracy 0.91', 'accuracy=0.91', a JSON object or a dictionary of Python's, "
           "'Test accuracy: 0.703' and 'Accuracy: 70.3%', which counts as 0.703. Its output is kept in EVAL/logs/. When "
           "COMMAND ends, all processes that it started are ended, too." },
     { OPTION_DOUBLE, .name = "exec-timeout", .argument = "SECONDS",

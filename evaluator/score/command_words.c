@@ -115,19 +115,45 @@ int command_words_fill(char *const *words, const struct command_value *values, s
     return OK;
 }
 
-/* What reads a word as code: that after one of these options, which come before any other word. */
+/* What reads a word as code: that of one of these options, which come before any other word. */
 static const struct interpreter {
-    const char *name; /* of the program, also with a version behind it, as in python3.13 */
+    const char *name; /* of the program, also with a version behind it, as in python3.13t */
     const char *code; /* letters of the options, of which several may be in one word, as in bash -lc */
-    const char *with; /* letters of those with a word of their own */
+    const char *with; /* letters of those with a value, in the same word or in the next one */
+    enum { NEXT, AFTER_OPTIONS, ANYWHERE } where; /* the code; ANYWHERE: after options, which may follow other words */
+    const char *last;                             /* letters of those behind which nothing is an option; NULL: none */
 } interpreters[] = {
-    { "sh", "c", "o" },         { "bash", "c", "oO" },    { "dash", "c", "o" },    { "ash", "c", "o" },
-    { "ksh", "c", "o" },        { "mksh", "c", "o" },     { "zsh", "c", "o" },     { "yash", "c", "o" },
-    { "fish", "cC", "dfo" },    { "csh", "c", "" },       { "tcsh", "c", "" },     { "su", "c", "gGsw" },
-    { "runuser", "c", "gGsw" }, { "script", "c", "Bbo" }, { "python", "c", "WX" }, { "pypy", "c", "WX" },
-    { "perl", "eE", "I" },      { "ruby", "e", "Ir" },    { "node", "ep", "r" },   { "php", "r", "dc" },
-    { "lua", "e", "l" },        { "julia", "eE", "J" },   { "Rscript", "e", "" },
+    { "sh", "c", "oO", AFTER_OPTIONS, NULL },
+    { "bash", "c", "oO", AFTER_OPTIONS, NULL },
+    { "rbash", "c", "oO", AFTER_OPTIONS, NULL },
+    { "dash", "c", "o", AFTER_OPTIONS, NULL },
+    { "ash", "c", "o", AFTER_OPTIONS, NULL },
+    { "ksh", "c", "o", AFTER_OPTIONS, NULL },
+    { "mksh", "c", "o", AFTER_OPTIONS, NULL },
+    { "zsh", "c", "o", AFTER_OPTIONS, NULL },
+    { "yash", "c", "o", AFTER_OPTIONS, NULL },
+    { "csh", "c", "", AFTER_OPTIONS, NULL },
+    { "tcsh", "c", "", AFTER_OPTIONS, NULL },
+    { "fish", "cC", "dfo", NEXT, NULL },
+    { "su", "c", "gGsw", ANYWHERE, NULL },
+    { "runuser", "c", "gGsw", ANYWHERE, NULL },
+    { "script", "c", "BIOTbot", ANYWHERE, NULL },
+    { "flock", "c", "Ew", ANYWHERE, NULL },
+    { "env", "S", "uC", NEXT, NULL },
+    { "python", "c", "WX", NEXT, "m" },
+    { "ipython", "c", "", NEXT, "m" },
+    { "pypy", "c", "WX", NEXT, "m" },
+    { "perl", "eE", "IMmxilDC", NEXT, NULL },
+    { "ruby", "e", "IrECxKTW", NEXT, NULL },
+    { "node", "ep", "r", NEXT, NULL },
+    { "nodejs", "ep", "r", NEXT, NULL },
+    { "php", "rBRE", "dcfzS", NEXT, NULL },
+    { "lua", "e", "l", NEXT, NULL },
+    { "luajit", "e", "lj", NEXT, NULL },
+    { "julia", "eE", "JLpt", NEXT, NULL },
+    { "Rscript", "e", "", NEXT, NULL },
 };
+static const char *const long_code[] = { "--command", "--eval", "--print", "--run", "--wrap", "--split-string" };
 
 static int is_program(const char *word, const char *name)
 {
@@ -135,32 +161,81 @@ static int is_program(const char *word, const char *name)
     const size_t n = strlen(name);
 
     base = base ? base + 1 : word;
-    return !strncmp(base, name, n) && !base[n + strspn(base + n, ".0123456789")];
+    if (strncmp(base, name, n) != 0)
+        return 0;
+    base += n + strspn(base + n, ".0123456789");
+    return !*base || (!strcmp(base, "t") && base[-1] >= '0' && base[-1] <= '9');
 }
 
-/* The option by which the program at words[0] is given code, in it or in the word behind. NULL: none. */
-static char *const *code_of(char *const *words)
+/* Among the letters of the option: 1: one for code; its text may be in the same word. -1: one behind which nothing is
+ * an option. *value: one with a value that is the next word. */
+static int has_code(const struct interpreter *i, const char *letters, int *value)
+{
+    int code = 0;
+
+    *value = 0;
+    for (const char *p = letters; *p; p++) {
+        if (i->last && strchr(i->last, *p))
+            return -1;
+        code |= strchr(i->code, *p) != NULL;
+        if (code && i->where == NEXT)
+            return 1;
+        if (strchr(i->with, *p)) {
+            *value = !p[1];
+            return code;
+        }
+    }
+    return code;
+}
+
+/* The word that the program at words[0] reads as code, or the option that has code in it: *together. NULL: none. */
+static char *const *code_of(char *const *words, int *together)
 {
     const struct interpreter *found = NULL;
+    int code = 0, value;
 
     for (size_t i = 0; !found && i < sizeof interpreters / sizeof *interpreters; i++)
         found = is_program(*words, interpreters[i].name) ? &interpreters[i] : NULL;
     for (char *const *word = found ? words + 1 : words; found && *word; word++) {
-        /* su and runuser take names between their options */
-        const int option = (**word == '-' || **word == '+') && (*word)[1];
-
-        if (!option && strcmp(found->name, "su") != 0 && strcmp(found->name, "runuser") != 0)
-            return NULL;
-        if (option && !strncmp(*word, "--", 2)) {
-            if (!strncmp(*word, "--command", 9) || !strncmp(*word, "--eval", 6))
+        *together = 0;
+        if (!strcmp(*word, "--"))
+            return code ? word + 1 : NULL;
+        if ((**word != '-' && **word != '+') || !(*word)[1]) {
+            if (code)
                 return word;
-        } else if (option && strpbrk(*word + 1, found->code)) {
-            return word;
-        } else if (option && strchr(found->with, (*word)[strlen(*word) - 1]) && word[1]) {
-            word++;
+            if (found->where != ANYWHERE)
+                return NULL;
+        } else if (!strncmp(*word, "--", 2)) {
+            for (size_t i = 0; i < sizeof long_code / sizeof *long_code; i++)
+                if (!strncmp(*word, long_code[i], strlen(long_code[i])))
+                    return strchr(*word, '=') ? word : word + 1;
+            if ((!strcmp(*word, "--rcfile") || !strcmp(*word, "--init-file")) && word[1])
+                word++;
+        } else {
+            const int letters = has_code(found, *word + 1, &value);
+
+            if (letters < 0)
+                return NULL;
+            code |= letters;
+            *together = code && found->where == NEXT;
+            if (*together)
+                return word;
+            word += value && word[1];
         }
     }
     return NULL;
+}
+
+/* 1: what runs the program in a later word. */
+static int is_wrapper(const char *word)
+{
+    static const char *const names[] = { "env",   "nice", "ionice", "timeout", "nohup",   "setsid", "sudo",   "stdbuf",
+                                         "xargs", "chrt", "time",   "taskset", "numactl", "srun",   "busybox" };
+
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (is_program(word, names[i]))
+            return 1;
+    return 0;
 }
 
 /* The first {name} with a variable. NULL: none. */
@@ -176,21 +251,32 @@ static const struct command_value *text_in(const char *word, const struct comman
     return NULL;
 }
 
+/* 1: it hands all of its words to a shell. */
+static int is_shell_of_words(char *const *words, size_t i)
+{
+    static const char *const names[] = { "ssh", "eval", "watch", "sbatch" };
+
+    for (size_t k = 0; k < sizeof names / sizeof *names; k++)
+        if (is_program(words[i], names[k]) && (i == 0 || is_wrapper(words[0])))
+            return 1;
+    return 0;
+}
+
 static int check_code(char *const *words, const struct command_value *values, size_t count, struct error *e)
 {
-    for (char *const *program = words; *program; program++) {
-        const int remote = is_program(*program, "ssh") || is_program(*program, "eval");
-        char *const *code = remote ? program + 1 : code_of(program);
+    for (size_t i = 0; words[i]; i++) {
+        const int all = is_shell_of_words(words, i);
+        int together = 0;
+        char *const *code = all ? words + i + 1 : code_of(words + i, &together);
 
-        for (int n = 0; code && *code && (remote || n < 2); n++, code++) {
+        for (int n = 0; code && *code && (all || n <= together); n++, code++) {
             const struct command_value *value = text_in(*code, values, count);
 
             if (value)
-                return error_set(e, ERR_ARG,
-                                 "%s would read {%s} as code, so that a file's name could run; write \"$%s\"%s",
-                                 *program, value->name, value->variable,
-                                 remote ? " in a script of your own, which --exec runs"
-                                        : " there, which it finds in its environment");
+                return error_set(
+                    e, ERR_ARG, "%s would read {%s} as code, so that a file's name could run; write \"$%s\"%s",
+                    words[i], value->name, value->variable,
+                    all ? " in a script of your own, which --exec runs" : " there, which it finds in its environment");
         }
     }
     return OK;

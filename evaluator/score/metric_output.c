@@ -22,6 +22,7 @@ void metric_output_release(struct metric_output *o)
 {
     buffer_release(&o->line);
     evaluation_metrics_release(&o->loose);
+    evaluation_metrics_release(&o->clashes);
 }
 
 /* ---- words ------------------------------------------------------------------------------------------------------- */
@@ -100,6 +101,8 @@ static void metric_output_take(struct metric_output *o, const char *name, double
         return;
     if (before && (before->value == value || (isnan(before->value) && isnan(value))))
         return;
+    if (before && metrics == &o->loose && evaluation_metrics_add(&o->clashes, name, 0, &why) != OK)
+        memset(&why, 0, sizeof why); /* it is among them, or there is no room: o->loose_error stays */
     if (before && !error->code)
         error_set(error, ERR_ARG, "the metric '%.200s' is named twice, with %.17g and, in line %zu, %.17g", name,
                   before->value, o->lines, value);
@@ -306,14 +309,23 @@ static void keep_last_line(struct metric_output *o, const char *line, size_t n)
     const char *first = blanks(line, line + n);
     size_t length = (size_t)(line + n - first);
 
+    while (length > 0 && strchr(" \t\r", first[length - 1]))
+        length--;
     if (length == 0)
         return;
     length = length < sizeof o->last ? length : sizeof o->last - 1;
     for (size_t i = 0; i < length; i++)
         o->last[i] = (unsigned char)first[i] < 32 || first[i] == 127 ? '?' : first[i];
-    while (length > 0 && ((unsigned char)o->last[length - 1] & 0xc0) == 0x80) /* no part of a character at the end */
-        length--;
     o->last[length] = '\0';
+    /* No part of a character at the end. */
+    if (length == sizeof o->last - 1)
+        while (length > 0 && ((unsigned char)o->last[length - 1] & 0x80)) {
+            const int lead = ((unsigned char)o->last[--length] & 0xc0) == 0xc0;
+
+            o->last[length] = '\0';
+            if (lead)
+                break;
+        }
 }
 
 static void take_line(struct metric_output *o, struct evaluation_metrics *metrics)
@@ -359,8 +371,9 @@ int metric_output_finish(struct metric_output *o, struct evaluation_metrics *met
 
     if (o->line.length)
         take_line(o, metrics);
-    if (!metrics->count && !o->error.code && !o->loose_error.code)
-        for (size_t i = 0; i < o->loose.count && !o->error.code; i++)
+    for (size_t i = 0; i < o->loose.count && !o->error.code; i++)
+        if (!evaluation_metrics_find(&o->clashes, o->loose.items[i].name) &&
+            !evaluation_metrics_find(metrics, o->loose.items[i].name))
             metric_output_take(o, o->loose.items[i].name, o->loose.items[i].value, metrics);
     if (!metrics->count && !o->error.code)
         o->error = o->loose_error;

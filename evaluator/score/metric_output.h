@@ -9,7 +9,7 @@
  *   {'accuracy': 0.91, 'n': 5}      the same as Python prints it
  *   0.91                            a number alone, where the caller has a name for it
  *
- * and, if nothing in the output has one of these,
+ * and, where the name has one value in all of the output,
  *
  *   Test accuracy: 0.703            a name of several words, with '=' or ':' behind it
  *   Accuracy: 70.3%                 a percentage, which counts as its hundredth part, 0.703
@@ -38,8 +38,8 @@ struct metric_output {
     struct error error; /* the first error */
     const char *alone;  /* the name of a number alone; NULL: it is none */
     char last[80];      /* the beginning of the last line with something in it */
-    /* from lines with names of several words and percentages, for want of others */
-    struct evaluation_metrics loose;
+    struct evaluation_metrics loose,
+        clashes; /* of lines with names of several words and percentages; with several values */
     struct error loose_error;
 };
 

@@ -49,10 +49,12 @@ static const struct {
     { "Test accuracy: 0.703, Test loss = 1.25\n", "Test accuracy=0.703 Test loss=1.25" },
     { "Accuracy: 70.3%\n", "Accuracy=0.703" },
     { "Top 1 accuracy: 50 %\nx: 25%\n", "x=0.25" },
-    { "Downloading: 10%\nDownloading: 20%\naccuracy 0.5\n", "accuracy=0.5" }, /* a stricter form counts alone */
+    { "Loss: 1.25\nAccuracy: 70.3%\n", "Loss=1.25 Accuracy=0.703" },
+    { "Downloading: 10%\nDownloading: 20%\naccuracy 0.5\n", "accuracy=0.5" }, /* of progress no value counts */
+    { "accuracy: 50%\naccuracy 0.51\n", "accuracy=0.51" },
     { "Downloading: 10%\nDownloading: 20%\n", "!'Downloading' is named twice" },
     { "Test accuracy 0.703\n", "!the last 'Test accuracy 0.703'" },
-    { "hello\n0.7\n", "!'0.7' is a number without a name; give --metric" },
+    { "hello\n 0.7 \r\n", "!'0.7' is a number without a name; give --metric" },
     { "", "!no metric in its output (0 lines)" },
     { "talk only\nand more of it\n", "!no metric in its output (2 lines, the last 'and more of it')" },
     { "step 5\n", "!no metric" },
