@@ -134,7 +134,8 @@ def test_every_second_one_with_a_change(tmp_path):
     with Exec(tmp_path, gated(tmp_path), "--every", 2, "--pattern", "model_{step}", "--ready", "quiet:0.2",
               "--poll-interval", 0.05) as evaluator:
         wait_for(lambda: runs(tmp_path) == [1], "the script")
-        (tmp_path / "ckpt" / "model_1").write_bytes(b"yy")
+        (tmp_path / "new").write_bytes(b"yy")
+        (tmp_path / "new").rename(tmp_path / "ckpt" / "model_1")
         (tmp_path / "go").touch()
         wait_for(lambda: len(ledger(tmp_path)) == 2, "two results")
         time.sleep(0.5)  # time for what must not happen
