@@ -83,7 +83,7 @@ static const struct option table_template[] = {
               "5 seconds later. Default: no limit.",
       .minimum = 0, .maximum = 1e9 },
     { OPTION_TEXT, .name = "metric", .argument = "NAME",
-      .help = "A line of the output that is nothing but a number is the metric NAME." },
+      .help = "Read a line of the output that is nothing but a number as the metric NAME." },
     { OPTION_INT, .name = "retries", .argument = "N",
       .help = "Retry a failed command up to N times, after 1, 2, 4, ... seconds. Default: 0.", .minimum = 0,
       .maximum = 1e6 },

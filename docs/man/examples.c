@@ -127,7 +127,7 @@ static int log_once(struct eventlog_writer *writer,
                     const struct eventlog_scalar *points, size_t n,
                     uint64_t *done)
 {
-    static const char *const tags[] = { "batch/time", "batch/norm" };
+    static const char *const tags[] = { "once/time", "once/norm" };
     struct eventlog_error error;
 
     /* *done is 0 before the first call; after an interruption: again */
@@ -661,6 +661,7 @@ static int write_elsewhere(const char *path)
 
 static int write_all(const char *directory)
 {
+    uint64_t done = 0;
     static const float weights[] = { -1, 0, 0.5f, 2 };
     static const double numbers[] = { -1, 0, 0.5, 2 };
     static const struct eventlog_scalar points[] = {
@@ -688,6 +689,7 @@ static int write_all(const char *directory)
     tell_version();
     snprintf(path, sizeof path, "%s/picture.png", directory);
     if (log_batches(writer, points, 3) ||
+        log_once(writer, points, 3, &done) ||
         log_serialized(writer, "\x09\0\0\0\0\0\x88\xd6\x41\x2a\0", 11) ||
         pack_picture(path, pixels, 2, 2))
         return 1;
