@@ -108,16 +108,17 @@ static int start_thread(void *(*run)(void *context), void *context)
 
 /* ---- start ----------------------------------------------------------------------------------------------------- */
 
-/* One write of "PORT\n", not through a link. */
-static int write_port(const char *path, unsigned port, struct error *e)
+/* One write of "PORT\n". 0 and errno. The path may be a link: serve gives /dev/fd/N. */
+static int write_port(const char *path, unsigned port)
 {
     char text[16];
-    int n = snprintf(text, sizeof text, "%u\n", port), fd, good, rc;
+    int n = snprintf(text, sizeof text, "%u\n", port), fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666),
+        good;
 
-    if ((rc = file_open_plain(NULL, path, O_WRONLY | O_CREAT | O_TRUNC, &fd, e)) < 0)
-        return rc;
+    if (fd < 0)
+        return 0;
     good = write(fd, text, (size_t)n) == n;
-    return close(fd) == 0 && good ? OK : error_system(e, "%s", path);
+    return close(fd) == 0 && good;
 }
 
 static void raise_descriptors(void)
@@ -222,8 +223,9 @@ int main(int argc, char **argv)
         return fail(&p, error_file, EXIT_BIND, e.message);
     if (!p.options.port_file) {
         log_line(&p.log, "listening on %s", grpc_server_address(p.server));
-    } else if (write_port(p.options.port_file, grpc_server_port(p.server), &e) < 0) {
-        log_line(&p.log, "Failed to write port \"%u\" to %s", grpc_server_port(p.server), e.message);
+    } else if (!write_port(p.options.port_file, grpc_server_port(p.server))) {
+        log_line(&p.log, "Failed to write port \"%u\" to %s: %s", grpc_server_port(p.server), p.options.port_file,
+                 strerror(errno));
         return EXIT_FAILED;
     }
     raise_descriptors();
