@@ -579,14 +579,27 @@ int world_same(struct world *w, const char *doing, uint64_t value, const char *w
     return rc;
 }
 
+/* Says with whom a message failed. */
+static int message_failed(const struct world *w, int with, int rc, struct error *e)
+{
+    char name[WORLD_NAME_MAX];
+
+    if (rc < 0 && with != WORLD_ANY_RANK) {
+        world_name(w, with, name, sizeof name);
+        error_prefix(e, "the connection with %s failed", name);
+    }
+    return rc;
+}
+
 int world_send(struct world *w, int to, int tag, const void *bytes, size_t n, struct message *m, struct error *e)
 {
     const int its = w->order ? w->order[to] : to;
     int rc = w->participants->operations->send(w->participants, its, tag, bytes, n, &m->handle, e);
 
     m->active = rc == OK;
+    m->with = to;
     *(tag < WORLD_TAG_ASIDE ? &w->sent[to].steps : &w->sent[to].aside) += (int64_t)n;
-    return rc;
+    return message_failed(w, to, rc, e);
 }
 
 const struct world_sent *world_sent(const struct world *w)
@@ -605,7 +618,8 @@ int world_receive(struct world *w, int from, int tag, void *bytes, size_t n, str
     int rc = w->participants->operations->receive(w->participants, its, tag, bytes, n, &m->handle, e);
 
     m->active = rc == OK;
-    return rc;
+    m->with = from;
+    return message_failed(w, from, rc, e);
 }
 
 int message_done(struct world *w, struct message *m, struct error *e)
@@ -619,7 +633,7 @@ int message_done(struct world *w, struct message *m, struct error *e)
         if (w->number && m->source >= 0)
             m->source = w->number[m->source];
     }
-    return rc;
+    return message_failed(w, m->with, rc, e);
 }
 
 void message_cancel(struct world *w, struct message *m)

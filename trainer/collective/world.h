@@ -79,6 +79,7 @@ int world_gather(struct world *w, const void *mine, size_t n, void *all, const c
 struct message {
     uint64_t handle;
     int active, source; /* source: the sender, once a receive is done */
+    int with;           /* the rank at the other end, or WORLD_ANY_RANK */
 };
 
 enum { WORLD_ANY_RANK = PARTICIPANT_ANY };

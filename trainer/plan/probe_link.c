@@ -29,7 +29,7 @@ static int wait_for(struct pair *p, struct message *m, struct error *e)
 
 static int say(struct pair *p, int tag, size_t n, struct error *e)
 {
-    struct message m = { 0, 0, 0 };
+    struct message m = { 0 };
     const int rc = world_send(p->world, p->other, tag, p->bytes, n, &m, e);
 
     return rc < 0 ? rc : wait_for(p, &m, e);
@@ -37,7 +37,7 @@ static int say(struct pair *p, int tag, size_t n, struct error *e)
 
 static int hear(struct pair *p, int tag, size_t n, struct error *e)
 {
-    struct message m = { 0, 0, 0 };
+    struct message m = { 0 };
     const int rc = world_receive(p->world, p->other, tag, p->bytes, n, &m, e);
 
     return rc < 0 ? rc : wait_for(p, &m, e);
@@ -79,7 +79,7 @@ static int time_size(struct pair *p, size_t n, double *seconds, struct error *e)
 /* Many small messages in a row, and one back. */
 static int time_many(struct pair *p, double *seconds, struct error *e)
 {
-    struct message many[MANY] = { { 0, 0, 0 } };
+    struct message many[MANY] = { { 0 } };
     const double begun = clock_monotonic();
     int rc = OK;
 

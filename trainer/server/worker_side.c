@@ -515,7 +515,7 @@ static int control(struct worker_side *w, enum control kind, const int64_t *word
 /* Receives n bytes from server j, waiting. */
 static int receive_now(struct worker_side *w, int j, int tag, void *bytes, size_t n, struct error *e)
 {
-    struct message m = { 0, 0, 0 };
+    struct message m = { 0 };
     int rc = world_receive(w->setup.world, worker_side_rank_of(w, j), tag, bytes, n, &m, e);
 
     return rc < 0 ? rc : wait_for_message(w, &m, j, e);

@@ -399,7 +399,7 @@ int table_worker_collect(struct table_worker *w, int64_t step, int state, struct
 
         for (int k = 0; k < arrays && rc == OK; k++) {
             const struct optimizer_array a = optimizer_array(w->setup.optimizer, table_arrays[k]);
-            struct message m = { 0, 0, 0 };
+            struct message m = { 0 };
 
             if (a.count)
                 rc = world_receive(w->setup.world, rank_of(w, part->server), state ? TAG_STATE : TAG_WHOLE,
@@ -451,7 +451,7 @@ static int tell_parts(struct table_worker *w, int64_t step, struct error *e)
 
 static int learn_parts(struct table_worker *w, int64_t step, struct error *e)
 {
-    struct message m = { 0, 0, 0 };
+    struct message m = { 0 };
     int rc = world_receive(w->setup.world, 0, TAG_PARTS, w->parts_words, sizeof w->parts_words, &m, e);
 
     if (rc == OK)
