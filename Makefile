@@ -96,9 +96,12 @@ WARNINGS = -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wvla
            -Wpointer-arith -Wcast-qual -Wwrite-strings $(if $(or $(WERROR),$(CI)),-Werror)
 OURS     = -std=c11 -D_GNU_SOURCE -I. -I$(B)/generated $(WARNINGS) -ffp-contract=off -pthread \
            $(if $(SAN),-fsanitize=$(SAN) -fno-sanitize-recover=undefined -fno-omit-frame-pointer) $(NO_PATHS)
+# As Debian builds its packages (hardening=+all; its compilers make position-independent programs), unless CFLAGS are yours.
+HARDENED := $(if $(or $(SAN),$(filter-out file,$(origin CFLAGS))),,yes)
+OURS    += $(if $(HARDENED),-fstack-protector-strong -D_FORTIFY_SOURCE=2 -Werror=format-security)
 # Where the builder of a package says so, the same bytes in whatever folder: none of its names in what debuggers read.
 NO_PATHS = $(if $(SOURCE_DATE_EPOCH),-ffile-prefix-map=$(CURDIR)=.)
-LINK     = $(CC) $(CFLAGS) $(LDFLAGS) -pthread $(if $(SAN),-fsanitize=$(SAN))
+LINK     = $(CC) $(CFLAGS) $(LDFLAGS) -pthread $(if $(SAN),-fsanitize=$(SAN)) $(if $(HARDENED),-Wl$(comma)-z$(comma)relro -Wl$(comma)-z$(comma)now)
 
 # ---- sources: a folder is a library; main.c and tool/ are programs -------------------------------------------------
 folder    = $(sort $(wildcard $(addsuffix /*.c,$1)))
