@@ -58,20 +58,24 @@ def wait_for(process, condition, what):
 
 
 def rank_processes(launcher):
-    """{rank: pid} of the trainer processes below mpirun, as far as they are up."""
+    """{rank: pid} of the trainer processes below mpirun, as far as they are up; MPICH's has a proxy between."""
+    def parent_of(pid):
+        return int(pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[1])
+
     found = {}
     for entry in pathlib.Path("/proc").iterdir():
         if not entry.name.isdigit():
             continue
         try:
-            parent = int((entry / "stat").read_text().rsplit(")", 1)[1].split()[1])
+            parent = parent_of(entry.name)
+            above = parent_of(parent)
             environment = (entry / "environ").read_bytes().split(b"\0")
             image = os.readlink(entry / "exe")
         except (OSError, IndexError, ValueError):
             continue
-        if parent == launcher.pid and image == str(TRAINER):
+        if launcher.pid in (parent, above) and image == str(TRAINER):
             for word in environment:
-                if word.startswith(b"OMPI_COMM_WORLD_RANK="):
+                if word.startswith((b"OMPI_COMM_WORLD_RANK=", b"PMI_RANK=")):
                     found[int(word.split(b"=")[1])] = int(entry.name)
     return found
 

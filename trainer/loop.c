@@ -24,7 +24,7 @@ static void say_why_stopped(struct training_state *s, uint32_t signal)
     if (signal)
         snprintf(s->signal, sizeof s->signal, "%s", interrupted ? "SIGINT" : "SIGTERM");
     snprintf(s->reason, sizeof s->reason, "%s",
-             !signal       ? "the launcher of the ranks (mpirun) is gone"
+             !signal       ? LAUNCHER_GONE
              : interrupted ? "interrupted by SIGINT"
                            : "terminated by SIGTERM");
 }

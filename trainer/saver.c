@@ -2,6 +2,7 @@
 
 #include "base/clock.h"
 #include "base/program/log.h"
+#include "trainer/collective/launcher_end.h"
 #include "trainer/training_lock.h"
 
 #include <errno.h>
@@ -193,8 +194,8 @@ static int is_owners(const struct saver *s, const struct training_state *will)
             !strcmp(there.process.host, will->process.host));
 }
 
-/* The owner has ended, and did not say that nothing is left to do. */
-static void execute_will(struct saver *s)
+/* The owner has ended, and did not say that nothing is left to do. orphaned: after its launcher, which is why. */
+static void execute_will(struct saver *s, int orphaned)
 {
     struct training_state will = s->page->wills[atomic_load(&s->page->will)];
     const int64_t whole = atomic_load(&s->page->whole), step = whole != TORN ? whole : atomic_load(&s->page->before);
@@ -218,6 +219,10 @@ static void execute_will(struct saver *s)
         log_line(&log, "trainer: no checkpoint of step %" PRId64 ": %s", step, e.message);
     if (step != TORN)
         will.global_step = step;
+    if (orphaned && strcmp(will.state, "stopped")) {
+        snprintf(will.state, sizeof will.state, "stopped");
+        snprintf(will.reason, sizeof will.reason, "%s", LAUNCHER_GONE);
+    }
     if (s->saved != will.global_step)
         snprintf(will.state, sizeof will.state, "failed");
     will.updated = clock_wall();
@@ -228,6 +233,7 @@ static void execute_will(struct saver *s)
 static _Noreturn void serve(struct saver *s)
 {
     static const int ignored[] = { SIGINT, SIGTERM, SIGHUP, SIGPIPE, SIGXFSZ, SIGUSR1, SIGQUIT, SIGTSTP };
+    const pid_t launcher = launcher_end_whose(getppid());
     struct message m;
     int known = 0, fd;
 
@@ -254,7 +260,7 @@ static _Noreturn void serve(struct saver *s)
         send(s->channel, &answer, sizeof answer, MSG_NOSIGNAL);
     }
     if (known && !atomic_load(&s->page->settled))
-        execute_will(s);
+        execute_will(s, launcher > 0 && launcher_end_came(launcher));
     for (;;)
         _exit(0);
 }

@@ -132,6 +132,53 @@ static void test_sessions(void **state)
     sessions = NULL;
 }
 
+/* Who launched a process whose parent has that name. */
+static pid_t whose(const char *parent)
+{
+    pid_t launcher = -2, below;
+    int ends[2];
+
+    assert_int_equal(pipe(ends), 0);
+    if ((below = fork()) == 0) {
+        prctl(PR_SET_NAME, parent, 0UL, 0UL, 0UL);
+        if (fork() == 0) {
+            launcher = launcher_end_whose(getpid());
+            _exit(write(ends[1], &launcher, sizeof launcher) != sizeof launcher);
+        }
+        _exit(wait(NULL) < 0);
+    }
+    assert_int_equal(read(ends[0], &launcher, sizeof launcher), sizeof launcher);
+    assert_int_equal(waitpid(below, NULL, 0), below);
+    close(ends[0]);
+    close(ends[1]);
+    return launcher == below ? 0 : launcher;
+}
+
+/* MPICH's is behind a proxy; a shell is none. */
+static void test_whose(void **state)
+{
+    (void)state;
+    assert_int_equal(whose("mpirun"), 0);
+    assert_int_equal(whose("hydra_pmi_proxy"), getpid());
+    assert_int_equal(whose("bash"), -1);
+}
+
+static void test_came(void **state)
+{
+    const pid_t child = fork();
+
+    (void)state;
+    if (child == 0)
+        for (;;)
+            pause();
+    assert_int_equal(launcher_end_came(child), 0);
+    kill(child, SIGKILL);
+    assert_int_equal(waitid(P_PID, (id_t)child, &(siginfo_t){ 0 }, WEXITED | WNOWAIT), 0);
+    assert_int_equal(launcher_end_came(child), 1); /* a zombie */
+    assert_int_equal(waitpid(child, NULL, 0), child);
+    assert_int_equal(launcher_end_came(child), 1);
+}
+
 static void test_names(void **state)
 {
     (void)state;
@@ -143,10 +190,8 @@ static void test_names(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_names),
-        cmocka_unit_test(test_left_alone),
-        cmocka_unit_test(test_ended),
-        cmocka_unit_test(test_sessions),
+        cmocka_unit_test(test_names),      cmocka_unit_test(test_whose), cmocka_unit_test(test_came),
+        cmocka_unit_test(test_left_alone), cmocka_unit_test(test_ended), cmocka_unit_test(test_sessions),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

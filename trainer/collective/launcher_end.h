@@ -6,6 +6,8 @@
 #ifndef TRAINER_COLLECTIVE_LAUNCHER_END_H
 #define TRAINER_COLLECTIVE_LAUNCHER_END_H
 
+#include <sys/types.h>
+
 enum { LAUNCHER_END_MILLISECONDS = 30000 };
 
 /* 1 if a process with this name is a launcher that launcher_end_later() may end: mpirun, or its daemon on a host. */
@@ -18,5 +20,10 @@ int launcher_end_may(const char *name);
  * so that the launcher neither waits for it nor ends it. May be called in any thread, and by all ranks of a host. Does
  * not wait. */
 void launcher_end_later(int milliseconds);
+
+/* The launcher of the process `rank`: its parent or, with MPICH, the parent of that. -1: none, or not known. */
+pid_t launcher_end_whose(pid_t rank);
+/* 1: that launcher ends, or has ended. */
+int launcher_end_came(pid_t launcher);
 
 #endif
