@@ -1,6 +1,7 @@
 #include "eventlog/format/log_name.h"
 
 #include "base/file.h"
+#include "base/number.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -25,4 +26,35 @@ const char *log_name_plain(char *out, const char *path)
 
     snprintf(out, LOG_NAME_MAX, "%.*s", (int)log_name_length(base), base);
     return out;
+}
+
+/* Takes the last part, a number, off a name that ends there; -1: it is none. */
+static int64_t take_number(char *name)
+{
+    char *dot = strrchr(name, '.');
+    int64_t n;
+
+    if (!dot || !number_parse_int(dot + 1, &n) || n < 0)
+        return -1;
+    *dot = '\0';
+    return n;
+}
+
+int64_t log_name_writer(const char *path, char *host)
+{
+    static const char before[] = "tfevents.", version[] = ".v2";
+    char name[LOG_NAME_MAX], *at, *end;
+    int64_t process;
+
+    log_name_plain(name, path);
+    end = name + strlen(name);
+    if (end - name > (long)strlen(version) && !strcmp(end - strlen(version), version))
+        end[-(long)strlen(version)] = '\0';
+    if (!(at = strstr(name, before)) || take_number(at) < 0 || (process = take_number(at)) <= 0)
+        return 0;
+    at += strlen(before);
+    if (!(at = strchr(at, '.')) || !at[1]) /* behind the seconds */
+        return 0;
+    snprintf(host, LOG_NAME_MAX, "%s", at + 1);
+    return process;
 }

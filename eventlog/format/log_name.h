@@ -6,6 +6,7 @@
 #define EVENTLOG_FORMAT_LOG_NAME_H
 
 #include <stddef.h>
+#include <stdint.h>
 
 /* The length of a path or name without such an ending; 1 if two are the same without it. */
 size_t log_name_length(const char *path);
@@ -15,5 +16,10 @@ int log_name_same(const char *a, const char *b);
  * for an event file. Returns out, which holds LOG_NAME_MAX bytes. */
 enum { LOG_NAME_MAX = 256 };
 const char *log_name_plain(char *out, const char *path);
+
+/* The process that writes a file of this name, on which host, as TensorFlow's and PyTorch's writers and ours have them:
+ * "events.out.tfevents.SECONDS.HOST.PROCESS.NUMBER", also with ".v2" at the end; 0: the name does not say. host holds
+ * LOG_NAME_MAX bytes. */
+int64_t log_name_writer(const char *path, char *host);
 
 #endif

@@ -1,6 +1,8 @@
 /* eventlog watch: a live page of runs and curves in the terminal. */
 #include "base/clock.h"
+#include "base/process.h"
 #include "base/program/terminal.h"
+#include "eventlog/format/log_name.h"
 #include "eventlog/tool/command.h"
 #include "eventlog/tool/watch/follow.h"
 #include "eventlog/tool/watch/watch_page.h"
@@ -71,14 +73,37 @@ static void restart(void *context, size_t run)
     watch_model_forget(&w->model, run);
 }
 
+/* 1: whoever wrote the files of a run was on this host, and has ended. */
+static int has_ended(const struct log_follow_run *run)
+{
+    struct process self;
+
+    process_self(&self);
+    for (size_t i = 0; i < run->count; i++) {
+        char host[LOG_NAME_MAX];
+        const int64_t number = log_name_writer(run->files[i].path, host);
+
+        if (!number || strcmp(host, self.host) != 0 || process_lives(number, -1))
+            return 0;
+    }
+    return run->count > 0;
+}
+
 static int look(struct watch *w, int first, struct error *e)
 {
+    const double now = clock_wall();
     int rc = follow_look(&w->follow, first, e);
 
     if (rc == OK)
         rc = follow_read(&w->follow, e);
-    for (size_t i = 0; i < w->model.run_count && rc == OK; i++)
-        w->model.runs[i].gone = !w->follow.log.runs[i].there;
+    for (size_t i = 0; i < w->model.run_count && rc == OK; i++) {
+        struct watch_run *run = &w->model.runs[i];
+
+        run->gone = !w->follow.log.runs[i].there;
+        run->ended = 0;
+        run->ended = watch_status_of(run, now, w->model.stalled_after).state == WATCH_STALLED &&
+                     has_ended(&w->follow.log.runs[i]);
+    }
     return rc == OK ? watch_model_update(&w->model, e) : rc;
 }
 
@@ -248,8 +273,8 @@ int command_watch(int argc, char **argv)
           .maximum = 0.999 },
         { OPTION_FLAG, 0, "log-y", &w.model.log_y, .help = "Draw values on a logarithmic scale" },
         { OPTION_DOUBLE, 0, "stalled-after", &w.model.stalled_after, "SECONDS",
-          .help = "Mark a run as stalled after SECONDS without a new point (default: ten times the interval between "
-                  "its last points, at least 60)",
+          .help = "Mark a run as stalled after SECONDS without a new point, or as ended if the process that wrote it "
+                  "was on this host and is gone (default: ten times the interval between its last points, at least 60)",
           .minimum = 0, .maximum = 1e9 },
         { OPTION_DOUBLE, 0, "interval", &w.interval, "SECONDS",
           .help =

@@ -85,6 +85,8 @@ struct watch_status watch_status_of(const struct watch_run *r, double now, doubl
 
         status.age = now > status.newest->wall_time ? now - status.newest->wall_time : 0;
         status.state = status.age <= limit ? WATCH_LIVE : status.age < WATCH_OLD_SECONDS ? WATCH_STALLED : WATCH_OLD;
+        if (status.state == WATCH_STALLED && r->ended)
+            status.state = WATCH_ENDED;
     }
     if (r->gone)
         status.state = WATCH_GONE;

@@ -20,6 +20,7 @@ struct watch_run {
     const char *name;          /* borrowed */
     struct scalar_run scalars; /* points in reading order, never sorted */
     int gone;                  /* its files are gone */
+    int ended;                 /* the processes that wrote them were on this host and are gone */
     int hidden;                /* from the charts */
     uint64_t known;            /* scalars.numbered when its tags were last examined */
 };
@@ -28,6 +29,7 @@ enum watch_state {
     WATCH_EMPTY, /* no point yet */
     WATCH_LIVE,
     WATCH_STALLED, /* no point for longer than its limit */
+    WATCH_ENDED,   /* the same, and nobody is left to write one */
     WATCH_OLD,     /* no point for WATCH_OLD_SECONDS */
     WATCH_GONE,
     WATCH_STATES

@@ -59,7 +59,7 @@ static void put_title(struct watch_page *p, const struct watch_model *m, const s
 
 static const char *state_text(const struct watch_status *s, char *out, size_t size)
 {
-    static const char *const words[WATCH_STATES] = { "empty", "live", "stalled", "old", "gone" };
+    static const char *const words[WATCH_STATES] = { "empty", "live", "stalled", "ended", "old", "gone" };
     const char *value = "";
 
     if (s->diverged)
@@ -397,8 +397,8 @@ static void put_help(struct watch_page *p, const struct watch_model *m)
         "mouse               click a run, its mark (show or hide), a chart; wheel",
         "q, Ctrl-C           quit",
         "",
-        "state   live; stalled: silent for long; old: for a day;",
-        "        gone: no files any more; NaN, inf: of a newest value",
+        "state   live; stalled: silent for long; ended: its process, too, is gone;",
+        "        old: silent for a day; gone: no files; NaN, inf: of a newest value",
     };
     static const char *const marks[] = { "marks   triangles: NaN, +inf, -inf; arrows: beyond the axis",
                                          "marks   ! NaN; ^ v: +inf, -inf, or beyond the axis" };

@@ -31,14 +31,17 @@ static void test_states(void **state)
     static const struct {
         double after, every, limit; /* seconds: since the newest point, between points, --stalled-after */
         float value;
-        int gone;
+        int gone, ended;
         enum watch_state want;
     } cases[] = {
-        { 0, 1, 0, 1, 0, WATCH_LIVE },      { 60, 1, 0, 1, 0, WATCH_LIVE },      { 61, 1, 0, 1, 0, WATCH_STALLED },
-        { 299, 30, 0, 1, 0, WATCH_LIVE },   { 301, 30, 0, 1, 0, WATCH_STALLED }, { 6, 1, 5, 1, 0, WATCH_STALLED },
-        { 301, 30, 400, 1, 0, WATCH_LIVE }, { 86401, 1, 0, 1, 0, WATCH_OLD },    { -5, 1, 0, 1, 0, WATCH_LIVE },
-        { 1e5, 20000, 0, 1, 0, WATCH_OLD }, { 1, 1, 0, NAN, 0, WATCH_LIVE },     { 1, 1, 0, INFINITY, 0, WATCH_LIVE },
-        { 1, 1, 0, 1, 1, WATCH_GONE },
+        { 0, 1, 0, 1, 0, 0, WATCH_LIVE },       { 60, 1, 0, 1, 0, 0, WATCH_LIVE },
+        { 61, 1, 0, 1, 0, 0, WATCH_STALLED },   { 299, 30, 0, 1, 0, 0, WATCH_LIVE },
+        { 301, 30, 0, 1, 0, 0, WATCH_STALLED }, { 6, 1, 5, 1, 0, 0, WATCH_STALLED },
+        { 301, 30, 400, 1, 0, 0, WATCH_LIVE },  { 86401, 1, 0, 1, 0, 0, WATCH_OLD },
+        { -5, 1, 0, 1, 0, 0, WATCH_LIVE },      { 1e5, 20000, 0, 1, 0, 0, WATCH_OLD },
+        { 1, 1, 0, NAN, 0, 0, WATCH_LIVE },     { 1, 1, 0, INFINITY, 0, 0, WATCH_LIVE },
+        { 1, 1, 0, 1, 1, 0, WATCH_GONE },       { 61, 1, 0, 1, 0, 1, WATCH_ENDED },
+        { 60, 1, 0, 1, 0, 1, WATCH_LIVE },      { 86401, 1, 0, 1, 0, 1, WATCH_OLD },
     };
     (void)state;
 
@@ -51,6 +54,7 @@ static void test_states(void **state)
         for (int k = 0; k < 5; k++)
             add_point(&m, 0, "loss", k, 1e6 + k * cases[i].every, k == 4 ? cases[i].value : 1);
         m.runs[0].gone = cases[i].gone;
+        m.runs[0].ended = cases[i].ended;
         s = watch_status_of(&m.runs[0], 1e6 + 4 * cases[i].every + cases[i].after, cases[i].limit);
         assert_int_equal(s.state, cases[i].want);
         assert_int_equal(s.newest->step, 4);
