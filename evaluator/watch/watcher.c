@@ -462,17 +462,18 @@ static int is_listed(const struct sighting *items, size_t count, const char *nam
 }
 
 /* Files that came and went between two looks were never listed, but inotify has their names. The names are older than
- * the listing, so any file that still exists is in the listing. */
-static void tell_unseen(struct watcher *w, const struct sighting_list *gone)
+ * the listing, so any file that still exists is in the listing, unless looking at it failed. */
+static void tell_unseen(struct watcher *w, int directory_fd, const struct sighting_list *gone)
 {
     const char *end = w->names.data + w->names.length, *file = w->names.data;
 
     for (; buffer_ok(&w->names) && file < end; file += strlen(file) + 1) {
         struct checkpoint_identity c = { .has_digest = 0 };
+        struct stat st;
 
         if (checkpoint_source_name(&w->options.source, file, c.name, sizeof c.name, &c.step) &&
             !sightings_find(&w->sightings, c.name, c.step) && !is_listed(gone->items, gone->count, c.name) &&
-            !queue_knows_name(w->queue, c.name))
+            !queue_knows_name(w->queue, c.name) && fstatat(directory_fd, file, &st, 0) < 0 && errno == ENOENT)
             watcher_say(w, WATCHER_LOST, &c, NULL);
     }
 }
@@ -516,7 +517,8 @@ static int complete(struct watcher *w, int directory_fd, struct checkpoint_listi
     return rc;
 }
 
-static int take_in(struct watcher *w, const struct checkpoint_listing *rows, double now, struct error *e)
+static int take_in(struct watcher *w, int directory_fd, const struct checkpoint_listing *rows, double now,
+                   struct error *e)
 {
     struct sighting_list gone;
     int rc = sightings_update(&w->sightings, rows->items, rows->count, now, &gone, e);
@@ -530,7 +532,7 @@ static int take_in(struct watcher *w, const struct checkpoint_listing *rows, dou
             watcher_say(w, WATCHER_LOST, &c, NULL);
     }
     if (w->there == 1 && !w->sightings.closed)
-        tell_unseen(w, &gone);
+        tell_unseen(w, directory_fd, &gone);
     sighting_list_release(&gone);
     return OK;
 }
@@ -628,7 +630,7 @@ static int look(struct watcher *w, struct error *e)
     }
     rc = fd >= 0 ? complete(w, fd, &rows, now, e) : OK;
     if (rc == OK)
-        rc = take_in(w, &rows, now, e);
+        rc = take_in(w, fd, &rows, now, e);
     sightings_close(&w->sightings, w->closing && !w->unsure);
     checkpoint_listing_release(&rows);
     spare_poll(w, clock_monotonic() - now);

@@ -1,12 +1,16 @@
 """The evaluator where reading fails now and then, as on network file systems: that is no verdict on a checkpoint."""
+import concurrent.futures
 import errno
 import json
 import os
 import pathlib
+import shutil
 import subprocess
 import sys
 
 import pytest
+
+from waiting import wait_for
 
 BUILD = pathlib.Path(os.environ.get("EVALBOARD_BUILD", "build")).resolve()
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "campaign"))
@@ -68,6 +72,38 @@ def test_two_in_a_hundred_calls_fail(tmp_path, kind):
     work = Evaluations(tmp_path, kind, range(100, 1100, 100))
     outcome = work.start(fault("ESTALE", 1, ALWAYS, share=20), "--until-step", "1000", "--idle-timeout", "60")
     assert outcome.status == 0 and sorted(work.ledger()) == work.all_done(), outcome.said
+
+
+def test_two_in_a_hundred_calls_fail_in_a_large_directory(tmp_path):
+    """There is always a file at which looking fails."""
+    work = Evaluations(tmp_path, "file", range(100, 30100, 100))
+    outcome = work.start(fault("ESTALE", 1, ALWAYS, share=20))
+    assert outcome.status == 0 and sorted(work.ledger()) == work.all_done(), outcome.said
+
+
+@pytest.mark.parametrize("kind", ["file", "directory", "marked"])
+def test_new_name_cannot_be_looked_at(tmp_path, kind):
+    """inotify says its name, but looking at it fails at first: it is not taken for deleted."""
+    work = Evaluations(tmp_path, kind)
+    top, name = work.place.work / "ckpt", "step500" if kind == "directory" else "m_500.pt"
+
+    def add():
+        wait_for(lambda: work.ledger() == work.all_done(), "the others")
+        new = top / ".new"
+        if kind == "directory":
+            shutil.copytree(top / "step400", new)
+        else:
+            new.write_text("{\"500\": 1}")
+        (top / f"{name}.ok").touch()
+        new.rename(top / name)
+
+    with concurrent.futures.ThreadPoolExecutor() as pool:
+        added = pool.submit(add)
+        outcome = work.start(Fault("ESTALE", 1, errno.ESTALE, times=3, match=f"fstatat {top / name}", looks=True),
+                             "--until-step", "500", "--idle-timeout", "60")
+        added.result()
+    work.steps.append(500)
+    assert outcome.fired and outcome.status == 0 and work.ledger() == work.all_done(), outcome.said
 
 
 def test_never_readable(tmp_path):
