@@ -344,7 +344,7 @@ $(B)/tests/eventlog/test_event_encode: SYSTEM_eventlog += $(shell $(CONFIG) --li
 $(B)/tests/eventlog/test_image_png: SYSTEM_eventlog += $(shell $(CONFIG) --libs libpng)
 $(B)/tests/eventlog/test_event_encode: $(call lib,proto)
 # Allocation fails in these where they say: tests/failing_allocation.h.
-$(addprefix $(B)/tests/,base/test_array $(addprefix checkpoint/test_,data_file saved_slices tensor_match) \
+$(addprefix $(B)/tests/,base/test_array $(addprefix checkpoint/test_,data_file safetensors_index saved_slices tensor_match) \
                         $(addprefix dataset/test_,csv fixed_records idx_files image_folder tfrecord) \
                         $(addprefix evaluator/test_,checkpoint_data lookout queue sightings) \
                         $(addprefix eventlog/test_,event_output event_writer_memory log_reader_memory public_merge public_rewrite) \

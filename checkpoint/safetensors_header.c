@@ -10,6 +10,10 @@
  *
  * The header is taken apart here only as far as its members and those of __metadata__; jansson gets one member at a
  * time, so that what it builds of hostile text stays small.
+ *
+ * The index of a checkpoint in parts is a JSON file beside them:
+ *   {"metadata": {"total_size": 12}, "weight_map": {"a": "model-00001-of-00002.safetensors", ...}}
+ * total_size counts the bytes of all tensors; it and other members may be missing. It is taken apart in the same way.
  */
 #include "checkpoint/safetensors_header.h"
 
@@ -20,6 +24,7 @@
 #include "checkpoint/tensor_bundle.h"
 
 #include <jansson.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -78,10 +83,11 @@ static int data_bytes(int dtype, uint64_t elements, uint64_t *bytes)
 
 /* ---- the header's members -------------------------------------------------------------------------------------- */
 
-/* of the header */
+/* of a header, or of an index, which has nothing before it */
 struct text {
     const char *file, *json;
     size_t n, at;
+    size_t before; /* bytes of the file */
 };
 
 /* Called with a member's name and the text of its value. */
@@ -89,7 +95,8 @@ typedef int member(void *context, const char *name, size_t name_length, const ch
 
 static int bad_json(const struct text *t, size_t at, const char *why, struct error *e)
 {
-    return error_set(e, ERR_CORRUPT, "%s: invalid header at byte %zu: %s", t->file, SAFETENSORS_HEAD + at, why);
+    return error_set(e, ERR_CORRUPT, "%s: invalid %s at byte %zu: %s", t->file, t->before ? "header" : "index",
+                     t->before + at, why);
 }
 
 static void skip_blanks(struct text *t)
@@ -196,12 +203,14 @@ struct reading {
     struct text text;
     struct safetensors_header *header;
     size_t room, pair_room;
-    int metadata; /* 1: __metadata__ was seen */
+    const char *holder;              /* of the pairs: the key of their object */
+    int held;                        /* 1: it was seen */
+    struct safetensors_index *index; /* that is read, or NULL */
 };
 
 static int safetensors_no_memory(const struct reading *r, struct error *e)
 {
-    return error_memory(e, r->text.file, "for its header");
+    return error_memory(e, r->text.file, r->index ? "for its index" : "for its header");
 }
 
 static char *copied(const char *text, size_t n)
@@ -225,8 +234,12 @@ static int take_pair(void *context, const char *name, size_t name_length, const 
 
     if (!ARRAY_ROOM(h->pairs, r->pair_room, h->pair_count + 1))
         return safetensors_no_memory(r, e);
-    if (*value != '"') /* before jansson builds anything of it */
-        return bad_json(&r->text, (size_t)(value - r->text.json), "__metadata__ may hold only strings", e);
+    if (*value != '"') { /* before jansson builds anything of it */
+        char why[64];
+
+        snprintf(why, sizeof why, "%s may hold only strings", r->holder);
+        return bad_json(&r->text, (size_t)(value - r->text.json), why, e);
+    }
     if (!(text = load(&r->text, value, n, e)))
         return ERR_CORRUPT;
     pair = (struct safetensors_pair){ copied(name, name_length),
@@ -241,6 +254,29 @@ static int take_pair(void *context, const char *name, size_t name_length, const 
     }
     json_decref(text);
     return rc;
+}
+
+/* Reads a member that is an object of strings. */
+static int read_pairs(struct reading *r, const char *value, size_t n, struct error *e)
+{
+    struct text inner = r->text;
+    char why[64];
+    int rc;
+
+    inner.at = (size_t)(value - inner.json);
+    if (r->held++) {
+        snprintf(why, sizeof why, "%s is repeated", r->holder);
+        return bad_json(&r->text, inner.at, why, e);
+    }
+    if ((rc = read_object(&inner, take_pair, r, e)) != OK)
+        return rc;
+    skip_blanks(&inner);
+    return inner.json + inner.at == value + n ? OK : bad_json(&r->text, inner.at, "expected ',' or '}'", e);
+}
+
+static int is_key(const char *name, size_t n, const char *key)
+{
+    return strlen(key) == n && memcmp(name, key, n) == 0;
 }
 
 /* Reads count numbers of a JSON array, all integers that are not negative. */
@@ -303,17 +339,8 @@ static int take_tensor(void *context, const char *name, size_t name_length, cons
     json_t *json;
     int rc;
 
-    if (name_length == sizeof metadata_key - 1 && memcmp(name, metadata_key, name_length) == 0) {
-        struct text inner = r->text;
-
-        inner.at = (size_t)(value - inner.json);
-        if (r->metadata++)
-            return bad_json(&r->text, inner.at, "__metadata__ is repeated", e);
-        if ((rc = read_object(&inner, take_pair, r, e)) != OK)
-            return rc;
-        skip_blanks(&inner);
-        return inner.json + inner.at == value + n ? OK : bad_json(&r->text, inner.at, "expected ',' or '}'", e);
-    }
+    if (is_key(name, name_length, metadata_key))
+        return read_pairs(r, value, n, e);
     if (n > MEMBER_MAX)
         return bad_tensor(r, name, "more JSON than a tensor can need", e);
     if (!ARRAY_ROOM(h->tensors, r->room, h->count + 1))
@@ -367,17 +394,28 @@ static int safetensors_compare_places(const void *a, const void *b)
     return safetensors_compare_names(a, b);
 }
 
-/* Checks that need the whole header: repeated keys, and whether the tensors cover the data. */
-static int check_header(const struct reading *r, uint64_t data_size, struct error *e)
+/* Sorts the pairs, of which no two may have the same key. */
+static int sort_pairs(const struct reading *r, struct error *e)
 {
-    struct safetensors_header *h = r->header;
-    uint64_t at = 0;
+    const struct safetensors_header *h = r->header;
 
     if (h->pair_count)
         qsort(h->pairs, h->pair_count, sizeof *h->pairs, compare_pairs);
     for (size_t i = 1; i < h->pair_count; i++)
         if (compare_pairs(&h->pairs[i - 1], &h->pairs[i]) == 0)
-            return error_set(e, ERR_CORRUPT, "%s: key %s of __metadata__ is repeated", r->text.file, h->pairs[i].key);
+            return error_set(e, ERR_CORRUPT, "%s: key %s of %s is repeated", r->text.file, h->pairs[i].key, r->holder);
+    return OK;
+}
+
+/* Checks that need the whole header: repeated keys, and whether the tensors cover the data. */
+static int check_header(const struct reading *r, uint64_t data_size, struct error *e)
+{
+    struct safetensors_header *h = r->header;
+    uint64_t at = 0;
+    int rc = sort_pairs(r, e);
+
+    if (rc != OK)
+        return rc;
     if (h->count)
         qsort(h->tensors, h->count, sizeof *h->tensors, safetensors_compare_names);
     for (size_t i = 1; i < h->count; i++)
@@ -419,7 +457,7 @@ int safetensors_header_length(const char *file, const void *bytes, uint64_t file
 int safetensors_header_parse(const char *file, const char *json, size_t n, uint64_t data_size,
                              struct safetensors_header **out, struct error *e)
 {
-    struct reading r = { .text = { file, json, n, 0 } };
+    struct reading r = { .text = { file, json, n, 0, SAFETENSORS_HEAD }, .holder = metadata_key };
     size_t bad;
     int rc;
 
@@ -457,6 +495,103 @@ void safetensors_header_free(struct safetensors_header *header)
     free(header->tensors);
     free(header->pairs);
     free(header);
+}
+
+/* ---- reading an index ------------------------------------------------------------------------------------------- */
+
+/* A part lies beside the index, whatever its name. */
+static int check_parts(const struct reading *r, struct error *e)
+{
+    const struct safetensors_header *h = r->header;
+
+    for (size_t i = 0; i < h->pair_count; i++) {
+        const struct safetensors_pair *p = &h->pairs[i];
+
+        if (!*p->value || strlen(p->value) != p->value_length || strchr(p->value, '/') || !strcmp(p->value, ".") ||
+            !strcmp(p->value, ".."))
+            return error_set(e, ERR_CORRUPT,
+                             "%s: tensor %.100s: \"%.200s\" is not the name of a file beside the index; parts in other "
+                             "directories are refused",
+                             r->text.file, p->key, p->value);
+    }
+    return OK;
+}
+
+static int take_total(void *context, const char *name, size_t name_length, const char *value, size_t n, struct error *e)
+{
+    struct reading *r = context;
+    json_t *number;
+    double real;
+
+    if (!is_key(name, name_length, "total_size") || n > MEMBER_MAX)
+        return OK;
+    if (!(number = load(&r->text, value, n, e)))
+        return ERR_CORRUPT;
+    real = json_number_value(number);
+    if (json_is_integer(number) && json_integer_value(number) >= 0)
+        r->index->total_size = json_integer_value(number);
+    else if (json_is_real(number) && real >= 0 && real < 9e18) /* some write 12.0 */
+        r->index->total_size = (int64_t)real;
+    else
+        r->index->total_size = SAFETENSORS_TOTAL_ODD;
+    json_decref(number);
+    return OK;
+}
+
+static int take_index_member(void *context, const char *name, size_t name_length, const char *value, size_t n,
+                             struct error *e)
+{
+    struct reading *r = context;
+    struct text inner = r->text;
+
+    if (is_key(name, name_length, r->holder))
+        return read_pairs(r, value, n, e);
+    inner.at = (size_t)(value - inner.json);
+    return is_key(name, name_length, "metadata") && *value == '{' ? read_object(&inner, take_total, r, e) : OK;
+}
+
+int safetensors_index_parse(const char *file, const char *json, size_t n, struct safetensors_index *out,
+                            struct error *e)
+{
+    struct safetensors_header h = { 0 };
+    struct reading r = { .text = { file, json, n, 0, 0 }, .header = &h, .holder = "weight_map", .index = out };
+    size_t bad;
+    int rc;
+
+    *out = (struct safetensors_index){ .total_size = SAFETENSORS_TOTAL_NONE };
+    if (!utf8_valid(json, n, &bad))
+        return bad_json(&r.text, bad, "not UTF-8", e);
+    skip_blanks(&r.text);
+    rc = read_object(&r.text, take_index_member, &r, e);
+    skip_blanks(&r.text);
+    if (rc == OK && r.text.at < n)
+        rc = bad_json(&r.text, r.text.at, "only blanks may follow the object", e);
+    if (rc == OK && !h.pair_count)
+        rc = error_set(e, ERR_CORRUPT, "%s: no weight_map that names the part of each tensor", file);
+    if (rc == OK && (rc = sort_pairs(&r, e)) == OK)
+        rc = check_parts(&r, e);
+    out->places = h.pairs;
+    out->count = h.pair_count;
+    if (rc != OK)
+        safetensors_index_release(out);
+    return rc;
+}
+
+void safetensors_index_release(struct safetensors_index *index)
+{
+    for (size_t i = 0; i < index->count; i++) {
+        free(index->places[i].key);
+        free(index->places[i].value);
+    }
+    free(index->places);
+    *index = (struct safetensors_index){ 0 };
+}
+
+const struct safetensors_pair *safetensors_index_find(const struct safetensors_index *index, const char *name, size_t n)
+{
+    const struct safetensors_pair key = { .key = (char *)(uintptr_t)name, .key_length = n };
+
+    return index->count ? bsearch(&key, index->places, index->count, sizeof key, compare_pairs) : NULL;
 }
 
 /* ---- writing a header -------------------------------------------------------------------------------------------- */

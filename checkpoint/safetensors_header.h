@@ -1,6 +1,7 @@
 /*
  * safetensors_header.h - parses the header of a safetensors file (Hugging Face), and writes it as the reference writer
- * does. The format is described at the top of safetensors_header.c. Pure.
+ * does; parses the index of a checkpoint in several such files. The formats are described at the top of
+ * safetensors_header.c. Pure.
  */
 #ifndef CHECKPOINT_SAFETENSORS_HEADER_H
 #define CHECKPOINT_SAFETENSORS_HEADER_H
@@ -23,7 +24,7 @@ struct safetensors_tensor {
     int rank;
     const int64_t *shape;
     uint64_t elements;   /* product of shape */
-    uint64_t begin, end; /* bytes, from the start of the data */
+    uint64_t begin, end; /* bytes, from the start of the data; of a checkpoint in parts, of all data in a row */
     void *memory;        /* for parsed headers, owned by the header; else NULL */
 };
 
@@ -34,7 +35,7 @@ struct safetensors_pair {
 };
 
 struct safetensors_header {
-    struct safetensors_tensor *tensors; /* in order of their bytes, without a gap */
+    struct safetensors_tensor *tensors; /* in order of their bytes; in one file without a gap */
     size_t count;
     struct safetensors_pair *pairs; /* in order of their keys */
     size_t pair_count;
@@ -50,6 +51,25 @@ int safetensors_header_length(const char *file, const void *bytes, uint64_t file
 int safetensors_header_parse(const char *file, const char *json, size_t n, uint64_t data_size,
                              struct safetensors_header **out, struct error *e);
 void safetensors_header_free(struct safetensors_header *header); /* NULL is fine */
+
+enum { SAFETENSORS_TOTAL_NONE = -1, SAFETENSORS_TOTAL_ODD = -2 };
+
+/* model.safetensors.index.json */
+struct safetensors_index {
+    struct safetensors_pair *places; /* a tensor's name and the file name of its part; in order of the names */
+    size_t count;                    /* 1 at least */
+    int64_t total_size;              /* bytes of all tensors; NONE: not said, ODD: not a number of bytes */
+};
+
+/* Parses n bytes of JSON, in memory that is a small multiple of n. On OK *out is yours: safetensors_index_release() it.
+ * ERR_CORRUPT: it is not an index, names a tensor twice, or a part that is not a file name. Unknown members are
+ * skipped. */
+int safetensors_index_parse(const char *file, const char *json, size_t n, struct safetensors_index *out,
+                            struct error *e);
+void safetensors_index_release(struct safetensors_index *index); /* fine on one that is all zero */
+/* NULL: the index does not name this tensor. */
+const struct safetensors_pair *safetensors_index_find(const struct safetensors_index *index, const char *name,
+                                                      size_t n);
 
 /* The enum tensor_type or DataType whose tensors have the same bytes as this dtype, 0: none; and the reverse, NULL:
  * none. */

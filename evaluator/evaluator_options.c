@@ -94,17 +94,17 @@ static const struct option table_template[] = {
     { OPTION_TEXT, .name = "pattern", .argument = "NAME",
       .help = "Evaluate files and directories whose names match NAME: 'model_{step}.pt', 'checkpoint-{step}/' (a "
               "directory), 'epoch={*}-step={step}.ckpt' ({*} is any text). Default: NAME-STEP.index (TensorFlow), "
-              "NAME-STEP.safetensors, and directories NAME-STEP with a model.safetensors (Hugging Face)." },
+              "NAME-STEP.safetensors, and directories NAME-STEP with a model.safetensors or "
+              "its index (Hugging Face)." },
     { OPTION_LIST, .name = "ready", .argument = "RULE",
-      .help =
-          "Evaluate a checkpoint of --pattern only once RULE is met. May be given several times; then all rules "
-          "must be met. quiet:SECONDS: nothing in it has changed for SECONDS. marker:FILE: FILE exists, in the "
-          "directory or as NAME.FILE beside the file ({name} and {step} are replaced), has not changed for half a "
-          "second and, if it is JSON, is complete. latest:FILE: FILE in the watched directory names this "
-          "checkpoint or a later one, like DeepSpeed's latest and Megatron's latest_checkpointed_iteration.txt. "
-          "rename: its name exists; only for a trainer that writes under another name and then renames. Default: "
-          "quiet:5, also for directories with a model.safetensors. Index and safetensors files need no rule: they show "
-          "whether they are complete." },
+      .help = "Evaluate a checkpoint of --pattern only once RULE is met. May be given several times; then all rules "
+              "must be met. quiet:SECONDS: nothing in it has changed for SECONDS. marker:FILE: FILE exists, in the "
+              "directory or as NAME.FILE beside the file ({name} and {step} are replaced), has not changed for half a "
+              "second and, if it is JSON, is complete. latest:FILE: FILE in the watched directory names this "
+              "checkpoint or a later one, like DeepSpeed's latest and Megatron's latest_checkpointed_iteration.txt. "
+              "rename: its name exists; only for a trainer that writes under another name and then renames. Default: "
+              "quiet:5, also for directories with a model.safetensors or its index. Index and safetensors files need "
+              "no rule: they show whether they are complete." },
     { OPTION_TEXT, .name = "step-from", .argument = "FROM",
       .help = "Follow checkpoints without a step in their names, such as --pattern last.ckpt, and evaluate each new "
               "content once. FILE:KEY: the step is the number at KEY, a dotted path, in the JSON file FILE, which is "

@@ -9,6 +9,7 @@
 #include "checkpoint/tensor_role.h"
 #include "checkpoint/tensor_value.h"
 
+#include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -69,13 +70,15 @@ static int open_source(struct source *s, const char *path, struct error *e)
     if (stat(path, &st) == 0 && S_ISDIR(st.st_mode)) {
         if ((rc = checkpoint_directory_newest(path, newest, sizeof newest, e)) < 0)
             return rc;
+        if (rc == 0 && checkpoint_weights_within(AT_FDCWD, path, s->path, sizeof s->path))
+            return open_safetensors(s, e);
         if (rc == 0)
             return error_set(e, ERR_ARG, "%s: no complete checkpoint in this directory", path);
         if ((rc = file_join(s->path, sizeof s->path, path, newest, e)) < 0)
             return rc;
     } else if (stat(path, &st) == 0 && S_ISREG(st.st_mode)) {
         kind = file_kind_of(path);
-        if (kind == FILE_KIND_SAFETENSORS)
+        if (kind == FILE_KIND_SAFETENSORS || (kind == FILE_KIND_JSON && safetensors_is_index(path)))
             return open_safetensors(s, e);
         if (kind != FILE_KIND_TABLE)
             return error_set(e, ERR_ARG, "%s: not a checkpoint, but %s%s", path, file_kind_text(kind),

@@ -145,9 +145,10 @@ static size_t add_how_rows(struct option *t, size_t at, struct command *c)
               "norm, losses "
               "and checkpoints stay float32. A processor without AMX or AVX512-BF16 says so and trains in float32." },
         { OPTION_TEXT, .name = "init-from", .value = &c->o.init_from, .argument = "CKPT",
-          .help = "Begin a new training with the variables of a checkpoint (TensorFlow's, V1 or V2, or a .safetensors "
-                  "file, also with PyTorch's order of dimensions): those that the model has with the same name and "
-                  "shape. It reports which are not taken, and why." },
+          .help =
+              "Begin a new training with the variables of a checkpoint (TensorFlow's, V1 or V2, a .safetensors file "
+              "or the index of its parts, also with PyTorch's order of dimensions): those that the model has with the "
+              "same name and shape. It reports which are not taken, and why." },
         { OPTION_TEXT, .name = "scope", .value = &c->o.scope, .argument = "A[=B],...",
           .help =
               "With --init-from: take the variables under A, which have the names under B in the checkpoint, and no "

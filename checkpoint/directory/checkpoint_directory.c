@@ -91,23 +91,109 @@ int64_t checkpoint_name_safetensors(const char *file)
 int64_t checkpoint_path_safetensors(const char *path)
 {
     const char *file = file_base_name(path);
-    char parent[PATH_MAX];
+    char other[PATH_MAX];
+    size_t stem;
 
-    if (strcmp(file, CHECKPOINT_WEIGHTS_FILE) != 0 || file == path ||
-        snprintf(parent, sizeof parent, "%.*s", (int)(file - path - 1), path) >= (int)sizeof parent)
-        return checkpoint_name_safetensors(file);
-    return checkpoint_name_step(file_base_name(parent));
+    if ((!strcmp(file, CHECKPOINT_WEIGHTS_FILE) || !strcmp(file, CHECKPOINT_WEIGHTS_INDEX)) && file != path &&
+        snprintf(other, sizeof other, "%.*s", (int)(file - path - 1), path) < (int)sizeof other)
+        return checkpoint_name_step(file_base_name(other));
+    if ((stem = text_stem(file, strlen(file), ".index.json")) && stem < sizeof other) {
+        snprintf(other, sizeof other, "%.*s", (int)stem, file);
+        return checkpoint_name_safetensors(other);
+    }
+    return checkpoint_name_safetensors(file);
+}
+
+int checkpoint_weights_within(int directory_fd, const char *name, char *out, size_t size)
+{
+    static const char *const files[] = { CHECKPOINT_WEIGHTS_FILE, CHECKPOINT_WEIGHTS_INDEX };
+    struct stat st;
+
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+        if (snprintf(out, size, "%s/%s", name, files[i]) >= (int)size) {
+            errno = ENAMETOOLONG;
+            return 0;
+        }
+        if (fstatat(directory_fd, out, &st, 0) < 0) {
+            if (errno != ENOENT)
+                return 0;
+        } else if (S_ISREG(st.st_mode)) {
+            return 1;
+        }
+    }
+    errno = ENOENT;
+    return 0;
 }
 
 int64_t checkpoint_name_weights(int directory_fd, const char *name)
 {
     const int64_t step = checkpoint_name_temporary(name) ? -1 : checkpoint_name_step(name);
-    char path[NAME_MAX + sizeof CHECKPOINT_WEIGHTS_FILE + 1];
-    struct stat st;
+    char path[PATH_MAX];
 
-    if (step < 0 || snprintf(path, sizeof path, "%s/%s", name, CHECKPOINT_WEIGHTS_FILE) >= (int)sizeof path)
-        return -1;
-    return fstatat(directory_fd, path, &st, 0) == 0 && S_ISREG(st.st_mode) ? step : -1;
+    return step >= 0 && checkpoint_weights_within(directory_fd, name, path, sizeof path) ? step : -1;
+}
+
+/* ---- parts ------------------------------------------------------------------------------------------------------- */
+
+static int compare_texts(const void *a, const void *b)
+{
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+static int add_parts(struct checkpoint_parts *out, const char *path)
+{
+    struct safetensors_index index;
+    int rc = OK;
+
+    if (safetensors_index_open(&index, path, NULL) != OK)
+        return OK;
+    for (size_t i = 0; rc == OK && i < index.count; i++) {
+        const char *name = index.places[i].value;
+
+        if (out->count && !strcmp(out->names[out->count - 1], name))
+            continue;
+        if (ARRAY_ROOM(out->names, out->room, out->count + 1) && (out->names[out->count] = strdup(name)))
+            out->count++;
+        else
+            rc = ERR_NOMEM;
+    }
+    safetensors_index_release(&index);
+    return rc;
+}
+
+int checkpoint_parts_list(struct checkpoint_parts *out, const char *directory, struct error *e)
+{
+    DIR *d = opendir(directory);
+    struct dirent *entry;
+    char path[PATH_MAX];
+    int rc = OK;
+
+    *out = (struct checkpoint_parts){ 0 };
+    while (rc == OK && d && (entry = readdir(d)))
+        if (safetensors_is_index(entry->d_name) && file_join(path, sizeof path, directory, entry->d_name, NULL) == OK)
+            rc = add_parts(out, path);
+    if (d)
+        closedir(d);
+    if (rc != OK) {
+        checkpoint_parts_release(out);
+        return error_memory(e, directory, "to list the parts of checkpoints");
+    }
+    if (out->count)
+        qsort(out->names, out->count, sizeof *out->names, compare_texts);
+    return OK;
+}
+
+int checkpoint_parts_has(const struct checkpoint_parts *parts, const char *file)
+{
+    return parts->count && bsearch(&file, parts->names, parts->count, sizeof *parts->names, compare_texts);
+}
+
+void checkpoint_parts_release(struct checkpoint_parts *parts)
+{
+    for (size_t i = 0; i < parts->count; i++)
+        free(parts->names[i]);
+    free(parts->names);
+    *parts = (struct checkpoint_parts){ 0 };
 }
 
 int64_t checkpoint_file_v1(int directory_fd, const char *file)
@@ -206,9 +292,10 @@ static int list_file(struct checkpoint_list *list, size_t *room, int directory_f
     if (others && (step = checkpoint_name_safetensors(file)) >= 0)
         return list_add(list, room, file, length, CHECKPOINT_FORMAT_SAFETENSORS, step);
     if (others && (step = checkpoint_name_weights(directory_fd, file)) >= 0) {
-        char path[NAME_MAX + sizeof CHECKPOINT_WEIGHTS_FILE + 1];
+        char path[PATH_MAX];
 
-        snprintf(path, sizeof path, "%s/%s", file, CHECKPOINT_WEIGHTS_FILE);
+        if (!checkpoint_weights_within(directory_fd, file, path, sizeof path))
+            return OK; /* gone again */
         return list_add(list, room, path, strlen(path), CHECKPOINT_FORMAT_SAFETENSORS, step);
     }
     if (others && (step = checkpoint_file_v1(directory_fd, file)) >= 0)
@@ -216,21 +303,41 @@ static int list_file(struct checkpoint_list *list, size_t *room, int directory_f
     return OK;
 }
 
+static int leave_out_parts(const char *directory, struct checkpoint_list *list, struct error *e)
+{
+    struct checkpoint_parts parts;
+    size_t kept = 0;
+    int rc = checkpoint_parts_list(&parts, directory, e);
+
+    if (rc != OK)
+        return rc;
+    for (size_t i = 0; i < list->count; i++)
+        if (list->items[i].format == CHECKPOINT_FORMAT_SAFETENSORS && checkpoint_parts_has(&parts, list->items[i].name))
+            free(list->items[i].name);
+        else
+            list->items[kept++] = list->items[i];
+    list->count = kept;
+    checkpoint_parts_release(&parts);
+    return OK;
+}
+
 static int list_files(const char *directory, int others, struct checkpoint_list *out, size_t *room, struct error *e)
 {
     DIR *d = opendir(directory);
     struct dirent *entry;
-    int rc = OK;
+    int rc = OK, indexes = 0;
 
     if (!d)
         return error_system(e, "%s: cannot open the directory", directory);
-    while (rc == OK && (errno = 0, entry = readdir(d)))
+    while (rc == OK && (errno = 0, entry = readdir(d))) {
+        indexes |= safetensors_is_index(entry->d_name);
         if (list_file(out, room, dirfd(d), entry->d_name, others) != OK)
             rc = error_memory(e, directory, "to list it");
+    }
     if (rc == OK && errno)
         rc = error_system(e, "%s: cannot read the directory", directory);
     closedir(d);
-    return rc;
+    return rc == OK && indexes && others ? leave_out_parts(directory, out, e) : rc;
 }
 
 /* Adds what the state file names if it has an index here and was skipped because of its name. */

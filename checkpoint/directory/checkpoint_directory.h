@@ -22,7 +22,7 @@ enum checkpoint_format {
 
 struct checkpoint_name {
     char *name;   /* base name of the prefix: "model.ckpt-700"; for other formats, of the file, or
-                   * "checkpoint-700/model.safetensors" */
+                   * "checkpoint-700/model.safetensors", or its index */
     int64_t step; /* the number after the last '-', or -1 */
     enum checkpoint_format format;
 };
@@ -41,9 +41,9 @@ struct checkpoint_list {
 int checkpoint_directory_list(const char *directory, struct checkpoint_list *out, struct error *e);
 /* The same, but the state file's newest comes last, if it is here: try to resume from the last one first. */
 int checkpoint_directory_list_newest_last(const char *directory, struct checkpoint_list *out, struct error *e);
-/* As checkpoint_directory_list(), with safetensors files, directories with one, and V1 checkpoints, as
- * checkpoint_name_safetensors(), checkpoint_name_weights() and checkpoint_file_v1() know them; a V1 checkpoint
- * beside a V2 one of its name is left out. */
+/* As checkpoint_directory_list(), with safetensors files, directories with one or with its parts, and V1 checkpoints,
+ * as checkpoint_name_safetensors(), checkpoint_name_weights() and checkpoint_file_v1() know them; a V1 checkpoint
+ * beside a V2 one of its name is left out, and so are files that checkpoint_parts_has(). */
 int checkpoint_directory_list_all(const char *directory, struct checkpoint_list *out, struct error *e);
 void checkpoint_list_release(struct checkpoint_list *list);
 
@@ -89,13 +89,27 @@ int64_t checkpoint_name_step(const char *name);
 /* The step of a safetensors file, the number at the end of its name ("model-700.safetensors", "model700.safetensors"),
  * -1 for other names and for parts of a larger one ("model-00001-of-00002.safetensors"). */
 int64_t checkpoint_name_safetensors(const char *file);
-/* The step of a safetensors file by its path: from its name, or from its directory's as Hugging Face's Trainer writes
- * them; -1: there is none. */
+/* The step of a safetensors file, or of the index of one in parts, by its path: from its name, or from its directory's
+ * as Hugging Face's Trainer writes them; -1: there is none. */
 int64_t checkpoint_path_safetensors(const char *path);
-/* The step of a directory of that name in directory_fd, "checkpoint-700", that has a file CHECKPOINT_WEIGHTS_FILE, as
- * Hugging Face's Trainer writes them; -1 for all else. */
+/* The weights in a directory of Hugging Face's: one file, or the index of its parts. */
 #define CHECKPOINT_WEIGHTS_FILE "model.safetensors"
+#define CHECKPOINT_WEIGHTS_INDEX "model.safetensors.index.json"
+/* 1 and "NAME/model.safetensors", or else "NAME/model.safetensors.index.json", if it is in the directory of that name
+ * in directory_fd (or by an absolute path); 0: there is none of both, and errno says why. */
+int checkpoint_weights_within(int directory_fd, const char *name, char *out, size_t size);
+/* The step of a directory of that name in directory_fd, "checkpoint-700", that has weights; -1 for all else. */
 int64_t checkpoint_name_weights(int directory_fd, const char *name);
+
+/* The files that the indexes in a directory name as parts, which are no checkpoints, whatever their names. */
+struct checkpoint_parts {
+    char **names; /* ascending */
+    size_t count, room;
+};
+/* An index that cannot be read names none. ERR_NOMEM. On OK *out is yours: checkpoint_parts_release() it. */
+int checkpoint_parts_list(struct checkpoint_parts *out, const char *directory, struct error *e);
+int checkpoint_parts_has(const struct checkpoint_parts *parts, const char *file);
+void checkpoint_parts_release(struct checkpoint_parts *parts);
 
 /* The step of a V1 checkpoint: a file "model.ckpt-700", or its first shard "model.ckpt-700-00000-of-00002", in the
  * directory open as directory_fd; -1: the file is not one. */

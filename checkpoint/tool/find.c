@@ -5,6 +5,7 @@
 #include "base/program/options.h"
 #include "base/text.h"
 #include "checkpoint/directory/checkpoint_directory.h"
+#include "checkpoint/safetensors.h"
 #include "checkpoint/tensor_bundle.h"
 
 #include <ctype.h>
@@ -74,6 +75,10 @@ static int find_file(const char *path, struct found *out, struct error *e)
     case FILE_KIND_SAFETENSORS: out->is_file = 1; return OK;
     default: break;
     }
+    if (kind == FILE_KIND_JSON && safetensors_is_index(path)) {
+        out->is_file = 1;
+        return OK;
+    }
     if (strcmp(file_base_name(path), "checkpoint") == 0)
         return error_set(e, ERR_ARG, "%s: not a checkpoint, but %s; name the directory", path,
                          kind == FILE_KIND_TEXT ? "the state file of a directory" : file_kind_text(kind));
@@ -126,32 +131,47 @@ static void suggest(const char *path, char *out, size_t size)
 
 /* Looks for anything else in a directory without a numbered checkpoint. */
 struct contents {
-    char safetensors[NAME_MAX + 1]; /* one that is whole by itself */
+    char safetensors[NAME_MAX + 1]; /* one that is whole by itself, or an index */
     size_t safetensors_count;
     int parts;
 };
 
-static void look_around(const char *directory, struct contents *out)
+/* 1: a file of the same name without ".index.json" is there, which Hugging Face reads instead. */
+static int stands_behind(int directory_fd, const char *index)
+{
+    char file[NAME_MAX + 1];
+    struct stat st;
+
+    snprintf(file, sizeof file, "%.*s", (int)text_stem(index, strlen(index), ".index.json"), index);
+    return *file && fstatat(directory_fd, file, &st, 0) == 0;
+}
+
+static int look_around(const char *directory, struct contents *out, struct error *e)
 {
     static const char suffix[] = ".safetensors";
-    DIR *d = opendir(directory);
+    struct checkpoint_parts parts;
+    int rc = checkpoint_parts_list(&parts, directory, e);
+    DIR *d = rc == OK ? opendir(directory) : NULL;
     struct dirent *entry;
 
     memset(out, 0, sizeof *out);
     while (d && (entry = readdir(d))) {
-        size_t n = strlen(entry->d_name), end = sizeof suffix - 1;
+        const char *name = entry->d_name;
+        const int index = safetensors_is_index(name) && !stands_behind(dirfd(d), name);
 
-        if (n <= end || strcmp(entry->d_name + n - end, suffix) != 0 || checkpoint_name_temporary(entry->d_name))
+        if ((!index && !text_stem(name, strlen(name), suffix)) || checkpoint_name_temporary(name))
             continue;
-        if (strstr(entry->d_name, "-of-")) {
+        if (!index && (strstr(name, "-of-") || checkpoint_parts_has(&parts, name))) {
             out->parts = 1;
         } else {
             out->safetensors_count++;
-            snprintf(out->safetensors, sizeof out->safetensors, "%s", entry->d_name);
+            snprintf(out->safetensors, sizeof out->safetensors, "%s", name);
         }
     }
     if (d)
         closedir(d);
+    checkpoint_parts_release(&parts);
+    return rc;
 }
 
 /* The directory has no whole checkpoint with a step; why: what the newest one lacks, or no error. */
@@ -159,10 +179,12 @@ static int find_unnumbered(const char *directory, const struct error *why, struc
 {
     struct contents here;
     char saved[PATH_MAX];
+    int rc;
 
     if (why->code != OK)
         return error_set(e, ERR_ARG, "%s: no complete checkpoint in this directory: %s", directory, why->message);
-    look_around(directory, &here);
+    if ((rc = look_around(directory, &here, e)) != OK)
+        return rc;
     if (here.safetensors_count == 1) {
         out->is_file = 1;
         return file_join(out->path, sizeof out->path, directory, here.safetensors, e);
@@ -171,9 +193,11 @@ static int find_unnumbered(const char *directory, const struct error *why, struc
         return error_set(e, ERR_ARG, "%s: %zu safetensors files without a step in their names; name one of them",
                          directory, here.safetensors_count);
     if (here.parts)
-        return error_set(e, ERR_ARG,
-                         "%s: only parts of a checkpoint (-00001-of-...), which cannot be read together; name one part",
-                         directory);
+        return error_set(
+            e, ERR_ARG,
+            "%s: only parts of a checkpoint (-00001-of-...), which cannot be read together; name one part, "
+            "or add their index, " CHECKPOINT_WEIGHTS_INDEX,
+            directory);
     if (file_join(saved, sizeof saved, directory, "variables/variables", NULL) == OK && has_index(saved))
         return error_set(e, ERR_ARG, "%s: a SavedModel; name its checkpoint, %s", directory, saved);
     return error_set(e, ERR_ARG, "%s: no checkpoint in this directory", directory);

@@ -1,6 +1,6 @@
 /*
  * find.h - finds the checkpoint that a path on the command line means: a prefix or one of its files, a safetensors
- * file, or a directory, whose newest whole checkpoint is used, as in the evaluator.
+ * file, the index of one in parts, or a directory, whose newest whole checkpoint is used, as in the evaluator.
  */
 #ifndef CHECKPOINT_TOOL_FIND_H
 #define CHECKPOINT_TOOL_FIND_H
@@ -11,7 +11,7 @@
 
 struct found {
     char path[PATH_MAX];
-    int is_file;       /* 1: a safetensors file; 0: the prefix of a TensorFlow checkpoint */
+    int is_file;       /* 1: a safetensors file or its index; 0: the prefix of a TensorFlow checkpoint */
     struct error note; /* a message for people, or none: the state file disagrees */
 };
 

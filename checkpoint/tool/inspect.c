@@ -193,7 +193,9 @@ static void text_begin(struct inspect *x, const struct source *s)
     struct buffer *b = &x->out.text;
 
     text_append_safe(b, s->path, strlen(s->path));
-    buffer_append_text(b, s->safetensors ? ": safetensors file" : ": TensorFlow checkpoint");
+    buffer_append_text(b, !s->safetensors ? ": TensorFlow checkpoint"
+                          : s->shards > 1 ? ": safetensors in parts"
+                                          : ": safetensors file");
     if (s->step >= 0)
         buffer_format(b, ", step %lld", (long long)s->step);
     buffer_append_byte(b, '\n');

@@ -72,6 +72,25 @@ static int files_read(struct files *files, const char *directory, struct error *
     return OK;
 }
 
+static void pass_over(void *context, const struct error *e)
+{
+    (void)context;
+    (void)e;
+}
+
+/* Bytes of the parts that are there; 0 of what is no index. */
+static uint64_t parts_size(const char *path)
+{
+    struct safetensors *s;
+    uint64_t bytes;
+
+    if (!safetensors_is_index(path) || safetensors_open_damaged(&s, path, pass_over, NULL, NULL) != OK)
+        return 0;
+    bytes = safetensors_bytes(s);
+    safetensors_close(s);
+    return bytes;
+}
+
 /* The size and the time of a checkpoint: of NAME.index and all NAME.data-*, or of the file itself. */
 static uint64_t files_size(const struct files *files, const struct checkpoint_name *item, double *written)
 {
@@ -83,7 +102,7 @@ static uint64_t files_size(const struct files *files, const struct checkpoint_na
 
     if (strchr(name, '/') && file_join(path, sizeof path, files->directory, name, NULL) == OK && stat(path, &st) == 0) {
         *written = (double)st.st_mtim.tv_sec + (double)st.st_mtim.tv_nsec * 1e-9;
-        return (uint64_t)st.st_size;
+        return (uint64_t)st.st_size + parts_size(path);
     }
     while (low < high) { /* the first file that does not sort before NAME */
         size_t middle = low + (high - low) / 2;

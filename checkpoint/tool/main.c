@@ -13,7 +13,7 @@ int main(int argc, char **argv)
         .usage = "COMMAND [OPTION...] PATH...",
         .summary = "Inspect, verify, compare and convert TensorFlow V2 checkpoints and safetensors files. PATH is the "
                    "prefix of a checkpoint (ckpt/model.ckpt-700), a directory (its newest complete checkpoint is "
-                   "used), or a file (model.safetensors).",
+                   "used), or a file (model.safetensors, or model.safetensors.index.json for all parts that it names).",
         .examples = "  checkpoint inspect ckpt                                show the newest checkpoint\n"
                     "  checkpoint compare mpi/model.ckpt-700 ps/model.ckpt-700 --tolerance 1e-5\n"
                     "  checkpoint convert ckpt model.safetensors\n",

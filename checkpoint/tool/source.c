@@ -162,7 +162,7 @@ static int open_safetensors(struct source *s, struct error *e)
         return rc;
     h = safetensors_contents(s->safetensors);
     s->format = "safetensors";
-    s->shards = 1;
+    s->shards = (int32_t)safetensors_parts(s->safetensors);
     s->count = h->count;
     if (!(s->tensors = calloc(s->count + 1, sizeof *s->tensors)))
         return error_memory(e, s->path, "for its tensors");
@@ -180,10 +180,10 @@ static int open_safetensors(struct source *s, struct error *e)
             .shape = t->shape,
             .elements = t->elements,
             .bytes = t->end - t->begin,
-            .offset = t->begin,
             .section = t,
             .packed = packed,
         };
+        s->tensors[i].shard = (int32_t)safetensors_part(s->safetensors, t, &s->tensors[i].offset);
     }
     if (s->count)
         qsort(s->tensors, s->count, sizeof *s->tensors, compare_names);

@@ -30,7 +30,7 @@ struct source_tensor {
     uint64_t offset;
     size_t slices;
     const struct tensor_entry *entry;         /* of a bundle, else NULL */
-    const struct safetensors_tensor *section; /* of a safetensors file, else NULL */
+    const struct safetensors_tensor *section; /* of safetensors, else NULL */
     int packed;                               /* F4: two elements in a byte, but one in each byte that is read here */
     int64_t *own_shape;                       /* NULL, or the memory of shape */
 };

@@ -147,17 +147,23 @@ static void verify_prefix(struct verify *v, const char *prefix)
     end_path(v, prefix);
 }
 
-/* A safetensors file has no CRCs: only its header and lengths can be checked, and strings that `checkpoint convert`
- * stored in it. */
+/* A safetensors file has no CRCs: only its header and lengths can be checked, whether an index and its parts agree, and
+ * strings that `checkpoint convert` stored in it. */
 static void verify_file(struct verify *v, const char *path)
 {
+    struct safetensors *parts;
     struct error e = { 0 };
     struct source s;
     char *bytes;
     int rc;
 
     begin_path(v, path);
-    if ((rc = source_open(&s, path, 0, &e)) != OK)
+    if (safetensors_is_index(path)) {
+        if (safetensors_open_damaged(&parts, path, finding, v, &e) != OK)
+            finding(v, &e);
+        safetensors_close(parts);
+    }
+    if ((rc = source_open(&s, path, 0, &e)) != OK && !v->here)
         finding(v, &e);
     for (size_t i = 0; rc == OK && i < s.count; i++) {
         if (!selection_wants(&v->wanted, s.tensors[i].name))
@@ -253,10 +259,11 @@ static void verify_directory(struct verify *v, const char *directory)
     struct error e = { 0 };
     struct checkpoint_list list;
     char path[PATH_MAX];
+    struct found alone; /* without a step */
     int rc = checkpoint_directory_list_all(directory, &list, &e);
 
-    if (rc == OK && !list.count)
-        rc = error_set(&e, ERR_ARG, "%s: no checkpoint in this directory", directory);
+    if (rc == OK && !list.count && (rc = find_checkpoint(directory, 0, &alone, &e)) == OK)
+        verify_file(v, alone.path);
     for (size_t i = 0; rc == OK && i < list.count; i++)
         if ((rc = file_join(path, sizeof path, directory, list.items[i].name, &e)) == OK)
             (list.items[i].format == CHECKPOINT_FORMAT_SAFETENSORS ? verify_file : verify_prefix)(v, path);
@@ -293,7 +300,8 @@ int command_verify(int argc, char **argv)
         .usage = "[OPTION...] PATH...",
         .summary = "Check every CRC of the index and of each tensor, and every length; check that the tensors of a "
                    "shard do not overlap, that slices add up to their variables, and that no shard is missing. "
-                   "Safetensors files have no CRCs: check their header and lengths. For a directory, check all its "
+                   "Safetensors files have no CRCs: check their header and lengths, and for those in parts whether the "
+                   "index and the parts agree. For a directory, check all its "
                    "checkpoints and its state file, checkpoint. Each finding names the file and the byte. With "
                    "--tensor, read only the selected tensors; the index is always checked completely. Status 0: no "
                    "findings; 1: findings, or --tensor matched nothing; 2: usage, or no such checkpoint.",

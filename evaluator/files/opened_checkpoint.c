@@ -91,22 +91,28 @@ static int open_safetensors(struct opened_checkpoint *c, const char *path, struc
     return OK;
 }
 
-/* The path of the variables in a directory. 0: there are none. */
-static int weights_within(const char *path, char *out, size_t size)
-{
-    struct stat st;
-
-    return snprintf(out, size, "%s/%s", path, CHECKPOINT_WEIGHTS_FILE) < (int)size && stat(out, &st) == 0 &&
-           S_ISREG(st.st_mode);
-}
-
 int opened_checkpoint_enter(struct opened_checkpoint *c, const char *path, struct error *e)
 {
     char weights[PATH_MAX];
 
-    if (c->kind != CHECKPOINT_OTHER || c->safetensors || !weights_within(path, weights, sizeof weights))
+    if (c->kind != CHECKPOINT_OTHER || c->safetensors ||
+        !checkpoint_weights_within(AT_FDCWD, path, weights, sizeof weights))
         return OK;
     return open_variables(c, weights, e);
+}
+
+/* Weights in parts are whole when all parts are that their index names. */
+static int check_parts(const char *path, struct error *e)
+{
+    struct safetensors *parts;
+    char index[PATH_MAX];
+    int rc;
+
+    if (!checkpoint_weights_within(AT_FDCWD, path, index, sizeof index) || !safetensors_is_index(index))
+        return OK;
+    if ((rc = safetensors_open(&parts, index, e)) == OK)
+        safetensors_close(parts);
+    return rc;
 }
 
 /* A directory that is just being written or deleted has no content yet, or none any more. */
@@ -114,6 +120,8 @@ static int open_other(struct opened_checkpoint *c, const char *path, struct erro
 {
     int rc = content_read(path, &c->content, e);
 
+    if (rc == OK)
+        rc = check_parts(path, e);
     if (rc == OK && !c->content.count)
         rc = error_set(e, ERR_IO, "%s: contains no files", path);
     if (rc == OK)

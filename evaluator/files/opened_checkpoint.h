@@ -26,8 +26,9 @@ struct opened_checkpoint;
 int opened_checkpoint_open(struct opened_checkpoint **out, enum checkpoint_kind kind, const char *path,
                            struct error *e);
 void opened_checkpoint_close(struct opened_checkpoint *c); /* NULL is fine */
-/* Opens the variables of a directory at path (now, perhaps a pinned copy) that has CHECKPOINT_WEIGHTS_FILE; of other
- * checkpoints nothing changes. Until then a directory holds no file open, so that any number may wait. */
+/* Opens the variables of a directory at path (now, perhaps a pinned copy) with weights as checkpoint_weights_within()
+ * finds them, one file or parts; of other checkpoints nothing changes. Until then a directory holds no file open, so
+ * that any number may wait. */
 int opened_checkpoint_enter(struct opened_checkpoint *c, const char *path, struct error *e);
 
 /* Same name and digest: the same checkpoint. */

@@ -3,6 +3,7 @@
 #include "base/array.h"
 #include "base/text.h"
 #include "checkpoint/directory/checkpoint_directory.h"
+#include "checkpoint/safetensors.h"
 #include "evaluator/files/file_stamp.h"
 #include "evaluator/watch/checkpoint_ready.h"
 
@@ -35,6 +36,7 @@ struct listing {
     size_t turn;
     double wall;
     struct checkpoint_listing *rows;
+    int indexes; /* 1: an index of parts is here */
 };
 
 static int add_row(struct listing *l, const char *name, size_t length, int64_t step, enum checkpoint_kind kind,
@@ -165,9 +167,11 @@ static int each_name(struct listing *l, const char *directory, int (*add)(struct
             close(fd);
         return rc;
     }
-    while (rc == OK && (errno = 0, entry = readdir(d)))
+    while (rc == OK && (errno = 0, entry = readdir(d))) {
+        l->indexes |= safetensors_is_index(entry->d_name);
         if (*entry->d_name != '.' && add(l, entry->d_name) != OK)
             rc = error_memory(e, directory, "to list it");
+    }
     if (rc == OK && errno)
         rc = error_system(e, "%s: cannot read the directory", directory);
     closedir(d);
@@ -221,27 +225,40 @@ static int list_bundles(struct listing *l, const char *directory, struct error *
     return rc;
 }
 
+static int has_safetensors(const struct checkpoint_listing *rows)
+{
+    for (size_t i = 0; i < rows->count; i++)
+        if (rows->items[i].kind == CHECKPOINT_SAFETENSORS)
+            return 1;
+    return 0;
+}
+
 int checkpoint_listing_read(struct checkpoint_listing *out, const struct checkpoint_source *s, const char *directory,
                             int fd, const struct sightings *known, size_t turn, double wall, struct error *e)
 {
-    struct listing l = { s, fd, checkpoint_ready_latest(s, fd), known, turn, wall, out };
+    struct listing l = { s, fd, checkpoint_ready_latest(s, fd), known, turn, wall, out, 0 };
+    struct checkpoint_parts parts = { 0 };
     size_t kept = 0;
     int rc = s->has_pattern ? OK : list_bundles(&l, directory, e);
 
     if (rc == OK)
         rc = each_name(&l, directory, s->has_pattern ? add_matching : add_plain, e);
+    if (rc == OK && l.indexes && has_safetensors(out))
+        rc = checkpoint_parts_list(&parts, directory, e);
     if (rc != OK) {
         checkpoint_listing_release(out);
         return rc;
     }
     checkpoint_listing_sort(out);
     for (size_t i = 0; i < out->count; i++) { /* a name of two kinds (V1 file beside V2 index) counts as the first */
-        if (kept && out->items[kept - 1].step == out->items[i].step &&
-            !strcmp(out->items[kept - 1].name, out->items[i].name))
+        if ((kept && out->items[kept - 1].step == out->items[i].step &&
+             !strcmp(out->items[kept - 1].name, out->items[i].name)) ||
+            checkpoint_parts_has(&parts, out->items[i].name))
             free(out->items[i].owned);
         else
             out->items[kept++] = out->items[i];
     }
     out->count = kept;
+    checkpoint_parts_release(&parts);
     return OK;
 }

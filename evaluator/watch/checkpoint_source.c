@@ -49,7 +49,7 @@ void checkpoint_source_describe(const struct checkpoint_source *s, char *out, si
     else
         snprintf(out, size,
                  "files named NAME-STEP.index or NAME-STEP.safetensors, directories NAME-STEP "
-                 "with " CHECKPOINT_WEIGHTS_FILE);
+                 "with " CHECKPOINT_WEIGHTS_FILE " or " CHECKPOINT_WEIGHTS_INDEX);
 }
 
 int64_t checkpoint_source_step(const struct checkpoint_source *s, int64_t number)

@@ -3,7 +3,7 @@
  *
  * Without a pattern: TensorFlow V2 checkpoints (NAME.index, and those named in the state file), safetensors files with
  * a number at the end of their name ("model-700.safetensors", but not parts, "-00001-of-00002"), directories with such
- * a name and model.safetensors in them, as Hugging Face's Trainer writes them, and V1 checkpoints (a file
+ * a name and model.safetensors or its index in them, as Hugging Face's Trainer writes them, and V1 checkpoints (a file
  * "model.ckpt-700"), which are refused. With a pattern: every file and directory whose name matches. NAME.index is a
  * TensorFlow V2 checkpoint if NAME or NAME.index matches; NAME.safetensors a safetensors file; V1 as above; all others
  * are of unknown format.

@@ -490,10 +490,13 @@ static int name_still_there(const struct watcher *w, int directory_fd, const str
     char witness[PATH_MAX];
     struct stat st;
 
-    if (weights ? snprintf(witness, sizeof witness, "%s/%s", item->name, CHECKPOINT_WEIGHTS_FILE) >= (int)sizeof witness
-                : checkpoint_witness((enum checkpoint_kind)item->kind, item->name, witness, sizeof witness, NULL) != OK)
+    if (weights && checkpoint_weights_within(directory_fd, item->name, witness, sizeof witness))
+        return 1;
+    if (!weights &&
+        checkpoint_witness((enum checkpoint_kind)item->kind, item->name, witness, sizeof witness, NULL) != OK)
         return 0;
-    return fstatat(directory_fd, witness, &st, 0) == 0 || (errno != ENOENT && errno != ENOTDIR && errno != ELOOP);
+    return (!weights && fstatat(directory_fd, witness, &st, 0) == 0) ||
+           (errno != ENOENT && errno != ENOTDIR && errno != ELOOP);
 }
 
 /* Adds what the listing lacks only because looking at it failed. */

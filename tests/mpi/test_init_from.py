@@ -1,5 +1,6 @@
 """A training that begins with the variables of another one's checkpoint, and leaves some untrained: --init-from, --scope,
 --freeze."""
+import json
 import pathlib
 import tempfile
 
@@ -73,6 +74,23 @@ def test_the_order_of_pytorch(trained, tmp_path, metadata):
     assert differing(trained, tmp_path / "new/model.ckpt-0", tmp_path) == {"fc4/weights", "fc4/biases"}
     told = train(tmp_path / "other", 1, "--init-from", file, "--scope", "fc3,fc4", status=2)
     assert "2 of 4 variables of --scope do not fit: fc4/weights has shape [5,50], wanted [10,50]; fc4/biases" in told
+
+
+def test_parts(trained, tmp_path):
+    """Safetensors in two parts, by their index or the directory."""
+    place, tensors = tmp_path / "hub", values(trained, tmp_path / "values")
+    parts = {name: f"model-0000{1 + name.startswith('fc')}-of-00002.safetensors" for name in tensors}
+    for part in set(parts.values()):
+        write_safetensors(place / part, {name: ("F32", list(value.shape), value.tobytes()) for name, value in tensors.items()
+                                         if parts[name] == part})
+    index = place / "model.safetensors.index.json"
+    index.write_text(json.dumps({"metadata": {"total_size": 4 * 21840}, "weight_map": parts}))
+    for path in place, index:
+        said = train(tmp_path / path.name, 1, "--init-from", path)
+        assert f"began with 8 of 8 variables (21840 values) of {index}\n" in said
+        assert differing(trained, tmp_path / path.name / "model.ckpt-0", tmp_path) == set()
+    (place / parts["fc4/biases"]).unlink()
+    assert f"its part {parts['fc4/biases']} is missing" in train(tmp_path / "no", 1, "--init-from", index, status=2)
 
 
 def test_scope(trained, tmp_path):

@@ -465,6 +465,31 @@ def test_convert_torch(tmp_path):
     assert reader.get_tensor("w").tobytes() == tensors["w"].view(torch.int16).numpy().tobytes()
 
 
+def test_torch_in_parts(tmp_path):
+    """As huggingface_hub.save_torch_state_dict() lays them out: parts that safetensors writes, and their index."""
+    torch = pytest.importorskip("torch")
+    safetensors_torch = pytest.importorskip("safetensors.torch")
+    torch.manual_seed(5)
+    tensors = {f"layer.{i}.weight": torch.randn(3 + i, 4).to(dtype) for i, dtype in enumerate(
+        (torch.float32, torch.bfloat16, torch.float16, torch.float64, torch.float8_e4m3fn, torch.float32))}
+    names = list(tensors)
+    places = {name: f"model-{i // 2 + 1:05}-of-00003.safetensors" for i, name in enumerate(names)}
+    for part in sorted(set(places.values())):
+        safetensors_torch.save_file({name: tensors[name] for name in names if places[name] == part}, tmp_path / part,
+                                    metadata={"format": "pt"})
+    index = tmp_path / "model.safetensors.index.json"
+    index.write_text(json.dumps({"metadata": {"total_size": sum(t.numel() * t.element_size() for t in tensors.values())},
+                                 "weight_map": places}, indent=2) + "\n")
+    single, back = tmp_path / "single.safetensors", tmp_path / "back.safetensors"
+    safetensors_torch.save_file(tensors, single, metadata={"format": "pt"})
+    checkpoint("convert", index, back)
+    assert back.read_bytes() == single.read_bytes()
+    assert checkpoint("verify", index) == f"{index}: ok, 6 tensors, {os.path.getsize(single) - int.from_bytes(single.read_bytes()[:8], 'little') - 8} B\n"
+    assert checkpoint("compare", index, single).endswith("bit for bit\n")
+    for name, row in tensors_of(index).items():
+        assert same(row["mean"], float(tensors[name].double().mean()))
+
+
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 def test_convert_to_numpy(tmp_path):
     tensors = all_types()
