@@ -6,7 +6,8 @@
  * The header is an object: name -> {"dtype": "F32", "shape": [2, 3], "data_offsets": [begin, end]}, offsets counted
  * from the start of the data, and perhaps "__metadata__" -> object of strings. No key is repeated. In order of their
  * begin the tensors cover the data from its first byte to its last, without gap or overlap; end - begin is what shape
- * and dtype make, in whole bytes. Numbers are plain and not negative.
+ * and dtype make, in whole bytes. Numbers are plain and not negative. Newer files may have dtypes that are not known
+ * here: how many bytes they take is then what the offsets say.
  *
  * The header is taken apart here only as far as its members and those of __metadata__; jansson gets one member at a
  * time, so that what it builds of hostile text stays small.
@@ -28,7 +29,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MEMBER_MAX = 64 << 10 }; /* bytes of a tensor's JSON: one of rank 254 takes about 6,000 */
+enum {
+    MEMBER_MAX = 64 << 10, /* bytes of a tensor's JSON: one of rank 254 takes about 6,000 */
+    DTYPE_MAX = 32,        /* bytes of the name of a type */
+};
 
 static const char metadata_key[] = "__metadata__";
 
@@ -70,6 +74,13 @@ const char *safetensors_dtype(int tensor_type)
         if (tensor_type && dtypes[i].type == tensor_type)
             return dtypes[i].name;
     return NULL;
+}
+
+/* 1: it can be one, so that it may be written and shown as it is. */
+static int is_dtype(const char *name, size_t length)
+{
+    return length && length <= DTYPE_MAX && strlen(name) == length &&
+           strspn(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_") == length;
 }
 
 /* elements x bits / 8; ERR_ARG: over 64 bits, or not a whole number of bytes. */
@@ -297,9 +308,10 @@ static int bad_tensor(const struct reading *r, const char *name, const char *why
     return error_set(e, ERR_CORRUPT, "%s: tensor %s: %s", r->text.file, name, why);
 }
 
-/* Reads a tensor from its JSON and checks it, except for its place among the others. */
+/* Reads a tensor from its JSON and checks it, except for its place among the others. name_of_type: room for DTYPE_MAX
+ * + 1 bytes, used where the type is not known. */
 static int read_tensor(const struct reading *r, const char *name, const json_t *value, int64_t *shape,
-                       struct safetensors_tensor *out, struct error *e)
+                       char *name_of_type, struct safetensors_tensor *out, struct error *e)
 {
     const json_t *dtype = json_object_get(value, "dtype"), *dims = json_object_get(value, "shape");
     const json_t *offsets = json_object_get(value, "data_offsets");
@@ -309,20 +321,22 @@ static int read_tensor(const struct reading *r, const char *name, const json_t *
 
     if (!json_is_string(dtype) || !json_is_array(dims) || !json_is_array(offsets) || json_array_size(offsets) != 2)
         return bad_tensor(r, name, "expected dtype, shape and two data_offsets", e);
-    if ((kind = find_dtype(json_string_value(dtype), json_string_length(dtype))) < 0)
-        return error_set(e, ERR_CORRUPT, "%s: tensor %s: unknown dtype %.40s", r->text.file, name,
+    if (!is_dtype(json_string_value(dtype), json_string_length(dtype)))
+        return error_set(e, ERR_CORRUPT, "%s: tensor %s: its dtype %.40s is no name of a type", r->text.file, name,
                          json_string_value(dtype));
+    kind = find_dtype(json_string_value(dtype), json_string_length(dtype));
     if (!read_numbers(dims, shape, json_array_size(dims)) || !read_numbers(offsets, place, 2))
         return bad_tensor(r, name, "shape and data_offsets must be integers that are not negative", e);
+    bytes = (uint64_t)place[1] - (uint64_t)place[0];
     if (bundle_shape_elements((int)json_array_size(dims), shape, &out->elements) != OK ||
-        data_bytes(kind, out->elements, &bytes) != OK)
+        (kind >= 0 && data_bytes(kind, out->elements, &bytes) != OK))
         return bad_tensor(r, name, "its shape makes too many bytes, or a fraction of a byte", e);
     if (place[1] < place[0])
         return bad_tensor(r, name, "it ends before it begins", e);
     if ((uint64_t)(place[1] - place[0]) != bytes)
         return error_set(e, ERR_CORRUPT, "%s: tensor %s: %lld bytes in data_offsets, but shape and dtype need %llu",
                          r->text.file, name, (long long)(place[1] - place[0]), (unsigned long long)bytes);
-    out->dtype = dtypes[kind].name;
+    out->dtype = kind < 0 ? strcpy(name_of_type, json_string_value(dtype)) : dtypes[kind].name;
     out->rank = (int)json_array_size(dims);
     out->begin = (uint64_t)place[0];
     out->end = (uint64_t)place[1];
@@ -350,7 +364,7 @@ static int take_tensor(void *context, const char *name, size_t name_length, cons
     rank = json_array_size(json_object_get(json, "shape"));
     if (rank > TENSOR_RANK_MAX) {
         rc = bad_tensor(r, name, "more than 254 dimensions", e);
-    } else if (!(tensor.memory = malloc(rank * sizeof(int64_t) + name_length + 1))) {
+    } else if (!(tensor.memory = malloc(rank * sizeof(int64_t) + name_length + 1 + DTYPE_MAX + 1))) {
         rc = safetensors_no_memory(r, e);
     } else {
         char *copy = (char *)tensor.memory + rank * sizeof(int64_t);
@@ -359,7 +373,7 @@ static int take_tensor(void *context, const char *name, size_t name_length, cons
         copy[name_length] = '\0';
         tensor.name = copy;
         tensor.shape = tensor.memory;
-        rc = read_tensor(r, name, json, tensor.memory, &tensor, e);
+        rc = read_tensor(r, name, json, tensor.memory, copy + name_length + 1, &tensor, e);
     }
     if (rc == OK)
         h->tensors[h->count++] = tensor;
@@ -604,6 +618,13 @@ static int compare_layout(const void *a, const void *b)
     return one != two ? two - one : safetensors_compare_names(a, b);
 }
 
+/* dtype: -1 for one that is not known, whose bytes are those of its source. */
+static int size_in_file(int dtype, const struct safetensors_tensor *t, uint64_t *bytes)
+{
+    *bytes = t->end - t->begin;
+    return dtype < 0 ? OK : data_bytes(dtype, t->elements, bytes);
+}
+
 int safetensors_layout(struct safetensors_tensor *tensors, size_t count, struct error *e)
 {
     uint64_t at = 0, bytes;
@@ -612,12 +633,11 @@ int safetensors_layout(struct safetensors_tensor *tensors, size_t count, struct 
         struct safetensors_tensor *t = &tensors[i];
         int dtype = find_dtype(t->dtype, strlen(t->dtype));
 
-        if (dtype < 0)
+        if (!is_dtype(t->dtype, strlen(t->dtype)))
             return error_set(e, ERR_ARG, "tensor %s: safetensors has no dtype %s", t->name, t->dtype);
         if (!utf8_valid(t->name, t->name_length, NULL) || strcmp(t->name, metadata_key) == 0)
             return error_set(e, ERR_ARG, "tensor %s: safetensors does not allow this name", t->name);
-        if (bundle_shape_elements(t->rank, t->shape, &t->elements) != OK ||
-            data_bytes(dtype, t->elements, &bytes) != OK)
+        if (bundle_shape_elements(t->rank, t->shape, &t->elements) != OK || size_in_file(dtype, t, &bytes) != OK)
             return error_set(e, ERR_ARG, "tensor %s: its shape makes too many bytes, or a fraction of a byte", t->name);
     }
     if (count)
@@ -628,7 +648,7 @@ int safetensors_layout(struct safetensors_tensor *tensors, size_t count, struct 
     if (count)
         qsort(tensors, count, sizeof *tensors, compare_layout);
     for (size_t i = 0; i < count; i++) {
-        data_bytes(find_dtype(tensors[i].dtype, strlen(tensors[i].dtype)), tensors[i].elements, &bytes);
+        size_in_file(find_dtype(tensors[i].dtype, strlen(tensors[i].dtype)), &tensors[i], &bytes);
         if (bytes > INT64_MAX - at)
             return error_set(e, ERR_ARG, "tensor %s: more bytes than a file can hold", tensors[i].name);
         tensors[i].begin = at;

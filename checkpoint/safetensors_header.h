@@ -20,7 +20,7 @@ enum {
 struct safetensors_tensor {
     const char *name; /* UTF-8, NUL-terminated, name_length bytes (a name may hold a NUL) */
     size_t name_length;
-    const char *dtype; /* "F32", one of the format's own; never NULL */
+    const char *dtype; /* "F32", or a name that is not known here, whose bytes are taken as they are; never NULL */
     int rank;
     const int64_t *shape;
     uint64_t elements;   /* product of shape */
@@ -77,7 +77,8 @@ int safetensors_tensor_type(const char *dtype);
 const char *safetensors_dtype(int tensor_type);
 
 /* For writing: sorts tensors (with name, dtype, rank and shape set) as the reference writer does - wide types first,
- * then by name - and sets elements, begin and end. ERR_ARG: an unknown dtype; a name that is not UTF-8, is
+ * then by name - and sets elements, begin and end. A dtype that is not known keeps end - begin bytes and comes last.
+ * ERR_ARG: a dtype that is no name; a tensor's name that is not UTF-8, is
  * "__metadata__" or is repeated; a shape that is too large or not a whole number of bytes. */
 int safetensors_layout(struct safetensors_tensor *tensors, size_t count, struct error *e);
 

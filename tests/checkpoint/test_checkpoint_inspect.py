@@ -157,6 +157,31 @@ def test_contradictions(training, tmp_path, words, told):
     assert told in said and said.count("\n") == 1 and list(tmp_path.iterdir()) == []
 
 
+def test_types_that_are_not_known(tmp_path):
+    """Of a newer safetensors: listed, copied and compared byte by byte, and never counted as without NaN."""
+    def write(path, *kinds):
+        return write_safetensors(path, {f"t{i}": (kind, [2, 2], bytes([255] * 5)) for i, kind in enumerate(kinds)} |
+                                 {"w": tensor("F32", [1, math.nan])})
+
+    path = write(tmp_path / "model-1.safetensors", "MXFP5", "F128")
+    document = as_json("inspect", "--values", path)
+    rows = {row["name"]: row for row in document["tensors"]}
+    assert (rows["t0"]["dtype"], rows["t1"]["dtype"], rows["t0"]["values"], rows["t0"]["bytes"]) == ("MXFP5", "F128", None, 5)
+    assert (document["total"]["nan"], document["total"]["not_read"]) == (1, 2)
+    assert "nan" not in {row["name"]: row for row in as_json("inspect", path)["tensors"]}["t0"]
+    shown = lines("inspect", path)
+    assert shown[2].split() == ["t0", "MXFP5", "[2,", "2]", "5", "B", "-", "-", "-", "-", "-", "not", "read"]
+    assert shown[-1].endswith("1 NaN, 0 Inf; 2 tensors not read, of a type that is not known here")
+    assert "ok, 3 tensors, 18 B" in checkpoint("verify", path)
+    again = tmp_path / "again-1.safetensors"
+    checkpoint("convert", path, again)
+    assert "bit for bit" in checkpoint("compare", path, again)
+    checkpoint("convert", path, tmp_path / "tf-1", status=1)  # without these two
+    assert [row["name"] for row in as_json("inspect", tmp_path / "tf-1")["tensors"]] == ["w"]
+    other = write(tmp_path / "other-1.safetensors", "MXFP6", "F128")
+    assert "bit for bit" not in checkpoint("compare", path, other, status=1)
+
+
 def test_block_scaled_types(tmp_path):
     """F8_E8M0 is a power of two, 0xff NaN; F4 (E2M1) has two values in a byte, the low half first; F6 has no order of bits
     that safetensors defines, so it is listed and not read, and not counted as free of NaN."""

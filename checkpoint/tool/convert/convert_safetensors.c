@@ -50,6 +50,8 @@ static int describe(struct convert_safetensors_writing *x, const struct source_t
     };
     if (tensor->section && (!tensor->type || tensor->packed)) {
         out->dtype = tensor->section->dtype; /* F4, F6 and such, from one safetensors file to another */
+        out->begin = tensor->section->begin; /* for a type that is not known: how many bytes */
+        out->end = tensor->section->end;
         return 1;
     }
     if ((out->dtype = safetensors_dtype(tensor->type)))
