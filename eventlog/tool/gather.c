@@ -71,17 +71,21 @@ int gather_run(struct scan *s, const struct log_run *run, struct scalar_run *sca
     return rc;
 }
 
-void gather_sift(struct scalar_series *s, const struct point_range *range, int finite)
+size_t gather_sift(struct scalar_series *s, const struct point_range *range, int finite)
 {
-    size_t kept = 0;
+    size_t kept = 0, left_out = 0;
 
     if (point_range_is_all(range) && !finite)
-        return;
+        return 0;
     for (size_t i = 0; i < s->count; i++) {
         const struct scalar_point *p = &s->points[i];
 
-        if (!point_range_holds(range, p->step, p->wall_time) || (finite && !isfinite(p->value)))
+        if (!point_range_holds(range, p->step, p->wall_time))
             continue;
+        if (finite && !isfinite(p->value)) {
+            left_out++;
+            continue;
+        }
         if (kept < i) {
             s->points[kept] = *p;
             if (s->marks)
@@ -90,6 +94,7 @@ void gather_sift(struct scalar_series *s, const struct point_range *range, int f
         kept++;
     }
     s->count = kept;
+    return left_out;
 }
 
 struct gathering {

@@ -35,6 +35,6 @@ int gather_run(struct scan *s, const struct log_run *run, struct scalar_run *sca
 int gather_finish(struct scan *s, struct output *out, int rc, int matched, struct error *e);
 
 /* Removes the points outside the range; finite: also those whose value is not finite. */
-void gather_sift(struct scalar_series *s, const struct point_range *range, int finite);
+size_t gather_sift(struct scalar_series *s, const struct point_range *range, int finite);
 
 #endif

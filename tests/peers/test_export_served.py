@@ -121,7 +121,7 @@ def test_hyperparameters(log, servers):
 
 def test_csv_in_pandas(log):
     pandas = pytest.importorskip("pandas")
-    frame = pandas.read_csv(io.BytesIO(export("export", log)), keep_default_na=False, na_values={"value": ["nan"]})
+    frame = pandas.read_csv(io.BytesIO(export("export", log)), keep_default_na=False, na_values={"value": ["NaN"]})
     lines = [json.loads(x) for x in export("export", log, "--format=jsonl").decode().splitlines()]
     assert list(frame.columns) == ["run", "tag", "step", "value", "wall_time"] and len(frame) == len(lines)
     assert frame.run.tolist() == [p["run"] for p in lines] and frame.tag.tolist() == [p["tag"] for p in lines]

@@ -61,7 +61,7 @@ def test_every_value_names_its_plugin(tmp_path):
 
 
 def test_wide_comes_back(tmp_path):
-    text = "run,step,wall_time,loss,tag:step\na,1,1700000000.5,0.5,\na,2,1700000001.0,,3.0\nb/c,1,1700000002.0,nan,4.0\n"
+    text = "run,step,wall_time,loss,tag:step\na,1,1700000000.5,0.5,\na,2,1700000001.0,,3.0\nb/c,1,1700000002.0,NaN,4.0\n"
     write(tmp_path / "log", "-", text=text)
     assert export(tmp_path / "log", "--format=wide", "--wall-time") == text
     assert (tmp_path / "log/b/c").is_dir()

@@ -19,7 +19,7 @@ TOOL, SAMPLE = BUILD / "bin/eventlog", BUILD / "tests/programs/eventlog_sample"
 CSV = """run,tag,step,value,wall_time
 .,loss,0,0.699999988079071,1700000000.0
 .,loss,10,0.10000000149011612,1700000010.25
-.,loss,20,nan,1700000020.5
+.,loss,20,NaN,1700000020.5
 .,lr,0,9.999999747378752e-06,1700000000.0
 eval,"acc, ""top"" 1",10,0.9,1700000012.000001
 eval,größe,9007199254740992,16777216.0,1700000030.0
@@ -30,7 +30,7 @@ eval,loss,20,0.25,1700000023.0
 WIDE = """run,step,"acc, ""top"" 1",größe,loss,lr
 .,0,,,0.699999988079071,9.999999747378752e-06
 .,10,,,0.10000000149011612,
-.,20,,,nan,
+.,20,,,NaN,
 eval,10,0.9,,3.0,
 eval,20,,,0.25,
 eval,9007199254740992,,16777216.0,,
@@ -88,9 +88,9 @@ def test_csv_options(log):
     assert run("export", log, "--tsv").splitlines()[5] == 'eval\tacc, "top" 1\t10\t0.9\t1700000012.000001'
     assert run("export", log, "--float32=short", "--tag=l*", "--run=.") == (
         "run,tag,step,value,wall_time\n.,loss,0,0.7,1700000000.0\n.,loss,10,0.1,1700000010.25\n"
-        ".,loss,20,nan,1700000020.5\n.,lr,0,1e-05,1700000000.0\n")
+        ".,loss,20,NaN,1700000020.5\n.,lr,0,1e-05,1700000000.0\n")
     assert run("export", log, "--nonfinite=drop") == "".join(
-        line for line in CSV.splitlines(True) if ",nan," not in line and ",inf," not in line)
+        line for line in CSV.splitlines(True) if ",NaN," not in line and ",inf," not in line)
     in_order = run("export", log, "--order=file").splitlines()
     assert sorted(in_order) == sorted(CSV.splitlines())
     assert [x.split(",")[1] for x in in_order[1:5]] == ["loss", "lr", "loss", "loss"]

@@ -108,7 +108,7 @@ def test_series_options(log):
 
 def test_steps_from_and_to(log):
     assert run("export", log, "--from-step=20", "--to-step=20").splitlines()[1:] == [
-        ".,loss,20,nan,1700000020.5", "eval,loss,20,inf,1700000022.123456", "eval,loss,20,0.25,1700000023.0"]
+        ".,loss,20,NaN,1700000020.5", "eval,loss,20,inf,1700000022.123456", "eval,loss,20,0.25,1700000023.0"]
     assert run("export", log, "--format=wide", "--to-step=9").splitlines() == [
         "run,step,loss,lr", ".,0,0.699999988079071,9.999999747378752e-06"]
     assert run("export", log, "--order=file", "--from-step", "9007199254740992").count("\n") == 2
@@ -121,11 +121,11 @@ def test_a_file_each(log, tmp_path):
         "run-.-tag-loss.csv", "run-.-tag-lr.csv", "run-eval-tag-acc___top__1.csv", "run-eval-tag-gr____e.csv",
         "run-eval-tag-loss.csv"]
     assert (tmp_path / "d/run-.-tag-loss.csv").read_bytes() == TB_CSV.encode()
-    # Together they are the csv.
+    # Together they are the csv, but for how TensorBoard spells NaN.
     rows = set()
     for name in glob.glob(f"{tmp_path}/d/*.csv"):
         with open(name, newline="") as f:
-            rows |= {(wall, step, value) for wall, step, value in list(csv.reader(f))[1:]}
+            rows |= {(wall, step, value.replace("nan", "NaN")) for wall, step, value in list(csv.reader(f))[1:]}
     table = list(csv.reader(io.StringIO(run("export", log))))[1:]
     assert rows == {(wall, step, value) for _, _, step, value, wall in table} and len(table) == 9
     assert "-f" in refused("export", log, "--format=tb-csv", "-o", f"{tmp_path}/d/")
@@ -301,6 +301,47 @@ def test_reduce_refuses(log, tmp_path):
     assert "--dup" in refused("export", log, "--format=reduce", "--tag=loss")
     assert run("export", log, "--format=reduce", "--tag=loss", "--dup=first", "--ops=count,max").splitlines()[3:] == [
         "10,2,3.0", "20,1,inf"]  # the NaN of one run is no value
+
+
+@pytest.fixture
+def odd(tmp_path):
+    """Three runs, with two NaN and two infinities at four steps."""
+    rows = {"a": ["1", "nan", "inf", "4"], "b": ["3", "2", "2", "nan"], "c": ["5", "4", "-inf", "8"]}
+    for name, values in rows.items():
+        subprocess.run([TOOL, "write", "--dir", tmp_path / "odd" / name, "-"], check=True, capture_output=True,
+                       input="step,loss\n" + "".join(f"{i},{v}\n" for i, v in enumerate(values)), text=True)
+    return tmp_path / "odd"
+
+
+def reduced(*words):
+    done = subprocess.run([TOOL, "export", "--format=reduce", "--ops=count,mean,min,median,std", *words], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.splitlines()[3:], done.stderr
+
+
+def test_reduce_says_what_it_leaves_out(odd):
+    rows, said = reduced(odd)
+    assert rows == ["0,3,3.0,1.0,3.0,2.0", "1,2,3.0,2.0,3.0,1.4142135623730951", "2,3,NaN,-inf,2.0,NaN", "3,2,6.0,4.0,6.0,2.8284271247461903"]
+    assert said == "eventlog export: left out 2 values that are NaN; with --nonfinite=keep they count as NaN\n"
+    rows, said = reduced("--nonfinite=keep", odd)
+    assert rows == ["0,3,3.0,1.0,3.0,2.0", "1,3,NaN,NaN,NaN,NaN", "2,3,NaN,-inf,2.0,NaN", "3,3,NaN,NaN,NaN,NaN"] and said == ""
+    rows, said = reduced("--nonfinite=drop", "--min-runs=1", odd)
+    assert rows[2] == "2,1,2.0,2.0,2.0," and said == "eventlog export: left out 4 values that are not finite\n"
+    assert reduced("--to-step=0", odd)[1] == ""  # nothing of it was left out
+    assert "--nonfinite=keep applies only to --format=reduce" in refused("export", "--nonfinite=keep", odd)
+
+
+def test_csv_spells_what_is_not_finite(odd, tmp_path):
+    """With the words that polars, pandas, DuckDB and Arrow all take for numbers; TensorBoard's CSV has its own."""
+    for words in ["--format=csv"], ["--format=csv", "--order=file"], ["--format=csv", "--tsv"], ["--format=wide"], ["--format=csv", "--float32=short"]:
+        cells = run("export", *words, odd).replace("\t", ",").split(",")
+        values = [c.split("\n")[0] for c in cells if c.split("\n")[0].lower().lstrip("-") in ("nan", "inf")]
+        assert sorted(values) == ["-inf", "NaN", "NaN", "inf"], words
+    assert run("stats", "--format=csv", odd).count(",NaN,") == 1 and "nan," not in run("stats", "--format=csv", odd).split("\n", 1)[1]
+    assert run("export", "--format=tb-csv", "--run=a", odd).count(",nan\r\n") == 1
+    again = tmp_path / "again"
+    subprocess.run([TOOL, "write", "--dir", again, "-"], check=True, capture_output=True, input=run("export", odd), text=True)
+    assert run("export", again) == run("export", odd)
 
 
 def test_reduce_to_event_files(tmp_path):

@@ -184,8 +184,12 @@ static void add_stretches(struct work *w, const struct made *m, const struct sca
 
 static void emit_wanted(struct work *w, const struct made *m, const struct scalar_point *p, unsigned from)
 {
-    if (export_dropped(&w->x, p))
+    if (!point_range_holds(&w->x.options->range, p->step, p->wall_time))
         return;
+    if (w->x.nonfinite == EXPORT_DROP && !(p->value - p->value == 0)) {
+        w->x.left_out++;
+        return;
+    }
     if (w->batches) {
         add_to_batch(w, m, p, from);
         return;
@@ -383,7 +387,7 @@ static int sift(struct work *w, int sorted, struct error *e)
 
         if (!scan_tag_wanted(w->scan, s->tag))
             s->count = 0;
-        gather_sift(s, &w->x.options->range, w->x.nonfinite == EXPORT_DROP);
+        w->x.left_out += gather_sift(s, &w->x.options->range, w->x.nonfinite == EXPORT_DROP);
         if (sorted && scalar_series_sort(s, e) != OK)
             return ERR_NOMEM;
     }
@@ -458,6 +462,7 @@ static void take_options(struct export *x, const struct export_options *a)
     x->time = time_option_style(a->time);
     x->nonfinite = !strcmp(a->nonfinite, "null")   ? EXPORT_NULL
                    : !strcmp(a->nonfinite, "drop") ? EXPORT_DROP
+                   : !strcmp(a->nonfinite, "keep") ? EXPORT_KEEP
                                                    : EXPORT_STRING;
 }
 
@@ -490,6 +495,10 @@ static int write_log(struct scan *s, const struct export_options *a, struct erro
         output_close(w.x.out, 0, NULL);
     if (rc != OK)
         return scan_fail(s, e);
+    if (w.x.left_out)
+        log_line(&s->log, "left out %llu value%s%s", (unsigned long long)w.x.left_out, w.x.left_out == 1 ? "" : "s",
+                 w.x.nonfinite == EXPORT_DROP ? " that are not finite"
+                                              : " that are NaN; with --nonfinite=keep they count as NaN");
     if (w.x.unread)
         log_line(&s->log, "skipped %llu values that are not of the kind that their plugin expects",
                  (unsigned long long)w.x.unread);

@@ -9,7 +9,7 @@
 #include "eventlog/tool/output.h"
 
 enum export_duplicate { EXPORT_LAST, EXPORT_FIRST, EXPORT_MEAN, EXPORT_ERROR };
-enum export_nonfinite { EXPORT_STRING, EXPORT_NULL, EXPORT_DROP };
+enum export_nonfinite { EXPORT_STRING, EXPORT_NULL, EXPORT_DROP, EXPORT_KEEP };
 
 struct export_run {
     const char *name;
@@ -24,6 +24,7 @@ struct export
     uint64_t points;                     /* written so far */
     uint64_t skipped;                    /* values read that are not points */
     int failed;                          /* something could not be read, so the file of -o must not be committed */
+    uint64_t left_out;                   /* values that are not finite, and therefore not counted or written */
     uint64_t unread;                     /* values that a format should have written but could not read */
     const void *own;                     /* the options that are this format's alone */
     int float32_short, tsv, step_string; /* taken from the options */
@@ -44,8 +45,14 @@ void export_field(struct buffer *out, const char *text, size_t n, int tsv);
 /* The fields that a line of a series begins with, its run and its tag, each with what stands behind it. */
 void export_prefix(struct export *x, const char *run, const struct scalar_series *s, struct buffer *out);
 
-/* The value as text, NUMBER_TEXT_MAX bytes; returns its length. */
+/* The value as text, NUMBER_TEXT_MAX bytes; returns its length. NaN is "nan", as TensorBoard and Prometheus's readers
+ * have it. */
 int export_number(const struct export *x, double value, unsigned from, char *out);
+
+/* The same for CSV: NaN is "NaN", the one spelling with which polars, pandas, DuckDB and Arrow take a column for one of
+ * numbers (polars 2.1 makes it text for "nan", and for "Infinity"; "inf" is read by all). */
+int export_csv_number(const struct export *x, double value, unsigned from, char *out);
+int export_csv_double(double value, char *out); /* with all digits */
 
 /* Writes the value as JSON to out, which has room for 32 bytes; returns the end of what was written. */
 char *export_json_number(const struct export *x, char *out, double value, unsigned from);
@@ -56,12 +63,5 @@ int export_time(const struct export *x, double wall_time, char *out);
 /* Appends the strings of a tensor: each element on its own line, or each row with tabs between its cells. 1, or 0 if
  * the value is not a tensor of strings. */
 int export_value_text(const struct event_value *v, struct buffer *out);
-
-/* 1 if the options leave this point out. */
-static inline int export_dropped(const struct export *x, const struct scalar_point *p)
-{
-    return !point_range_holds(&x->options->range, p->step, p->wall_time) ||
-           (x->nonfinite == EXPORT_DROP && !(p->value - p->value == 0));
-}
 
 #endif

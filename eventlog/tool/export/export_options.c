@@ -66,6 +66,8 @@ static int check(const struct table *t, struct export_options *a, struct error *
     }
     if (!strcmp(a->nonfinite, "null") && !output_format_in_words(f->takes, "nonfinite=null"))
         return error_set(e, ERR_ARG, "--nonfinite=null applies only to the JSON formats");
+    if (!strcmp(a->nonfinite, "keep") && !output_format_in_words(f->takes, "nonfinite=keep"))
+        return error_set(e, ERR_ARG, "--nonfinite=keep applies only to --format=reduce; other formats keep all values");
     if (!strcmp(a->order, "file") && f->by_step)
         return error_set(e, ERR_ARG, "--order=file does not apply to --format=%s, whose rows are always sorted by step",
                          f->name);
@@ -166,8 +168,10 @@ int export_options_parse(struct export_options *a, struct scan *s, int argc, cha
                   "(default exact)",
           .choices = "exact|short" },
         { OPTION_CHOICE, 0, "nonfinite", &a->nonfinite,
-          .help = "Write NaN and infinities as text or as null (JSON only), or leave these points out (default string)",
-          .choices = "string|null|drop" },
+          .help =
+              "Write NaN and infinities as text or as null (JSON only), or leave these points out (default string). "
+              "reduce leaves out NaN; with keep, the figures of values with a NaN are NaN",
+          .choices = "string|null|drop|keep" },
         { OPTION_CHOICE, 0, "step", &a->step,
           .help = ": Write steps as text, for readers that round numbers beyond 2^53 (default number)",
           .choices = "number|string" },

@@ -4,6 +4,7 @@
 #include "base/bytes.h"
 #include "base/number.h"
 
+#include <math.h>
 #include <string.h>
 
 void export_utf8(struct buffer *out, const char *text, size_t n)
@@ -68,9 +69,26 @@ int export_number(const struct export *x, double value, unsigned from, char *out
                                                           : number_text(value, out);
 }
 
+static int csv_spelling(double value, int n, char *out)
+{
+    if (isnan(value))
+        memcpy(out, "NaN", sizeof "NaN");
+    return n;
+}
+
+int export_csv_number(const struct export *x, double value, unsigned from, char *out)
+{
+    return csv_spelling(value, export_number(x, value, from, out), out);
+}
+
+int export_csv_double(double value, char *out)
+{
+    return csv_spelling(value, number_text(value, out), out);
+}
+
 int export_time(const struct export *x, double wall_time, char *out)
 {
-    return x->time == TIME_UNIX ? number_text(wall_time, out) : (int)strlen(time_text(x->time, wall_time, out));
+    return x->time == TIME_UNIX ? export_csv_double(wall_time, out) : (int)strlen(time_text(x->time, wall_time, out));
 }
 
 static void csv_begin(struct export *x)
@@ -95,7 +113,7 @@ static void csv_point(struct export *x, const struct buffer *prefix, const struc
     at = room = output_room(x->out, 128);
     at += number_text_integer(p->step, at);
     *at++ = x->between;
-    at += export_number(x, p->value, from, at);
+    at += export_csv_number(x, p->value, from, at);
     *at++ = x->between;
     at += export_time(x, p->wall_time, at);
     memcpy(at, x->line_end, 2); /* "\n" with its NUL, or "\r\n" */

@@ -51,11 +51,11 @@ static void write_rows(struct export *x, const struct buffer *prefix, const stru
         p = room = output_room(x->out, 256);
         p += number_text_integer(item->step, p);
         *p++ = x->between;
-        p += number_text(row.left, p);
+        p += export_csv_double(row.left, p);
         *p++ = x->between;
-        p += number_text(row.right, p);
+        p += export_csv_double(row.right, p);
         *p++ = x->between;
-        p += number_text(row.count, p);
+        p += export_csv_double(row.count, p);
         *p++ = x->between;
         p += export_time(x, item->wall_time, p);
         p = stpcpy(p, x->line_end);

@@ -187,8 +187,16 @@ static int by_value(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* The figures of n values without NaN. Sums are in the order of the runs; the variance is computed in a second pass
- * around the mean, over n - 1. */
+static int any_nan(const double *v, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (isnan(v[i]))
+            return 1;
+    return 0;
+}
+
+/* The figures of n values, but for the count all NaN if one of them is. Sums are in the order of the runs; the variance
+ * is computed in a second pass around the mean, over n - 1. */
 static void compute(struct table *t, size_t n, struct result *r)
 {
     double sum = 0, squares = 0, mean, *v = t->values;
@@ -201,12 +209,16 @@ static void compute(struct table *t, size_t n, struct result *r)
     if (!n)
         return;
     mean = sum / (double)n;
-    memcpy(t->sorted, v, n * sizeof *v);
-    qsort(t->sorted, n, sizeof *v, by_value);
     r->values[MEAN] = mean;
-    r->values[MIN] = t->sorted[0];
-    r->values[MAX] = t->sorted[n - 1];
-    r->values[MEDIAN] = n % 2 ? t->sorted[n / 2] : (t->sorted[n / 2 - 1] + t->sorted[n / 2]) / 2;
+    if (isnan(mean) && any_nan(v, n)) { /* kept: they have no order */
+        r->values[MIN] = r->values[MAX] = r->values[MEDIAN] = NAN;
+    } else {
+        memcpy(t->sorted, v, n * sizeof *v);
+        qsort(t->sorted, n, sizeof *v, by_value);
+        r->values[MIN] = t->sorted[0];
+        r->values[MAX] = t->sorted[n - 1];
+        r->values[MEDIAN] = n % 2 ? t->sorted[n / 2] : (t->sorted[n / 2 - 1] + t->sorted[n / 2]) / 2;
+    }
     r->present |= 1u << MEAN | 1u << MIN | 1u << MAX | 1u << MEDIAN;
     if (n < 2)
         return;
@@ -279,10 +291,11 @@ static int reduce(struct export *x, struct table *t, struct error *e)
         if (export_columns_value(x, t->runs[t->cursors[0].run].name, s, first, next, &t->values[n], &from, e) != OK)
             return ERR_ARG;
         have++;
-        n += !isnan(t->values[n]);
+        n += x->nonfinite == EXPORT_KEEP || !isnan(t->values[n]);
         advance(t, next);
     }
     if (have >= (own(x)->min_runs ? (size_t)own(x)->min_runs : t->columns[column].runs)) {
+        x->left_out += have - n;
         compute(t, n, r);
         t->row_count++;
     }
@@ -337,7 +350,7 @@ static int write_table(struct export *x, struct table *t, struct output *out, st
                 if (r->present & 1u << which)
                     buffer_append(&line, text,
                                   (size_t)(which == COUNT ? number_text_integer((int64_t)r->values[COUNT], text)
-                                                          : number_text(r->values[which], text)));
+                                                          : export_csv_double(r->values[which], text)));
                 r++;
             }
         }
@@ -483,7 +496,7 @@ const struct export_format format_reduce = {
     .name = "reduce",
     .help = "mean and more over runs",
     .extensions = "csv",
-    .takes = "view nonfinite columns dup",
+    .takes = "view nonfinite nonfinite=keep columns dup",
     .by_step = 1,
     .rows = reduce_rows,
     .check = reduce_check,

@@ -95,7 +95,7 @@ static int row(struct export *x, const char *run, int64_t step, struct wide_curs
         x->points += next - first;
         if (export_columns_value(x, run, s, first, next, &value, &from, e) != OK)
             return ERR_ARG;
-        buffer_append(line, text, (size_t)export_number(x, value, from, text));
+        buffer_append(line, text, (size_t)export_csv_number(x, value, from, text));
     }
     buffer_append_text(line, x->line_end);
     if (!buffer_ok(line))

@@ -54,7 +54,7 @@ static void csv_cell(const struct report_view *v, size_t column, const struct re
         if (is_date(v, column, cell))
             time_text(v->time, cell->as.number, text);
         else
-            number_text(cell->as.number, text);
+            export_csv_double(cell->as.number, text);
         buffer_append_text(out, text);
     }
 }
