@@ -6,6 +6,7 @@
 #include "eventlog/check/log_value.h"
 #include "eventlog/format/event_decode.h"
 #include "eventlog/format/event_wire.h"
+#include "eventlog/format/foreign_record.h"
 #include "eventlog/format/tag_index.h"
 #include "eventlog/format/wire.h"
 
@@ -424,7 +425,11 @@ static enum log_finding_kind data_fault(const uint8_t *data, size_t n, struct ev
 {
     static const enum log_finding_kind kinds[] = { LOG_KINDS, LOG_PROTOBUF, LOG_GROUP_END, LOG_WIRE_TYPE, LOG_UTF8 };
     enum event_fault fault = event_wire_check(data, n, place);
+    enum foreign_kind foreign;
 
+    if (fault == EVENT_OTHER_WIRE_TYPE &&
+        ((foreign = foreign_record(data, n)) == FOREIGN_EXAMPLE || foreign == FOREIGN_SEQUENCE_EXAMPLE))
+        return LOG_EXAMPLE;
     if (fault != EVENT_SOUND)
         return kinds[fault];
     if (event_decode(data, n, event, place) != OK)

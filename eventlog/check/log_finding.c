@@ -18,6 +18,8 @@ static const struct log_finding_text texts[LOG_KINDS] = {
                         "accepts it" },
     [LOG_WIRE_TYPE] = { "wire_type", LOG_DAMAGE, "a known field has another wire type", "gives up on the file",
                         "skips the field" },
+    [LOG_EXAMPLE] = { "example", LOG_DAMAGE, "the record is a tf.Example, of a data set, and not an event",
+                      "gives up on the file", "reads an event without a time, a step or values" },
     [LOG_UTF8] = { "utf8", LOG_DAMAGE, "a tag or another string is not UTF-8", "gives up on the file",
                    "stops all loading with an exception" },
     [LOG_WALL_NAN] = { "wall_nan", LOG_DAMAGE, "the wall time is NaN", "gives up on the file", "keeps the event" },

@@ -18,7 +18,7 @@ enum log_level {
 enum log_finding_kind {
     /* clang-format off */
     LOG_LENGTH_CRC, LOG_DATA_CRC, LOG_TOO_LONG, LOG_NO_LOG, LOG_STREAM, LOG_PROTOBUF, LOG_GROUP_END, LOG_WIRE_TYPE,
-    LOG_UTF8, LOG_WALL_NAN,
+    LOG_EXAMPLE, LOG_UTF8, LOG_WALL_NAN,
     LOG_COMPRESSED, LOG_PARTIAL, LOG_EMPTY_FILE, LOG_NO_VERSION, LOG_NAME_ORDER, LOG_DIRECTORY_NAME, LOG_RUN_NAME,
     LOG_BACKUP_NAME, LOG_HIDDEN_DIRECTORY,
     LOG_WALL_INFINITE, LOG_WALL_ZERO, LOG_WALL_UNIT, LOG_START_AGAIN, LOG_START_FIRST,
@@ -43,7 +43,7 @@ struct log_finding {
     uint64_t offset;        /* of the first byte of the (first) record it is about */
     uint64_t count;         /* how often in this file (and series) */
     uint64_t lost;          /* damage, a truncated tail: bytes skipped */
-    uint64_t found, wanted; /* CRCs; lengths; for LOG_PROTOBUF and the next three kinds, found is the offset in the
+    uint64_t found, wanted; /* CRCs; lengths; for LOG_PROTOBUF and the next four kinds, found is the offset in the
                              * data */
     const char *tag;        /* of a series: tag_length bytes, borrowed from the check; else NULL */
     size_t tag_length;

@@ -3,6 +3,7 @@
 #include "base/clock.h"
 #include "base/human.h"
 #include "base/text.h"
+#include "eventlog/format/foreign_record.h"
 #include "eventlog/read/log_follow.h"
 #include "eventlog/tool/value_words.h"
 
@@ -149,9 +150,9 @@ int scan_status(struct scan *s, int matched)
 {
     size_t unmatched = scan_tell_unmatched(s) + s->unmatched;
 
-    if (!matched && !unmatched && !s->failed && !s->empty)
+    if (!matched && !unmatched && !s->failed && !s->empty && !s->foreign)
         tell_nothing(s);
-    return s->failed ? EXIT_USAGE : !matched || unmatched || s->damaged ? EXIT_NO : EXIT_DONE;
+    return s->failed ? EXIT_USAGE : !matched || unmatched || s->damaged || s->foreign ? EXIT_NO : EXIT_DONE;
 }
 
 int scan_gone(struct scan *s, const char *path, const struct error *e)
@@ -189,6 +190,22 @@ void scan_damage(struct scan *s, const char *path, const struct event_damage *d,
     log_line(&s->log, "%s:%llu: %s", path, (unsigned long long)d->offset, text);
     if (number == DAMAGE_LINES)
         log_line(&s->log, "%s: more damage in this file is only counted", path);
+}
+
+void scan_foreign(struct scan *s, const char *path, const struct event_reader *reader, const struct event *event)
+{
+    static const char *const texts[] = {
+        [FOREIGN_EXAMPLE] = "tf.Example",
+        [FOREIGN_SEQUENCE_EXAMPLE] = "tf.SequenceExample",
+        [FOREIGN_OTHER] = "messages of another kind",
+    };
+    const enum foreign_kind kind = event_reader_state(reader).records == 1 ? foreign_record(event->data, event->length)
+                                                                           : FOREIGN_NOT;
+
+    if (kind == FOREIGN_NOT)
+        return;
+    s->foreign++;
+    log_line(&s->log, "%s: its records hold %s, not events", path, texts[kind]);
 }
 
 void scan_progress_file(struct scan *s, const char *path, uint64_t size)
@@ -248,6 +265,7 @@ int scan_join(struct scan *s, const struct scan *part, struct error *e)
 {
     log_kept_lines(&s->log, part->log.kept);
     s->damaged += part->damaged;
+    s->foreign += part->foreign;
     s->bad_text = part->bad_text;
     s->failed |= part->failed;
     return buffer_ok(part->log.kept) ? OK : error_memory(e, NULL, "for messages about the log");
@@ -309,6 +327,7 @@ static int scan_file(struct run_scan *w, struct event_reader *reader, struct err
             scan_damage(s, w->path, &damage, event_reader_state(reader).damaged);
             w->rc = sink->damage ? sink->damage(sink->context, &damage, e) : OK;
         } else {
+            scan_foreign(s, w->path, reader, &event);
             w->rc = sink->event ? sink->event(sink->context, &event, e) : OK;
         }
         if (w->rc != OK)

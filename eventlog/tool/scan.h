@@ -28,6 +28,7 @@ struct scan {
         uint64_t series;
     } kinds[SCAN_KINDS];            /* of wanted series without scalar points, but with other values */
     int points;                     /* there are wanted series with scalar points */
+    uint64_t foreign;               /* files whose records are no events, which has been reported */
     size_t unmatched;               /* the command's own filters that matched nothing, already reported */
     int quiet_damage;               /* the command reports damage itself */
     uint64_t bytes, bytes_done;     /* of the runs that match, as stored, for progress */
@@ -103,6 +104,8 @@ int scan_gone(struct scan *s, const char *path, const struct error *e);
 void scan_unread(struct scan *s, const char *path, const struct error *e);
 /* Counts damage and prints the first ones of each file. number: how many the file has, with this one. */
 void scan_damage(struct scan *s, const char *path, const struct event_damage *damage, uint64_t number);
+/* Reports, for an event just read, that it is the first of its file and none at all; the command ends with EXIT_NO. */
+void scan_foreign(struct scan *s, const char *path, const struct event_reader *reader, const struct event *event);
 /* Shows progress: a file of this size was opened, has been read up to this offset, is finished. Call
  * scan_progress_due() for each record, and scan_progress() if it returns 1. */
 void scan_progress_file(struct scan *s, const char *path, uint64_t size);

@@ -49,6 +49,13 @@ static void no_version(void) { file("a.tfevents"); add(event(5, 1, scalar("t", 1
 static void not_utf8(void) { one(scalar("t\xff", 1)); }
 static void note_not_utf8(void) { begin(); add(both(real(1, 5), part(7, words(3, "\xc0\x80")))); end(); }
 static void group_end(void) { begin(); add(both(event(5, 1, scalar("t", 1)), (struct bytes){ { 0x0c }, 1 })); end(); }
+/* A tf.Example of one feature, "label": an integer. */
+static void example(void)
+{
+    begin();
+    add(part(1, part(1, both(words(1, "label"), part(2, part(3, integer(1, 7)))))));
+    end();
+}
 static void wire_type(void) { begin(); add(both(integer(1, 5), part(5, scalar("t", 1)))); end(); }
 static void wire_type_deep(void) { one(value("t", integer(2, 1))); }
 static void not_protobuf(void) { begin(); add((struct bytes){ { 0x0f }, 1 }); end(); }
@@ -289,6 +296,7 @@ static const struct {
     { "tag not UTF-8", not_utf8, LOG_UTF8 },
     { "session text not UTF-8", note_not_utf8, LOG_UTF8 },
     { "end-group tag", group_end, LOG_GROUP_END },
+    { "tf.Example", example, LOG_EXAMPLE },
     { "wall time as varint", wire_type, LOG_WIRE_TYPE },
     { "simple_value as varint", wire_type_deep, LOG_WIRE_TYPE },
     { "wire type 7", not_protobuf, LOG_PROTOBUF },

@@ -106,7 +106,9 @@ static int follow_take(struct follow *f, int found, const struct event *event, c
     const struct follow_sink *sink = &f->sink;
 
     switch (found) {
-    case EVENT_READER_EVENT: return sink->event(sink->context, run, event, e);
+    case EVENT_READER_EVENT:
+        scan_foreign(f->scan, file->path, file->reader, event);
+        return sink->event(sink->context, run, event, e);
     case EVENT_READER_DAMAGE:
         scan_damage(f->scan, file->path, damage, event_reader_state(file->reader).damaged);
         return OK;
