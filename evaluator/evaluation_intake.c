@@ -231,6 +231,12 @@ void evaluation_intake_find_again(struct evaluation_intake *w, const struct queu
         on_gone(w, &gone);
 }
 
+void evaluation_intake_look_again(struct evaluation_intake *w, const char *name)
+{
+    watcher_look_again(lookout_hold(w->post), name, 0);
+    lookout_release(w->post);
+}
+
 static int lost_pin(const struct queue_item *item)
 {
     return item->pinned && !item->opened && access(item->pinned, F_OK) < 0;

@@ -7,6 +7,8 @@
 #include "evaluator/evaluation_home.h"
 #include "evaluator/keep/evaluation_best.h"
 #include "evaluator/record/outcomes.h"
+#include "evaluator/record/same_failures.h"
+#include "evaluator/score/command_stamp.h"
 
 #include <inttypes.h>
 #include <limits.h>
@@ -28,6 +30,7 @@ struct evaluation_record {
     struct evaluation_best *keeper; /* NULL: neither --keep-best nor --patience */
     struct evaluation_series series;
     struct outcomes outcomes;
+    struct same_failures same;
     int64_t last_step, recalled_step;
     double check_next; /* monotonic: when to check again that EVAL exists */
     int lost;          /* EVAL is gone and cannot be made again */
@@ -108,6 +111,8 @@ static void post_outcome(struct evaluation_record *w, const struct ledger_record
 {
     const struct ledger_summary *s = ledger_summary(w->ledger);
 
+    if (r->status == LEDGER_UNTRIED)
+        return;
     if (r->status != LEDGER_DONE)
         post(w, HOOK_FAILURE, r, r->reason);
     else if (s->has_best && !s->since_best && checkpoint_identity_same(&s->best, &r->checkpoint))
@@ -121,6 +126,9 @@ static int note(struct evaluation_record *w, const struct ledger_record *r, stru
 {
     int rc = outcomes_note(&w->outcomes, r, e);
 
+    same_failures_note(&w->same, r);
+    if (r->status == LEDGER_UNTRIED)
+        return rc;
     w->last_step = r->checkpoint.step;
     return rc == OK ? evaluation_series_add(&w->series, w->settings->tags, r, e) : rc;
 }
@@ -137,7 +145,7 @@ static int recall(void *context, const struct ledger_record *r, struct error *e)
     if (c->step > w->recalled_step)
         w->recalled_step = c->step;
     evaluation_best_recall(w->keeper, r);
-    if (!c->has_digest || r->status == LEDGER_GONE || (r->status == LEDGER_FAILED && w->settings->retry_failed))
+    if (!c->has_digest || r->status >= LEDGER_GONE || (r->status == LEDGER_FAILED && w->settings->retry_failed))
         return OK;
     if (c->digest_after && queue_remember(w->queue, c->name, c->digest_after, e) != OK)
         return ERR_NOMEM;
@@ -212,6 +220,11 @@ static int record_missed(struct evaluation_record *w, const char *path, struct l
     return rc;
 }
 
+static uint64_t stamp(const struct evaluation_record *w)
+{
+    return w->settings->command ? command_stamp(w->settings->command) : 0;
+}
+
 static int open_all(struct evaluation_record *w, struct error *e)
 {
     const struct evaluation_watch_settings *s = w->settings;
@@ -225,6 +238,8 @@ static int open_all(struct evaluation_record *w, struct error *e)
         (rc = file_join(path, sizeof path, s->eval_directory, LEDGER_FILE, e)) != OK ||
         (rc = ledger_open(&w->ledger, NULL, path, w->lock.ledger, &s->best, recall, w, e)) != OK)
         return rc;
+    /* A command that had failed for all is tried again: what it needed may be there now, and no file of it changed. */
+    evaluation_record_mended(w, w->same.count < SAME_FAILURES_MOST ? stamp(w) : 0, NULL, NULL);
     summary = ledger_summary(w->ledger);
     if (summary->cut_bytes)
         watch_log_say(w->says, "%s: dropped an incomplete last line of %zu bytes", path, summary->cut_bytes);
@@ -299,6 +314,9 @@ struct evaluation_record_facts evaluation_record_facts(const struct evaluation_r
         .last_step = w->last_step,
         .failed = outcomes_count(&w->outcomes, LEDGER_FAILED),
         .gone = outcomes_count(&w->outcomes, LEDGER_GONE),
+        .untried = outcomes_count(&w->outcomes, LEDGER_UNTRIED),
+        .same_failures = w->same.count,
+        .failure = w->same.reason,
         .recalled_step = w->recalled_step,
         .pending = w->pending_count,
         .retries = w->retry_at > 0,
@@ -350,7 +368,7 @@ static int append(struct evaluation_record *w, const struct ledger_record *r, in
 
 static int stop_if_strict(const struct evaluation_record *w, const struct ledger_record *r, struct error *e)
 {
-    if (!w->settings->strict || r->status == LEDGER_DONE)
+    if (!w->settings->strict || r->status == LEDGER_DONE || r->status == LEDGER_UNTRIED)
         return OK;
     error_set(e, ERR_CORRUPT, "%s: %.300s; ending because of --strict", r->checkpoint.name, r->reason);
     return EVALUATION_STOPPED;
@@ -376,6 +394,33 @@ const struct ledger_record *evaluation_record_outcome(struct evaluation_record *
     r->started = r->wall_time;
     snprintf(r->reason, sizeof r->reason, "%s", reason);
     return r;
+}
+
+void evaluation_record_untried(struct evaluation_record *w, const struct checkpoint_identity *checkpoint,
+                               const char *reason)
+{
+    if (!outcomes_is(&w->outcomes, checkpoint->name, checkpoint->step, LEDGER_UNTRIED))
+        evaluation_record_outcome(w, checkpoint, LEDGER_UNTRIED, reason);
+}
+
+size_t evaluation_record_mended(struct evaluation_record *w, uint64_t command,
+                                void (*found)(void *context, const char *name), void *context)
+{
+    size_t count = 0;
+
+    for (size_t i = 0; i < w->outcomes.count; i++) {
+        const struct outcome *o = &w->outcomes.items[i];
+
+        if (o->status != LEDGER_FAILED || !o->command || o->command == command)
+            continue;
+        queue_forget(w->queue, o->name, o->digest);
+        queue_forget(w->queue, o->name, o->digest_after);
+        if (found)
+            found(context, o->name);
+        count++;
+    }
+    w->same = (struct same_failures){ 0 };
+    return count;
 }
 
 int evaluation_record_pending(struct evaluation_record *w, int signalled, struct error *e)

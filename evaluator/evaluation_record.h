@@ -34,7 +34,9 @@ void evaluation_record_close(struct evaluation_record *r, const char *why);
 struct evaluation_record_facts {
     const struct ledger_summary *summary;   /* of the ledger */
     const struct evaluation_series *series; /* newest point of each curve */
-    size_t failed, gone;                    /* checkpoints, by the newest line of each */
+    size_t failed, gone, untried;           /* checkpoints, by the newest line of each */
+    size_t same_failures;                   /* so many, the newest of this process, failed in the same way */
+    const char *failure;                    /* the reason of the newest of them */
     int64_t last_step;                      /* of the newest line; -1: none */
     int64_t recalled_step;                  /* the highest of the lines that were there at the start; -1: none */
     size_t pending;                         /* outcomes still to be recorded, not counting flights */
@@ -54,6 +56,14 @@ const struct ledger_record *evaluation_record_outcome(struct evaluation_record *
 void evaluation_record_readable(struct evaluation_record *r, const char *name);
 /* Records the queued outcomes, up to the first that cannot be recorded. */
 int evaluation_record_pending(struct evaluation_record *r, int signalled, struct error *e);
+
+/* A command was mended: forgets that those are known that failed with another one, and calls found() for each. Returns
+ * how many. No failures count as the same then. */
+size_t evaluation_record_mended(struct evaluation_record *r, uint64_t command,
+                                void (*found)(void *context, const char *name), void *context);
+/* Queues the outcome "untried", unless that is the newest line of the checkpoint. */
+void evaluation_record_untried(struct evaluation_record *r, const struct checkpoint_identity *checkpoint,
+                               const char *reason);
 
 /* begin: this flight may become the best. forget: no longer, because it was recorded or will not be. */
 void evaluation_record_begin(struct evaluation_record *r, struct evaluation_flight *f);

@@ -30,6 +30,7 @@ struct evaluation_watch_settings {
     int64_t from;        /* this step and higher ones only */
     double min_interval; /* seconds from the start of one evaluation to the next; 0: none */
     int retry_failed;    /* evaluate again what the ledger records as failed */
+    const char *command; /* of --exec; NULL: a built-in model evaluates */
     struct ledger_best best;
     size_t keep_best;    /* how many of the best checkpoints EVAL/best/ holds */
     int64_t patience;    /* evaluations without a better one until CKPT/stop.json is written; 0: never */

@@ -88,6 +88,8 @@ static int take_line(void *context, const struct ledger_record *r, struct error 
     struct gathered *g = context;
     struct evaluation_status *s = g->status;
 
+    if (r->status == LEDGER_UNTRIED) /* still waits */
+        return OK;
     if (r->status == LEDGER_DONE) {
         s->done++;
         g->recent[g->recent_count++ % STATUS_RATE_OVER] = (struct recent){ r->wall_time, r->seconds,

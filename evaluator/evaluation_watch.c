@@ -7,6 +7,8 @@
 #include "evaluator/evaluation_record.h"
 #include "evaluator/keep/pin.h"
 #include "evaluator/record/evaluation_work.h"
+#include "evaluator/record/same_failures.h"
+#include "evaluator/score/command_stamp.h"
 #include "evaluator/watch_log.h"
 
 #include <errno.h>
@@ -21,7 +23,8 @@
 
 enum {
     DISTURBED_MAX = 3, /* how often in a row a checkpoint may change during its evaluation */
-    LACK_SECONDS = 1
+    LACK_SECONDS = 1,
+    MEND_SECONDS = 1 /* between two looks at the command's files */
 };
 #define WORK_PAUSE 0.1 /* seconds between two writes of EVAL/work.json */
 
@@ -41,6 +44,10 @@ struct evaluation_watch {
     double lack_until;           /* monotonic: a resource was lacking; start none before */
     struct evaluation_work work; /* as in EVAL/work.json */
     double work_next;            /* monotonic: do not write it again before */
+    uint64_t command;            /* command_stamp() when it was last started; 0: it has not been */
+    int command_changes;         /* 1: it changed while it ran, as if it wrote to a file of its own */
+    int waits_for_mend;          /* 1: the command failed too often in the same way; none is started */
+    double mend_next;            /* monotonic: when to look again whether it was mended */
     int failed_training_said;
     enum evaluation_weights weights_said;
     struct ending_training training;
@@ -162,6 +169,8 @@ static int take_off(struct evaluation_watch *w, const struct queue_item *item, s
                                     (int64_t)(ledger_lines(s) + w->flight_count), e)) != OK)
         return rc;
     w->last_start = clock_monotonic();
+    if (w->settings.command)
+        evaluation_flight_record(f)->command = w->command = command_stamp(w->settings.command);
     evaluation_record_begin(w->record, f);
     while (i > 0 && evaluation_flight_item(w->flights[i - 1])->checkpoint.step > item->checkpoint.step)
         i--;
@@ -395,8 +404,58 @@ int evaluation_watch_ready(const struct evaluation_watch *w, size_t window)
 {
     const struct evaluation_record_facts record = evaluation_record_facts(w->record);
 
-    return queue_due(w->queue) <= clock_monotonic() && !w->ended && w->flight_count < window && interval_left(w) <= 0 &&
-           !enough(w, w->flight_count) && !record.pending && !record.retries;
+    return queue_due(w->queue) <= clock_monotonic() && !w->ended && !w->waits_for_mend && w->flight_count < window &&
+           interval_left(w) <= 0 && !enough(w, w->flight_count) && !record.pending && !record.retries;
+}
+
+static void look_again(void *context, const char *name)
+{
+    evaluation_intake_look_again(context, name);
+}
+
+/* A command that fails for each checkpoint in the same way has a mistake, which says nothing about the checkpoints:
+ * none is started until one of its files was changed, and then those that failed are evaluated again. */
+static void wait_for_mend(struct evaluation_watch *w)
+{
+    const struct evaluation_record_facts facts = evaluation_record_facts(w->record);
+    const int enough_failed = facts.same_failures >= SAME_FAILURES_MOST;
+    uint64_t now;
+
+    if (!w->settings.command || (!enough_failed && !w->waits_for_mend) ||
+        (w->waits_for_mend && enough_failed && w->mend_next > clock_monotonic()))
+        return;
+    w->mend_next = clock_monotonic() + MEND_SECONDS;
+    now = command_stamp(w->settings.command);
+    if (!w->waits_for_mend && (now == w->command || w->command_changes)) {
+        w->waits_for_mend = 1;
+        w->command = now;
+        watch_log_warn(&w->says, "error", "the command failed in the same way %zu times in a row (%.300s); %s",
+                       facts.same_failures, facts.failure,
+                       reason_to_end(w) ? "the next start evaluates these again, and what is left untried"
+                                        : "waiting until a file that --exec names is changed, or for a restart with "
+                                          "another command or --retry-failed");
+    } else if (now != w->command || !enough_failed) {
+        w->command_changes = !w->waits_for_mend;
+        w->waits_for_mend = 0;
+        watch_log_say(&w->says, "the command was changed: evaluating %zu failed checkpoints again, and the others",
+                      evaluation_record_mended(w->record, now, look_again, w->intake));
+    }
+}
+
+/* The work ends with a command that was not mended: what waits is left to the next start, with its pins. */
+static int leave_untried(struct evaluation_watch *w, int signalled, struct error *e)
+{
+    struct queue_item item;
+    size_t count = 0;
+
+    while (queue_take_if(w->queue, NULL, &item)) {
+        evaluation_record_untried(w->record, &item.checkpoint, "the command had failed too often in the same way");
+        queue_item_release(&item);
+        count++;
+    }
+    if (count)
+        watch_log_warn(&w->says, "warning", "%zu checkpoints are left untried, for the next start", count);
+    return evaluation_record_pending(w->record, signalled, e);
 }
 
 /* Nothing waits and nothing is being evaluated: is the work done? */
@@ -470,10 +529,17 @@ int evaluation_watch_tick(struct evaluation_watch *w, int signalled, struct erro
     if ((rc = check(w, signalled, e)) != OK || (rc = evaluation_record_pending(w->record, signalled, e)) != OK ||
         (rc = record_flights(w, signalled, e)) != OK)
         return rc == EVALUATION_LATER ? OK : rc;
+    if (!signalled)
+        wait_for_mend(w);
+    if (w->waits_for_mend && !w->flight_count && (signalled || reason_to_end(w)) &&
+        (rc = leave_untried(w, signalled, e)) != OK)
+        return rc == EVALUATION_LATER ? OK : rc;
     if (signalled || w->flight_count)
         return OK;
     if (enough(w, 0))
         w->ended = reason_to_end(w);
+    else if (w->waits_for_mend && reason_to_end(w))
+        w->ended = "the command fails";
     else if (!queue_count(w->queue) && (rc = decide(w, e)) != OK)
         return rc;
     if (!w->ended)
@@ -569,6 +635,8 @@ double evaluation_watch_due(const struct evaluation_watch *w)
     due = fmin(report_due(w), evaluation_record_facts(w->record).due);
     if (queue_count(w->queue) && interval > 0)
         due = fmin(due, interval);
+    if (w->waits_for_mend)
+        due = fmin(due, w->mend_next - clock_monotonic());
     if (queue_due(w->queue) > clock_monotonic())
         due = fmin(due, queue_due(w->queue) - clock_monotonic());
     return fmax(due, 0);

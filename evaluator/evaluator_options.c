@@ -77,7 +77,8 @@ static const struct option table_template[] = {
           "refused there. Metrics are read from its standard output, one line "
           "each: 'accuracy 0.91', 'accuracy=0.91', a JSON object or a dictionary of Python's, "
           "'Test accuracy: 0.703' and 'Accuracy: 70.3%', which counts as 0.703. Its output is kept in EVAL/logs/. When "
-          "COMMAND ends, all processes that it started are ended, too." },
+          "COMMAND ends, all processes that it started are ended, too. When it has failed three times in a row in the "
+          "same way, wait until COMMAND or a file that it names is changed, and evaluate the failed ones again." },
     { OPTION_DOUBLE, .name = "exec-timeout", .argument = "SECONDS",
       .help = "End a command that runs longer than SECONDS, with all processes that it started: SIGTERM first, SIGKILL "
               "5 seconds later. Default: no limit.",
@@ -128,7 +129,9 @@ static const struct option table_template[] = {
     { OPTION_DOUBLE, .name = "min-interval", .argument = "SECONDS",
       .help = "Leave at least SECONDS between the starts of two evaluations.", .minimum = 0, .maximum = 1e9 },
     { OPTION_FLAG, .name = "retry-failed",
-      .help = "Evaluate again the checkpoints that the ledger records as failed." },
+      .help =
+          "Evaluate again the checkpoints that the ledger records as failed. Those that failed with another COMMAND "
+          "of --exec, or before its files were changed, are evaluated again without it." },
     { OPTION_HEADING, .help = "When to end, in the order in which it is checked. Checkpoints that are waiting are "
                               "evaluated first, except with --max-evaluations:" },
     { OPTION_INT, .name = "max-evaluations", .argument = "N", .help = "End after N evaluations.", .minimum = 1,

@@ -99,6 +99,7 @@ static struct evaluation_watch_settings settings(const struct evaluator_options 
         .from = c->from,
         .min_interval = c->min_interval,
         .retry_failed = c->retry_failed,
+        .command = c->exec,
         .take_over = c->take_over,
         .strict = c->strict,
         .json = c->json,
@@ -119,12 +120,16 @@ static int main_finish(const struct evaluation_watch_facts *w, struct log *log, 
 {
     const struct watch_log says = { log, w->settings->name };
     const struct ledger_summary *s = w->record.summary;
-    char skipped[40] = "", wanted[PATTERN_TEXT_MAX + 32];
+    char skipped[40] = "", untried[40] = "", wanted[PATTERN_TEXT_MAX + 32];
 
     if (w->skipped)
         snprintf(skipped, sizeof skipped, ", %lld skipped", (long long)w->skipped);
-    watch_log_say(&says, "%lld evaluated%s; in all %zu done, %zu failed, %zu gone", (long long)w->evaluations, skipped,
-                  s->done, w->record.failed, w->record.gone);
+    if (w->record.untried)
+        snprintf(untried, sizeof untried, ", %zu untried", w->record.untried);
+    watch_log_say(&says, "%lld evaluated%s; in all %zu done, %zu failed, %zu gone%s", (long long)w->evaluations,
+                  skipped, s->done, w->record.failed, w->record.gone, untried);
+    if (w->record.failed)
+        watch_log_say(&says, "--retry-failed evaluates the failed ones again");
     if (s->has_best)
         watch_log_say(&says, "best %s %.3f (%s)", s->rule.metric, s->best_value, s->best.name);
     else if (s->done)
@@ -132,7 +137,7 @@ static int main_finish(const struct evaluation_watch_facts *w, struct log *log, 
     checkpoint_source_describe(&w->settings->watcher.source, wanted, sizeof wanted);
     if (!ledger_lines(s) && w->settings->ending.once)
         watch_log_say(&says, "%s: no checkpoint found; looked for %s", w->settings->checkpoint_directory, wanted);
-    return rc == OK && !w->record.failed && !w->record.gone ? EXIT_DONE : EXIT_NO;
+    return rc == OK && !w->record.failed && !w->record.gone && !w->record.untried ? EXIT_DONE : EXIT_NO;
 }
 
 static int open_runner(const struct evaluator_options *c, const struct log *log, struct runner *out, struct error *e)

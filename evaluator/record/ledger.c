@@ -23,7 +23,7 @@ struct ledger {
     struct ledger_summary summary;
 };
 
-static const char *const status_names[] = { "done", "failed", "gone" };
+static const char *const status_names[] = { "done", "failed", "gone", "untried" };
 
 /* ---- one line ---------------------------------------------------------------------------------------------------- */
 
@@ -60,6 +60,8 @@ void ledger_format(const struct ledger_record *r, struct buffer *out)
         buffer_append_text(out, ",\"reason\":");
         json_text(out, r->reason);
     }
+    if (r->status == LEDGER_FAILED && r->command)
+        buffer_format(out, ",\"command\":\"%016llx\"", (unsigned long long)r->command);
     number(out, "seconds", r->seconds);
     number(out, "started", r->started);
     number(out, "lag", r->lag);
@@ -153,11 +155,12 @@ static int take_record(const json_t *object, struct ledger_record *r, struct err
     while (k < count && strcmp(status, status_names[k]))
         k++;
     if (k == count)
-        return error_set(e, ERR_CORRUPT, "\"status\" is not done, failed or gone");
+        return error_set(e, ERR_CORRUPT, "\"status\" is not done, failed, gone or untried");
     c->step = json_integer_value(step);
     r->status = (enum ledger_status)k;
     c->has_digest = take_digest(object, "digest", &c->digest);
     take_digest(object, "digest_after", &c->digest_after);
+    take_digest(object, "command", &r->command);
     if (r->status == LEDGER_DONE && !c->has_digest)
         return error_set(e, ERR_CORRUPT, "\"digest\" is not 16 hex digits");
     r->has_metrics = json_is_object(metrics);
@@ -223,6 +226,8 @@ static void add_up(struct ledger_summary *s, const struct ledger_record *r)
         s->failed++;
     else if (r->status == LEDGER_GONE)
         s->gone++;
+    else if (r->status == LEDGER_UNTRIED)
+        s->untried++;
     else
         s->done++;
     if (r->status == LEDGER_DONE)

@@ -11,12 +11,14 @@
  *   metrics     by name, in the order of measuring; best_NAME: the best value of the metric NAME so far, this line
  *               included. Names are free; those above are the built-in runner's
  *   correct     correct examples; both are missing if they were not counted
- *   status      "done"; "failed": could not be evaluated, or the loss is NaN; "gone": deleted before it was opened
- *   reason      a sentence, with "failed" and "gone"; metrics may be missing then
+ *   status      "done"; "failed": could not be evaluated, or the loss is NaN; "gone": deleted before it was opened;
+ *               "untried": left for the next start, because the command had failed for those before
+ *   reason      a sentence, with all but "done"; metrics may be missing then
  *   digest      16 hex digits, of the index file; name and digest identify the checkpoint. Missing with "gone"
  *   digest_after  if its evaluation added files to the directory: the digest with them; still the same checkpoint
  *   seconds     duration of the evaluation; started: its wall time; lag: from the index's last change to the start
  *   point_time  the time of the points, if it is not wall_time (--wall-time=checkpoint)
+ *   command     16 hex digits, if a command failed: command_stamp() of it, which changes when it is mended
  *   run         where the points are: 0: event files in EVAL, k: in EVAL_k
  *
  * A crash leaves at worst a truncated last line, which is ignored, and cut off before the next append. A failed append
@@ -35,7 +37,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum ledger_status { LEDGER_DONE, LEDGER_FAILED, LEDGER_GONE };
+enum ledger_status { LEDGER_DONE, LEDGER_FAILED, LEDGER_GONE, LEDGER_UNTRIED };
 #define LEDGER_FILE "evaluations.jsonl"
 /* O_APPEND: writes go to the end of the file, also after it was cut back. */
 enum { LEDGER_FLAGS = O_RDWR | O_APPEND | O_CREAT };
@@ -51,6 +53,7 @@ struct ledger_record {
     double seconds, started, lag, wall_time;
     double point_time; /* 0: wall_time */
     int64_t run;
+    uint64_t command; /* 0: none */
     char reason[480];
 };
 
@@ -64,8 +67,8 @@ struct ledger_best {
 
 /* The content of the ledger, appended lines included. */
 struct ledger_summary {
-    size_t done, failed, gone, odd_lines; /* odd lines: skipped, kept in the file */
-    size_t cut_bytes;                     /* of a truncated last line, dropped at the start */
+    size_t done, failed, gone, untried, odd_lines; /* odd lines: skipped, kept in the file */
+    size_t cut_bytes;                              /* of a truncated last line, dropped at the start */
     struct ledger_best rule;
     int has_best;
     double best_value; /* of the rule's metric */
@@ -99,7 +102,7 @@ int ledger_append(struct ledger *l, const struct ledger_record *record, struct e
 int ledger_move(struct ledger *l, int fd, struct error *e);
 
 const struct ledger_summary *ledger_summary(const struct ledger *l); /* borrowed */
-size_t ledger_lines(const struct ledger_summary *s);                 /* of checkpoints, with any status */
+size_t ledger_lines(const struct ledger_summary *s);                 /* of checkpoints that were not left untried */
 
 /* 1 if this value of the rule's metric would be a new best. */
 int ledger_improves(const struct ledger_summary *s, double value);

@@ -36,7 +36,13 @@ static int insert(struct outcomes *o, size_t at, const struct ledger_record *r, 
     if (!(name = strdup(r->checkpoint.name)))
         return error_memory(e, NULL, "for what became of %s", r->checkpoint.name);
     memmove(o->items + at + 1, o->items + at, (o->count++ - at) * sizeof *o->items);
-    o->items[at] = (struct outcome){ name, step, r->status, r->status == LEDGER_FAILED && !r->checkpoint.has_digest };
+    o->items[at] = (struct outcome){ .name = name,
+                                     .step = step,
+                                     .status = r->status,
+                                     .digest = r->checkpoint.digest,
+                                     .digest_after = r->checkpoint.digest_after,
+                                     .command = r->command,
+                                     .unread = r->status == LEDGER_FAILED && !r->checkpoint.has_digest };
     return OK;
 }
 
@@ -56,6 +62,9 @@ int outcomes_note(struct outcomes *o, const struct ledger_record *r, struct erro
         if (i == o->count || strcmp(o->items[i].name, r->checkpoint.name) || o->items[i].step != step)
             return insert(o, i, r, step, e);
         o->items[i].status = r->status;
+        o->items[i].digest = r->checkpoint.digest;
+        o->items[i].digest_after = r->checkpoint.digest_after;
+        o->items[i].command = r->command;
         o->items[i].unread = o->items[i].unread && !r->checkpoint.has_digest;
         return OK;
     }
@@ -79,6 +88,14 @@ void outcomes_read(struct outcomes *o, const char *name)
         else
             i++;
     }
+}
+
+int outcomes_is(const struct outcomes *o, const char *name, int64_t step, enum ledger_status status)
+{
+    const int64_t own = o->by_step ? step : 0;
+    const size_t i = outcomes_place(o, name, own);
+
+    return i < o->count && !strcmp(o->items[i].name, name) && o->items[i].step == own && o->items[i].status == status;
 }
 
 size_t outcomes_count(const struct outcomes *o, enum ledger_status status)
