@@ -419,7 +419,8 @@ static struct options evaluator_options_describe(struct option *table, struct ev
         .summary = "Watch the checkpoints of a running training and evaluate each of them once, in the order of their "
                    "steps. Write scalars for TensorBoard, and one line of JSON for each checkpoint. When started "
                    "again, continue where the last run ended. Exit status: 0 all checkpoints were evaluated, 1 some "
-                   "failed, or were deleted first, and were not evaluated later, 2 wrong usage or input.",
+                   "failed, or were deleted first, and were not evaluated later, or --once or --pid ended with none at "
+                   "all, 2 wrong usage or input.",
         .examples = examples,
         .table = table,
         .count = OPTIONS,

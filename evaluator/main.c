@@ -135,8 +135,10 @@ static int main_finish(const struct evaluation_watch_facts *w, struct log *log, 
     else if (s->done)
         watch_log_say(&says, "no best checkpoint yet");
     checkpoint_source_describe(&w->settings->watcher.source, wanted, sizeof wanted);
-    if (!ledger_lines(s) && w->settings->ending.once)
+    if (!ledger_lines(s) && (w->settings->ending.once || (w->settings->ending.pid && w->ended))) {
         watch_log_say(&says, "%s: no checkpoint found; looked for %s", w->settings->checkpoint_directory, wanted);
+        return EXIT_NO;
+    }
     return rc == OK && !w->record.failed && !w->record.gone && !w->record.untried ? EXIT_DONE : EXIT_NO;
 }
 

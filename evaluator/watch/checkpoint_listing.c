@@ -90,6 +90,19 @@ static int add_file(struct listing *l, const char *file, size_t name_length, int
     return add_row(l, file, name_length, step, kind, 0, stamp, changed);
 }
 
+static void note_near(struct listing *l, const char *name, int matches)
+{
+    struct checkpoint_listing *rows = l->rows;
+    const size_t distance = matches ? 0 : checkpoint_source_distance(l->source, name);
+    const int tie = *rows->near && distance == rows->distance;
+
+    rows->names++;
+    if (*rows->near && (distance > rows->distance || (tie && text_natural_order(name, rows->near) > 0)))
+        return;
+    rows->distance = distance;
+    snprintf(rows->near, sizeof rows->near, "%s", name);
+}
+
 static int add_other(struct listing *l, const char *name, int64_t step)
 {
     const struct checkpoint_source *s = l->source;
@@ -105,8 +118,11 @@ static int add_other(struct listing *l, const char *name, int64_t step)
         return unseen(l, name);
     inode = file_stamp_mix((uint64_t)st.st_dev, (uint64_t)st.st_ino);
     is_directory = S_ISDIR(st.st_mode);
-    if (!is_directory && (s->pattern.directory || !S_ISREG(st.st_mode)))
+    if (!is_directory && (s->pattern.directory || !S_ISREG(st.st_mode))) {
+        if (s->pattern.directory && !l->rows->count && !(known || (l->known && l->known->count)))
+            note_near(l, name, 1);
         return OK;
+    }
     /* If it is renamed into place, new content means a new directory; only deletion changes an old one. */
     if (is_directory && ready_rule_by_name(&s->ready) && s->steps.from != STEP_FROM_FILE && !(known && known->in_place))
         return add_row(l, name, strlen(name), step, CHECKPOINT_OTHER, inode, inode, file_stamp_changed(&st));
@@ -143,8 +159,11 @@ static int add_matching(struct listing *l, const char *name)
         if (checkpoint_source_match(l->source, prefix, &step) || checkpoint_source_match(l->source, name, &step))
             return add_file(l, name, stem, step, CHECKPOINT_BUNDLE);
     }
-    if (!checkpoint_source_match(l->source, name, &step) || strstr(name, ".data-"))
+    if (!checkpoint_source_match(l->source, name, &step) || strstr(name, ".data-")) {
+        if (!l->rows->count && !(l->known && l->known->count))
+            note_near(l, name, 0);
         return OK;
+    }
     if (!p->directory && text_stem(name, n, ".safetensors"))
         return add_file(l, name, n, step, CHECKPOINT_SAFETENSORS);
     if (!p->directory && isdigit((unsigned char)name[n - 1]) && tensor_bundle_ends_as_index(l->fd, name))

@@ -3,6 +3,7 @@
 #include "base/text.h"
 #include "checkpoint/directory/checkpoint_directory.h"
 
+#include <ctype.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -65,6 +66,21 @@ int checkpoint_source_match(const struct checkpoint_source *s, const char *name,
         return 0;
     *step = checkpoint_source_step(s, number);
     return 1;
+}
+
+size_t checkpoint_source_distance(const struct checkpoint_source *s, const char *name)
+{
+    char wanted[PATTERN_TEXT_MAX] = "", letters[PATTERN_TEXT_MAX];
+    size_t n = 0;
+
+    for (size_t i = 0; i < s->pattern.count; i++)
+        if (s->pattern.parts[i].kind == PATTERN_TEXT)
+            strncat(wanted, s->pattern.text + s->pattern.parts[i].start, s->pattern.parts[i].length);
+    for (; *name && n + 1 < sizeof letters; name++)
+        if (!isdigit((unsigned char)*name))
+            letters[n++] = *name;
+    letters[n] = '\0';
+    return text_distance(wanted, letters);
 }
 
 int checkpoint_source_name(const struct checkpoint_source *s, const char *file, char *name, size_t size, int64_t *step)

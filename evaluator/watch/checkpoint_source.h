@@ -47,6 +47,8 @@ int checkpoint_source_init(struct checkpoint_source *s, const struct checkpoint_
 int64_t checkpoint_source_step(const struct checkpoint_source *s, int64_t number);
 /* Matches a name with the pattern: 1 and its step. */
 int checkpoint_source_match(const struct checkpoint_source *s, const char *name, int64_t *step);
+/* How many letters of a name that does not match would have to be changed so that it does, digits apart. */
+size_t checkpoint_source_distance(const struct checkpoint_source *s, const char *name);
 /* 1 if this file name, even of a deleted file, identifies a checkpoint: sets its name and step. V1 checkpoints cannot
  * be told by name. */
 int checkpoint_source_name(const struct checkpoint_source *s, const char *file, char *name, size_t size, int64_t *step);

@@ -2,6 +2,7 @@
 
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/human.h"
 #include "checkpoint/directory/checkpoint_directory.h"
 #include "evaluator/files/content_digest.h"
 #include "evaluator/files/file_stamp.h"
@@ -41,6 +42,7 @@ struct watcher {
     int64_t counted;                /* checkpoints found so far, of STEP_FROM_COUNT */
     char trouble[TROUBLE_MAX];      /* said last */
     char loop[CHECKPOINT_NAME_MAX]; /* said last */
+    int looked, near_said;          /* 1: once at least; that no name matches */
     int unsure;                     /* how many looks in a row could not see all of the directory */
     int closing;                    /* 1: names are to be closed as soon as all was seen */
 };
@@ -598,6 +600,22 @@ static void say_loop(struct watcher *w, const char *name)
     snprintf(w->loop, sizeof w->loop, "%s", name);
 }
 
+/* --pattern matches nothing: says so once, at the first look of whatever is there, later of what comes close. */
+static void say_near(struct watcher *w, const struct checkpoint_listing *rows)
+{
+    const size_t close = strlen(w->options.source.pattern.text) / 3;
+    char sentence[TROUBLE_MAX], names[HUMAN_TEXT_MAX];
+
+    if (w->near_said || rows->count || w->sightings.count || !rows->names || (w->looked && rows->distance > close))
+        return;
+    w->near_said = 1;
+    snprintf(sentence, sizeof sentence, "none of the %s there matches --pattern '%s%s'; '%.100s' comes closest%s",
+             human_count(rows->names, "name", names), w->options.source.pattern.text,
+             w->options.source.pattern.directory ? "/" : "", rows->near,
+             rows->distance ? "" : ", but is no directory; remove the '/'");
+    watcher_say(w, WATCHER_TROUBLE, NULL, sentence);
+}
+
 static int look(struct watcher *w, struct error *e)
 {
     struct checkpoint_listing rows = { 0 };
@@ -626,6 +644,7 @@ static int look(struct watcher *w, struct error *e)
     } else {
         tell_directory(w, 1);
         say_loop(w, rows.loop);
+        say_near(w, &rows);
         if (rows.unsure.code)
             cannot_see(w, &rows.unsure);
         else
@@ -650,6 +669,7 @@ int watcher_look(struct watcher *w, struct error *e)
 {
     int rc = look(w, e);
 
+    w->looked = 1;
     queue_publish(w->queue);
     return rc;
 }

@@ -1,0 +1,71 @@
+"""An evaluator that finds nothing: it says what is there, and its status says that nothing was evaluated."""
+import subprocess
+
+import pytest
+
+from evaluators import Exec, ledger, steps
+
+
+def make(directory, *names):
+    (directory / "ckpt").mkdir(exist_ok=True)
+    for name in names:
+        path = directory / "ckpt" / name
+        path.mkdir() if name.endswith("/") else path.write_text("weights")
+
+
+@pytest.mark.parametrize("pattern, names, words", [
+    ("model_{step}.pt", ["model-100.pt", "model-200.pt", "log.txt"], ["none of the 3 names", "'model-100.pt'"]),
+    ("model_{step}.pt", ["model_100.pth", "notes"], ["none of the 2 names", "'model_100.pth'"]),
+    ("epoch={*}-step={step}.ckpt", ["epoch0_step7.ckpt", "hparams.yaml"], ["'epoch0_step7.ckpt'"]),
+    ("last.ckpt", ["lst.ckpt", "other"], ["none of the 2 names", "'lst.ckpt'"]),
+    ("step{step}/", ["step100"], ["1 name", "'step100'", "no directory"]),
+    ("model_{step}.pt", ["x" * 200], ["1 name", "'xxx"]),
+    ("model_{step}.pt", [], ["no checkpoint found"]),
+])
+def test_once(tmp_path, pattern, names, words):
+    make(tmp_path, *names)
+    how = ["--step-from", "count"] if "{step}" not in pattern else []
+    with Exec(tmp_path, "echo loss 1", "--once", "--pattern", pattern, *how) as evaluator:
+        evaluator.ends(1)
+        said = evaluator.said()
+    assert all(word in said for word in words) and said.count("comes closest") == (len(names) > 0), said
+    assert ledger(tmp_path) == []
+
+
+def test_said_at_once(tmp_path):
+    """While it waits, too, and once: at the start for whatever is there, later for what comes close."""
+    make(tmp_path, "readme")
+    with Exec(tmp_path, "echo loss 1", "--pattern", "model_{step}.pt", "--ready", "rename", "--until-step", 7) as evaluator:
+        evaluator.says("1 name there matches --pattern 'model_{step}.pt'; 'readme' comes closest", 20)
+        make(tmp_path, "model-5.pt", "model_7.pt")
+        evaluator.ends(0)
+        assert evaluator.said().count("comes closest") == 1
+    assert steps(ledger(tmp_path)) == [7]
+
+
+def test_said_later(tmp_path):
+    make(tmp_path)
+    with Exec(tmp_path, "echo loss 1", "--pattern", "model_{step}.pt") as evaluator:
+        evaluator.says("watching", 20)
+        make(tmp_path, "training.yaml")
+        make(tmp_path, "model-5.pt")
+        evaluator.says("'model-5.pt' comes closest", 20)
+        assert "training.yaml" not in evaluator.said()
+
+
+@pytest.mark.parametrize("how", [["--pattern", "model_{step}.pt"], []])
+def test_died_with_nothing(tmp_path, how):
+    """A training that ends without a checkpoint; with one it is 0, also if an earlier evaluator has scored it."""
+    make(tmp_path)
+    training = subprocess.Popen(["sleep", "1000"])
+    with Exec(tmp_path, "echo loss 1", "--pid", training.pid, *how) as evaluator:
+        evaluator.says("watching", 20)
+        training.kill()
+        training.wait()
+        evaluator.ends(1)
+        assert "no checkpoint found" in evaluator.said()
+    make(tmp_path, "model_7.pt")
+    for _ in range(2):
+        with Exec(tmp_path, "echo loss 1", "--pid", training.pid, "--pattern", "model_{step}.pt", "--ready",
+                  "rename") as evaluator:
+            evaluator.ends(0)
