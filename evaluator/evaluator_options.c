@@ -5,6 +5,7 @@
 #include "dataset/dataset.h"
 #include "evaluator/score/builtin_runner.h"
 #include "evaluator/score/command_runner.h"
+#include "evaluator/score/command_words.h"
 #include "evaluator/score/evaluation.h"
 #include "evaluator/score/metrics/metric.h"
 #include "model/model.h"
@@ -46,7 +47,9 @@ static const struct option table_template[] = {
       .help = "Evaluate checkpoints of this model: a built-in one, or that of a model file. Default: that of the "
               "trainer that writes to --checkpoint-dir." },
     { OPTION_CHOICE, .name = "data", .argument = "NAME",
-      .help = "Evaluate on the test images of this data set. Default: the trainer's." },
+      .help =
+          "Evaluate on the test images of this data set. Default: the trainer's, with its --data-dir and the options "
+          "of reading that are not given here." },
     { OPTION_TEXT, .name = "data-dir", .argument = "DIR",
       .help = "Read the data set from DIR. Default: where Debian's package installs it, if there is one." },
     { OPTION_INT, .name = "batch-size", .argument = "N",
@@ -327,8 +330,29 @@ static const char *told(const char *name, const char *choices)
     return options_is_choice(choices, name, strlen(name)) ? name : NULL;
 }
 
+/* Takes the options that say how the data are read, where they are not given. */
+static void ask_reading(struct evaluator_options *c)
+{
+    struct option rows[DATASET_READING_ROWS];
+    char **words;
+
+    if (command_words_split(c->training.data_options, &words, NULL) != OK)
+        return;
+    c->told_words = words;
+    dataset_reading_rows(rows, &c->words);
+    for (; words[0] && words[1]; words += 2)
+        for (size_t i = 0; i < DATASET_READING_ROWS; i++) {
+            const char **value = rows[i].value;
+
+            if (strncmp(words[0], "--", 2) != 0 || strcmp(words[0] + 2, rows[i].name) != 0 || *value)
+                continue;
+            *value = words[1];
+            buffer_format(&c->told_text, " %s %s", words[0], words[1]);
+        }
+}
+
 /* Where --model or --data is missing, uses what the training there says: the model file beside its checkpoints, and the
- * built-in names in its training.json. */
+ * built-in names in its training.json; and with its data, where they are and how they are read. */
 static void ask_training(struct evaluator_options *c)
 {
     if ((c->model && c->data) || c->exec || !c->checkpoint_directory || evaluator_options_several(c))
@@ -339,8 +363,22 @@ static void ask_training(struct evaluator_options *c)
         c->model = c->model_file;
     if (training_state_read(c->checkpoint_directory, &c->training, NULL) != 1)
         return;
-    c->told_model = !c->model && (c->model = told(c->training.model, c->models));
-    c->told_data = !c->data && (c->data = told(c->training.data, c->data_sets));
+    if (!c->model && (c->model = told(c->training.model, c->models)))
+        buffer_format(&c->told_text, " --model %s", c->model);
+    if (c->data || !(c->data = told(c->training.data, c->data_sets)))
+        return;
+    buffer_format(&c->told_text, " --data %s", c->data);
+    if (!c->data_directory && *c->training.data_dir) {
+        c->data_directory = c->training.data_dir;
+        buffer_format(&c->told_text, " --data-dir %s", c->data_directory);
+    }
+    ask_reading(c);
+}
+
+void evaluator_options_release(struct evaluator_options *c)
+{
+    command_words_free(c->told_words);
+    buffer_release(&c->told_text);
 }
 
 static int say_missing(const struct evaluator_options *c, struct error *e)
@@ -349,9 +387,26 @@ static int say_missing(const struct evaluator_options *c, struct error *e)
                      c->model ? c->data_sets : c->models, c->model ? "" : ", or a model file");
 }
 
+/* It need not exist yet, but then nothing there says what is trained. */
+static int check_directory(const struct evaluator_options *c, struct error *e)
+{
+    const int complete = c->exec || (c->model && c->data);
+    struct stat st;
+
+    if (stat(c->checkpoint_directory, &st) == 0)
+        return S_ISDIR(st.st_mode) ? OK : error_set(e, ERR_ARG, "%s: not a directory", c->checkpoint_directory);
+    if (c->once)
+        return error_system(e, "%s: no checkpoint to evaluate with --once", c->checkpoint_directory);
+    return complete ? OK
+                    : error_system(e,
+                                   "%s: no trainer has begun there, which would say what it trains; give --model and "
+                                   "--data, or --exec, to wait for one",
+                                   c->checkpoint_directory);
+}
+
 static int check_command(const struct evaluator_options *c, struct error *e)
 {
-    struct stat st;
+    int rc;
 
     if (evaluator_options_several(c) ? c->checkpoint_directory || c->eval_directory : c->eval_root != NULL)
         return error_set(e, ERR_ARG,
@@ -375,15 +430,9 @@ static int check_command(const struct evaluator_options *c, struct error *e)
                          "--keep-best with --step-from needs copies of what is overwritten; remove --no-pin");
     if (!c->exec && (c->exec_timeout > 0 || c->metric || c->retries || c->jobs))
         return error_set(e, ERR_ARG, "--exec-timeout, --metric, --retries and --jobs need --exec");
-    if (!c->exec && (!c->model || !c->data))
-        return say_missing(c, e);
-    if (evaluator_options_several(c))
-        return OK;
-    if (stat(c->checkpoint_directory, &st) == 0 && !S_ISDIR(st.st_mode))
-        return error_set(e, ERR_ARG, "%s: not a directory", c->checkpoint_directory);
-    if (c->once && stat(c->checkpoint_directory, &st) < 0)
-        return error_system(e, "%s: no checkpoint to evaluate with --once", c->checkpoint_directory);
-    return OK;
+    if (!evaluator_options_several(c) && (rc = check_directory(c, e)) != OK)
+        return rc;
+    return !c->exec && (!c->model || !c->data) ? say_missing(c, e) : OK;
 }
 
 /* Puts the rows of the data set's reading after that of its directory. */
@@ -419,8 +468,8 @@ static struct options evaluator_options_describe(struct option *table, struct ev
         .summary = "Watch the checkpoints of a running training and evaluate each of them once, in the order of their "
                    "steps. Write scalars for TensorBoard, and one line of JSON for each checkpoint. When started "
                    "again, continue where the last run ended. Exit status: 0 all checkpoints were evaluated, 1 some "
-                   "failed, or were deleted first, and were not evaluated later, or --once or --pid ended with none at "
-                   "all, 2 wrong usage or input.",
+                   "failed, or were deleted first, and were not evaluated later, or --pattern with --once, or "
+                   "--pid, ended with none at all, 2 wrong usage or input.",
         .examples = examples,
         .table = table,
         .count = OPTIONS,

@@ -2,6 +2,7 @@
 #ifndef EVALUATOR_EVALUATOR_OPTIONS_H
 #define EVALUATOR_EVALUATOR_OPTIONS_H
 
+#include "base/buffer.h"
 #include "base/error.h"
 #include "base/program/options.h"
 #include "base/program/subcommand.h"
@@ -33,9 +34,10 @@ struct evaluator_options {          /* text is borrowed from argv; what is not g
     int tutorial_denominator, take_over;
     struct option_list watch;
     const char *watch_file, *watch_tree, *eval_root, *prom, *log_format, *log_file;
-    char model_file[4096];          /* `model`, if it was found beside the checkpoints */
-    struct training_state training; /* if told_model: `model` is its; told_data: `data` is */
-    int told_model, told_data;
+    char model_file[4096];            /* `model`, if it was found beside the checkpoints */
+    struct training_state training;   /* in checkpoint_directory; what is not given is its */
+    struct buffer told_text;          /* what was taken from there: " --model lenet --data mnist" */
+    char **told_words;                /* owned */
     char models[256], data_sets[256]; /* to choose from */
 };
 
@@ -46,6 +48,9 @@ int evaluator_options_command(const struct subcommand *commands, size_t count, i
  * no checkpoint directory. argv is reordered and borrowed. */
 int evaluator_options_parse(struct evaluator_options *out, const struct subcommand *commands, size_t count, int argc,
                             char **argv, struct error *e);
+
+/* Frees what parse took from training.json. */
+void evaluator_options_release(struct evaluator_options *o);
 
 /* 1: one of the --watch options is given, so that several directories may be watched. */
 int evaluator_options_several(const struct evaluator_options *o);

@@ -120,6 +120,8 @@ static int main_finish(const struct evaluation_watch_facts *w, struct log *log, 
 {
     const struct watch_log says = { log, w->settings->name };
     const struct ledger_summary *s = w->record.summary;
+    const struct ending_rules *ending = &w->settings->ending;
+    const int died = ending->pid && w->ended;
     char skipped[40] = "", untried[40] = "", wanted[PATTERN_TEXT_MAX + 32];
 
     if (w->skipped)
@@ -135,10 +137,10 @@ static int main_finish(const struct evaluation_watch_facts *w, struct log *log, 
     else if (s->done)
         watch_log_say(&says, "no best checkpoint yet");
     checkpoint_source_describe(&w->settings->watcher.source, wanted, sizeof wanted);
-    if (!ledger_lines(s) && (w->settings->ending.once || (w->settings->ending.pid && w->ended))) {
+    if (!ledger_lines(s) && (ending->once || died))
         watch_log_say(&says, "%s: no checkpoint found; looked for %s", w->settings->checkpoint_directory, wanted);
+    if (!ledger_lines(s) && ((ending->once && w->settings->watcher.source.has_pattern) || died))
         return EXIT_NO;
-    }
     return rc == OK && !w->record.failed && !w->record.gone && !w->record.untried ? EXIT_DONE : EXIT_NO;
 }
 
@@ -355,11 +357,12 @@ int main(int argc, char **argv)
         return EXIT_DONE;
     if (rc < 0 || (rc = open_log_file(&o, &log, &e)) != OK) {
         log_event(&log, "error", NULL, "%s", e.message);
+        evaluator_options_release(&o);
         return EXIT_USAGE;
     }
-    if (o.told_model || o.told_data)
-        log_line(&log, "using%s%s%s%s, as %s/training.json says", o.told_model ? " --model " : "",
-                 o.told_model ? o.model : "", o.told_data ? " --data " : "", o.told_data ? o.data : "",
-                 o.checkpoint_directory);
-    return work(&o, &log);
+    if (o.told_text.length)
+        log_line(&log, "using%s, as %s/training.json says", buffer_text(&o.told_text), o.checkpoint_directory);
+    status = work(&o, &log);
+    evaluator_options_release(&o);
+    return status;
 }

@@ -4,10 +4,13 @@
 #include "base/program/time_text.h"
 #include "checkpoint/directory/stop_file.h"
 #include "trainer/collective/exchange.h"
+#include "trainer/launch/mpirun_line.h"
 
 #include <inttypes.h>
+#include <limits.h>
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define STOP_LOOK_SECONDS 0.5
@@ -263,6 +266,22 @@ static void tell_of_old_stop(struct loop *l)
              stop.written > 0 ? time_text(TIME_SHORT, stop.written, when) : "", stop.reason);
 }
 
+/* How the data are read, for the evaluator; what would be cut off is left out. */
+static void describe_data(struct training_state *s, const struct train_options *o)
+{
+    const char *words[2 * DATASET_READING_ROWS + 1];
+    struct buffer text = BUFFER_EMPTY;
+    char directory[PATH_MAX];
+
+    words[dataset_reading_line(&o->words, words)] = NULL;
+    mpirun_line_quoted(&text, words);
+    if (buffer_ok(&text) && text.length < sizeof s->data_options)
+        snprintf(s->data_options, sizeof s->data_options, "%s", buffer_text(&text));
+    buffer_release(&text);
+    if (o->data_directory && realpath(o->data_directory, directory) && strlen(directory) < sizeof s->data_dir)
+        strcpy(s->data_dir, directory);
+}
+
 int loop_open(struct loop *l, const struct train_options *options, struct strategy *strategy,
               struct micro_shards *shards, struct batch_source *source, struct loss_averages *losses,
               struct loop_signals *signals, int *lock, struct saver *saver, struct log *log,
@@ -295,6 +314,7 @@ int loop_open(struct loop *l, const struct train_options *options, struct strate
     snprintf(l->state.run_option, sizeof l->state.run_option, "%s", options->strategy.kind->name);
     snprintf(l->state.model, sizeof l->state.model, "%s", options->model->name);
     snprintf(l->state.data, sizeof l->state.data, "%s", options->data);
+    describe_data(&l->state, options);
     snprintf(l->state.optimizer, sizeof l->state.optimizer, "%s", optimizer_kind_names[options->optimizer.kind]);
     l->state.batch_size = position->batch_size;
     l->state.learning_rate = schedule_full_rate(&options->optimizer.schedule, options->optimizer.learning_rate);

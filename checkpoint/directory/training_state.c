@@ -44,6 +44,8 @@ static const struct member {
     MEMBER("signal", TEXT, 1, signal),
     MEMBER("model", TEXT, 1, model),
     MEMBER("data", TEXT, 1, data),
+    MEMBER("data_dir", TEXT, 1, data_dir),
+    MEMBER("data_options", TEXT, 1, data_options),
     MEMBER("optimizer", TEXT, 1, optimizer),
     MEMBER("batch_size", INTEGER, 1, batch_size),
     MEMBER("learning_rate", NUMBER, 1, learning_rate),

@@ -7,8 +7,9 @@
  * before max_steps. Optional: "reason", a sentence, if the training ended before max_steps; "signal", "SIGINT" or
  * "SIGTERM", if that ended it; "stepped", when the newest step ended; "steps_per_second" and "images_per_second", the
  * recent rates of all workers together (the latter of samples, whatever they are); and its settings:
- * "model","data","optimizer","batch_size" (of a worker),"learning_rate" (at the start). Readers ignore members that
- * they do not know.
+ * "model","data","data_dir" (absolute),"data_options" (how the data are read, as words of a command line, quoted for a
+ * shell),"optimizer","batch_size" (of a worker),"learning_rate" (at the start). Readers ignore members that they do not
+ * know.
  */
 #ifndef CHECKPOINT_DIRECTORY_TRAINING_STATE_H
 #define CHECKPOINT_DIRECTORY_TRAINING_STATE_H
@@ -24,6 +25,7 @@ struct training_state {
     char state[16], run_option[16];
     struct process process;                                           /* of rank 0; pid 0: unknown */
     char reason[400], signal[16], model[64], data[64], optimizer[16]; /* "": unknown */
+    char data_dir[1024], data_options[1024];                          /* "": none */
     int64_t batch_size;                                               /* 0: unknown; so is the next */
     double learning_rate;
     int64_t global_step, max_steps, world_size;

@@ -131,7 +131,8 @@ def test_too_many(tmp_path):
     """Faster than they can be run: some are left out, which is told once; nothing waits for them."""
     write(tmp_path, "--last", 20000)
     hold = hook(tmp_path, "hold", f"echo x >> '{tmp_path}/runs'; while [ ! -e '{tmp_path}/go' ]; do sleep 0.02; done\n")
-    with Exec(tmp_path, "false", "--once", "--jobs", 8, "--on-failure", hold) as evaluator:
+    command = script(tmp_path, "exit $(($1 / 100 % 2 + 1))\n") + " {step}"  # not in the same way, which would be waited for
+    with Exec(tmp_path, command, "--once", "--jobs", 8, "--on-failure", hold) as evaluator:
         wait_for(lambda: len(ledger(tmp_path)) == 200, "all outcomes")
         evaluator.says("100 runs are waiting")
         (tmp_path / "go").touch()

@@ -146,3 +146,21 @@ def test_one_thread_computes(tmp_path):
         process.kill()
         assert set(names) == {"trainer"}
         assert given or len(names) == 2, names  # the other one prepares batches
+
+
+def test_what_a_training_says_of_its_data(tmp_path):
+    """Without --checkpoint-dir that nothing is saved; with it, where its data are and how they are read, for the evaluator."""
+    words = ["--run-option", "single", "--model", "lenet", "--data", "fashion-mnist", "--batch-size", 4, "--max-steps", 1]
+    saved, line = ["--checkpoint-dir", tmp_path / "ckpt"], "nothing will be saved; --checkpoint-dir saves what is trained"
+    assert ranks.train(0, *words)[1].count(line) == 1
+    assert line not in ranks.train(0, *words, "--quiet")[1]
+    assert line not in ranks.train(0, *words, *saved)[1]
+    assert not {"data_dir", "data_options"} & ranks.training_json(tmp_path / "ckpt").keys()
+    (tmp_path / "da ta").symlink_to("/usr/share/datasets/fashion-mnist")
+    ranks.train(0, *words, *saved, "--data-dir", os.path.relpath(tmp_path / "da ta"), "--bad-samples", "skip", "--resume", "never")
+    state = ranks.training_json(tmp_path / "ckpt")
+    assert state["data_dir"] == os.path.realpath(tmp_path / "da ta") and state["data_options"] == "--bad-samples skip"
+    run = subprocess.run([ranks.BUILD / "bin/evaluator", *saved, "--eval-dir", tmp_path / "eval", "--once", "--num-examples", "20"],
+                         capture_output=True, text=True)
+    assert f"using --model lenet --data fashion-mnist --data-dir {state['data_dir']} --bad-samples skip, as" in run.stderr
+    assert run.returncode == 0, run.stderr

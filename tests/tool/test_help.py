@@ -77,6 +77,31 @@ def test_model_and_data_of_a_training(tmp_path):
         assert run.returncode == status and run.stderr.startswith(f"evaluator: {said}"), run.stderr
 
 
+def test_data_options_of_a_training(tmp_path):
+    """With its data the evaluator takes where they are and how they are read, but what is given."""
+    data = tmp_path / "it's data"
+    data.mkdir()
+    (data / "test.csv").write_text("a;1\n")
+    options = "--test-files 'te st.csv' --csv-format label=1,separator=semicolon --classes 3 --of-later-versions 1"
+    state = {"state": "finished", "host": "h", "pid": 1, "global_step": 1, "model": "lenet", "data": "csv",
+             "data_dir": str(data), "data_options": options}
+    (tmp_path / "training.json").write_text(json.dumps(state))
+    command = [BUILD / "bin/evaluator", "--checkpoint-dir", tmp_path, "--eval-dir", tmp_path / "eval", "--once"]
+    reading = "--csv-format label=1,separator=semicolon"
+    for more, said in (([], f"--model lenet --data csv --data-dir {data} --test-files te st.csv {reading} --classes 3"),
+                       (["--classes", "4", "--test-files", "test.csv", "--data-dir", data], f"--model lenet --data csv {reading}"),
+                       (["--data", "csv"], "--model lenet")):
+        run = subprocess.run([*command, *more], capture_output=True, text=True)
+        assert run.stderr.startswith(f"evaluator: using {said}, as {tmp_path}/training.json says\n"), run.stderr
+
+
+def test_a_missing_directory_is_named_before_a_missing_model(tmp_path):
+    for more in ([], ["--once"], ["--model", "lenet"]):
+        run = subprocess.run([BUILD / "bin/evaluator", "--checkpoint-dir", tmp_path / "non", "--eval-dir", tmp_path / "eval", *more],
+                             capture_output=True, text=True)
+        assert run.returncode == 2 and run.stderr.startswith(f"evaluator: {tmp_path}/non: ") and run.stderr.count("\n") == 1
+
+
 def test_one_directory_or_several_a_model_or_a_command(tmp_path):
     (tmp_path / "a").mkdir()
     ways = [["--checkpoint-dir", tmp_path / "a", "--eval-dir", tmp_path / "eval"],
