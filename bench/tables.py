@@ -12,11 +12,13 @@ import json
 import pathlib
 import shlex
 import shutil
+import signal
 import statistics
 import string
 import subprocess
 import sys
 import textwrap
+import time
 import typing
 
 import programs
@@ -25,6 +27,11 @@ import published
 FASHION_MNIST = pathlib.Path("/usr/share/datasets/fashion-mnist")
 FIELDS = ["comparison", "figure", "at", "system", "strategy", "workers", "worker", "published", "ours", "ours_against_published", "note"]
 WIDTH = 80
+BEAT = 9  # seconds after which a pipe, too, is told how far a run is
+
+
+class Ended(BaseException):
+    """SIGTERM or SIGHUP, which only this process gets."""
 
 
 class Stopped(Exception):
@@ -39,19 +46,39 @@ def step(options, count):
     return max(2, round(count * options.scale))
 
 
-def run(command, **more):
-    """Runs it to its end, also after Ctrl-C, which it gets itself; returns its exit status."""
+def run(command, directory, **more):
+    """Runs it to its end, also after Ctrl-C, which it gets itself; returns its exit status. directory: where its trainings are."""
+    began = time.monotonic()
     with subprocess.Popen(list(map(str, command)), env=programs.ENVIRONMENT, **more) as process:
         try:
-            return process.wait()
+            while True:
+                try:
+                    return process.wait(BEAT)
+                except subprocess.TimeoutExpired:
+                    if not sys.stderr.isatty():
+                        programs.say(f"  {directory.name}: {time.monotonic() - began:.0f} s{how_far(directory)}")
         except KeyboardInterrupt:
             process.wait()
             raise Stopped from None
+        except Ended:
+            process.terminate()
+            process.wait()
+            raise
+
+
+def how_far(directory):
+    """", round-1/ps-3 at step 40 of 250" of the training that was heard of last, or ""."""
+    try:
+        newest = max(directory.glob("**/training.json"), key=lambda path: path.stat().st_mtime)
+        state = json.loads(newest.read_text())
+        return f", {newest.parent.parent.relative_to(directory.parent)} at step {state['global_step']} of {state['max_steps']}"
+    except (ValueError, KeyError, OSError):
+        return ""
 
 
 def checked(command, log):
     with open(log, "a") as out:
-        status = run(command, stdout=out, stderr=subprocess.STDOUT)
+        status = run(command, log.parent, stdout=out, stderr=subprocess.STDOUT)
     if status in (130, 143, -2, -15):
         raise Stopped
     if status:
@@ -303,7 +330,8 @@ def compared(name, options, number, count):
     programs.say(f"{number} of {count}: {name}: {comparison.title}")
     arguments = comparison.options(options, directory)
     begin(directory, arguments)
-    status = run([trainer, "compare", "--output", directory, "--rounds", options.rounds, *arguments], stdout=subprocess.DEVNULL)
+    status = run([trainer, "compare", "--output", directory, "--rounds", options.rounds, *arguments], directory,
+                 stdout=subprocess.DEVNULL)
     if status >= 128 or status < 0:
         raise Stopped
     if status:
@@ -400,10 +428,16 @@ def parse():
     return options
 
 
+def end(number, _):
+    raise Ended(number)
+
+
 def main():
     options = parse()
     names = [name for name in COMPARISONS if not options.only or name in options.only]
     made, status = 0, 0
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, end)
     try:
         for number, name in enumerate(names, 1):
             try:
@@ -418,6 +452,9 @@ def main():
     except (Stopped, KeyboardInterrupt):
         programs.say("ended; the same command goes on from here")
         sys.exit(130)
+    except Ended as ended:
+        programs.say("ended; the same command goes on from here")
+        sys.exit(128 + ended.args[0])
     if made:
         print(f"all of it: {options.output}/tables.txt and tables.csv; curves: tensorboard --logdir {options.output}")
     sys.exit(status)

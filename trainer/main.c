@@ -539,6 +539,8 @@ static void say_what_begins(struct run *r)
              dataset_unit(r->dataset), o->strategy.label, how[0] ? ", " : "", how, together > 1 ? "global " : "", step,
              batch, human_number(images / (double)step, epoch), o->max_steps, optimizer_kind_names[o->optimizer.kind],
              rate);
+    if (!o->checkpoint_directory)
+        log_line(&r->log, "trainer: nothing will be saved; --checkpoint-dir saves what is trained");
 }
 
 static void say_what_is_instead(struct run *r)

@@ -95,6 +95,7 @@ def test_ctrl_c_and_a_failure(tmp_path):
     finally:
         process.kill()
     assert process.returncode == 128 + signal.SIGINT, said
+    assert "ended by a signal after 0 of 1 runs; the same command goes on with the others" in said[1]
     assert "left out, because it is impossible: single with 2 workers" in said[1]
     assert json.loads(state.read_text())["state"] == "stopped" and results(output) == []
 

@@ -101,6 +101,38 @@ def test_published_and_ours(tmp_path):
     assert again.stdout == run.stdout and "round 1" not in again.stderr
 
 
+def test_what_is_said_in_a_pipe(tmp_path, monkeypatch):
+    """A run that lasts is told again and again, with the step of the training that was heard of last."""
+    monkeypatch.setattr(made, "BEAT", 0.01)
+    state = tmp_path / "resnet32" / "round-1" / "ps-3" / "ckpt" / "training.json"
+    state.parent.mkdir(parents=True)
+    state.write_text(json.dumps({"global_step": 40, "max_steps": 250}))
+    said, go = "", tmp_path / "go"
+
+    def say(text):
+        nonlocal said
+        said += text + "\n"
+        if said.count("round-1/ps-3") >= 2:
+            go.touch()
+
+    monkeypatch.setattr(made.programs, "say", say)
+    assert made.run(["sh", "-c", f"while [ ! -e '{go}' ]; do sleep 0.01; done; exit 3"], tmp_path / "resnet32") == 3
+    assert "  resnet32: 0 s, resnet32/round-1/ps-3 at step 40 of 250\n" in said
+    assert made.how_far(tmp_path / "nothing") == "" and made.BEAT < 10
+
+
+def test_end(tmp_path):
+    """SIGTERM ends what it has started, too, at once; the same command goes on."""
+    process = subprocess.Popen([sys.executable, ROOT / "bench/tables.py", "--build", BUILD, "--output", tmp_path, "--only", "mnist_lstm",
+                                "--scale", "100"], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    path = waiting.wait_for(lambda: next(iter(tmp_path.glob("mnist_lstm/round-*/*/ckpt/training.json")), None), "a training")
+    pid = waiting.wait_for(lambda: json.loads(path.read_text())["pid"], "its process")
+    process.terminate()
+    said = process.communicate(timeout=waiting.DEADLINE)[1]
+    assert process.returncode == 128 + 15 and "ended; the same command goes on from here" in said
+    waiting.wait_for(lambda: not pathlib.Path(f"/proc/{pid}").exists(), "the end of the training")
+
+
 def test_epochs_of_a_log(tmp_path, monkeypatch):
     """Two epochs of four steps, the second of which counts; a step takes 2 s then, before it 3 s."""
     cells = [{"cell": f"mirrored-{n}", "strategy": "mirrored", "workers": n, "rounds": 1} for n in (1, 2)]

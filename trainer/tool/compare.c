@@ -366,6 +366,9 @@ static int run_rounds(struct compare *c, struct error *e)
                 rc = run_cell(c, &j, e);
         }
     log_progress_end(&c->log);
+    if (rc == OK && c->asked)
+        log_line(&c->log, "ended by a signal after %zu of %zu runs; the same command goes on with the others", c->done,
+                 c->to_do);
     return rc;
 }
 
