@@ -147,9 +147,11 @@ static int recall(void *context, const struct ledger_record *r, struct error *e)
     evaluation_best_recall(w->keeper, r);
     if (!c->has_digest || r->status >= LEDGER_GONE || (r->status == LEDGER_FAILED && w->settings->retry_failed))
         return OK;
-    if (c->digest_after && queue_remember(w->queue, c->name, c->digest_after, e) != OK)
+    if ((c->digest_after && queue_remember(w->queue, c->name, c->digest_after, e) != OK) ||
+        queue_remember(w->queue, c->name, c->digest, e) != OK)
         return ERR_NOMEM;
-    return queue_remember(w->queue, c->name, c->digest, e);
+    queue_was_evaluated(w->queue, c->name, r->wall_time);
+    return OK;
 }
 
 /* 1: a name comes again, with other steps. */

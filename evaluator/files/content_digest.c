@@ -83,8 +83,9 @@ typedef int visit_file(void *context, int directory_fd, const char *file, const 
 struct walk {
     visit_file *visit;
     void *context;
-    double *changed;  /* of directories as well; may be NULL */
-    uint64_t *stamps; /* may be NULL */
+    double *changed;     /* of directories as well; may be NULL */
+    uint64_t *stamps;    /* may be NULL */
+    double *directories; /* when the newest directory was modified; may be NULL */
     size_t files;
 };
 
@@ -124,6 +125,8 @@ static int walk(struct walk *w, int parent_fd, const char *directory, const char
             continue;
         if (S_ISDIR(st.st_mode)) {
             note(w, &st);
+            if (w->directories && file_stamp_modified(&st) > *w->directories)
+                *w->directories = file_stamp_modified(&st);
             rc = depth + 1 < CONTENT_DEPTH_MAX ? walk(w, fd, entry->d_name, name, depth + 1, e)
                                                : error_set(e, ERR_ARG, "%s: nested too deeply", name);
         } else if (S_ISREG(st.st_mode)) {
@@ -257,6 +260,18 @@ int content_modified(int directory_fd, const char *name, double *modified)
     else
         note_modified(modified, directory_fd, name, "", &st, NULL);
     return *modified > 0;
+}
+
+int content_times(int directory_fd, const char *name, double *file, double *directory)
+{
+    struct walk w = { .visit = note_modified, .context = file, .directories = directory };
+    struct stat st;
+
+    *file = 0;
+    if (fstatat(directory_fd, name, &st, 0) < 0 || !S_ISDIR(st.st_mode))
+        return 0;
+    *directory = file_stamp_modified(&st);
+    return walk(&w, directory_fd, name, "", 0, NULL) == OK;
 }
 
 static int is_written(void *context, int directory_fd, const char *file, const char *name, const struct stat *st,

@@ -48,6 +48,10 @@ int content_changed(struct error *e, const char *path);
 /* *modified becomes the wall time when the file, or the newest file below the directory, was modified. 0: none. */
 int content_modified(int directory_fd, const char *name, double *modified);
 
+/* The wall times when the newest file in a directory was modified (0: it has none), and the newest directory, itself
+ * included: when a file in it was last made, renamed or deleted. 0: it is no directory. */
+int content_times(int directory_fd, const char *name, double *file, double *directory);
+
 /* 1: a process on this machine has the file, or a file below the directory, open for writing (file_is_written()). */
 int content_is_written(const char *path);
 

@@ -20,7 +20,8 @@ struct queue {
     struct queue_known {
         char *name; /* owned */
         uint64_t digest;
-    } * known; /* ascending by name, then digest */
+        double evaluated; /* wall: an earlier process had done so by then; 0: not */
+    } * known;            /* ascending by name, then digest */
     size_t known_count, known_capacity;
 };
 
@@ -93,7 +94,7 @@ static int remember(struct queue *q, const char *name, uint64_t digest, struct e
     if (!(copy = strdup(name)))
         return error_memory(e, NULL, "to remember %s", name);
     memmove(q->known + i + 1, q->known + i, (q->known_count - i) * sizeof *q->known);
-    q->known[i] = (struct queue_known){ copy, digest };
+    q->known[i] = (struct queue_known){ copy, digest, 0 };
     q->known_count++;
     return OK;
 }
@@ -138,6 +139,26 @@ int queue_knows_name(struct queue *q, const char *name)
     size_t i = place(enter(q), name, 0);
 
     return leave(q, i < q->known_count && !strcmp(q->known[i].name, name));
+}
+
+void queue_was_evaluated(struct queue *q, const char *name, double wall)
+{
+    size_t i = place(enter(q), name, 0);
+
+    for (; i < q->known_count && !strcmp(q->known[i].name, name); i++)
+        q->known[i].evaluated = fmax(q->known[i].evaluated, wall);
+    leave(q, 0);
+}
+
+double queue_evaluated(struct queue *q, const char *name)
+{
+    size_t i = place(enter(q), name, 0);
+    double wall = 0;
+
+    for (; i < q->known_count && !strcmp(q->known[i].name, name); i++)
+        wall = fmax(wall, q->known[i].evaluated);
+    leave(q, 0);
+    return wall;
 }
 
 int queue_remember(struct queue *q, const char *name, uint64_t digest, struct error *e)

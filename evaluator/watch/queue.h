@@ -42,6 +42,9 @@ int queue_remember(struct queue *q, const char *name, uint64_t digest, struct er
 /* Records that it needs one after all. */
 void queue_forget(struct queue *q, const char *name, uint64_t digest);
 int queue_knows(struct queue *q, const char *name, uint64_t digest);
+/* A known version of that name was evaluated by `wall`; evaluated: the latest such time, 0: none. */
+void queue_was_evaluated(struct queue *q, const char *name, double wall);
+double queue_evaluated(struct queue *q, const char *name);
 /* 1 if any version of that name is known. */
 int queue_knows_name(struct queue *q, const char *name);
 

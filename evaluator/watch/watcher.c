@@ -10,6 +10,7 @@
 #include "evaluator/watch/checkpoint_data.h"
 #include "evaluator/watch/checkpoint_listing.h"
 #include "evaluator/watch/checkpoint_ready.h"
+#include "evaluator/watch/checkpoint_remains.h"
 #include "evaluator/watch/sightings.h"
 #include "evaluator/watch/watch_inotify.h"
 
@@ -22,7 +23,14 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { TROUBLE_MAX = 480, SPARE_DESCRIPTORS = 8, MISSING_TRIES = 3, READ_TRIES = 3 };
+enum {
+    TROUBLE_MAX = 480,
+    SPARE_DESCRIPTORS = 8,
+    MISSING_TRIES = 3,
+    READ_TRIES = 3,
+    REMAINS_BROTHERS = 16,
+    REMAINS_SECONDS = 600
+};
 
 struct watcher {
     char *directory;
@@ -160,8 +168,46 @@ static void unread(struct watcher *w, struct sighting *item, double now, const s
     watcher_say(w, WATCHER_TROUBLE, NULL, sentence);
 }
 
+/* Without a step in its name a checkpoint is overwritten, often in place: a link would change with it. */
+static int named_by_step(const struct watcher *w)
+{
+    return w->options.source.steps.from == STEP_FROM_NAME;
+}
+
+/* 1: what is left of a directory that an earlier process evaluated: nothing in it is newer. */
+static int was_evaluated(struct watcher *w, int directory_fd, const struct sighting *item)
+{
+    const double by = queue_evaluated(w->queue, item->name);
+
+    return by > 0 && named_by_step(w) && checkpoint_remains_older(directory_fd, item->name, by);
+}
+
+/* 1: what is left of one that nobody saw whole, as it lacks what its index or the later ones have, and lost files not
+ * long ago. */
+static int is_left_over(struct watcher *w, int directory_fd, const struct sighting *item, double now)
+{
+    const struct sighting *end = w->sightings.items + w->sightings.count, *later = item + 1;
+    const char *brothers[REMAINS_BROTHERS];
+    char lacks[NAME_MAX + 1], sentence[TROUBLE_MAX];
+    size_t count = 0;
+
+    for (; later < end && count < REMAINS_BROTHERS; later++)
+        if (later->kind == item->kind && later->step > item->step)
+            brothers[count++] = later->name;
+    if (!named_by_step(w) || item->whole.count || now - item->changed > REMAINS_SECONDS ||
+        !checkpoint_remains_lacks(directory_fd, item->name, brothers, count, lacks, sizeof lacks) ||
+        !checkpoint_remains_trace(directory_fd, item->name))
+        return 0;
+    snprintf(sentence, sizeof sentence,
+             "%.150s lacks %.150s, which its index or the later ones have: it is being deleted, and not evaluated; if "
+             "it stays as it is, a start after %d minutes evaluates it",
+             item->name, lacks, REMAINS_SECONDS / 60);
+    watcher_say(w, WATCHER_TROUBLE, NULL, sentence);
+    return 1;
+}
+
 /* 1: what is left of a checkpoint that was seen whole, or was evaluated; only its marker may be missing. */
-static int is_going(struct watcher *w, const struct sighting *item, const char *path)
+static int is_going(struct watcher *w, int directory_fd, const struct sighting *item, const char *path)
 {
     struct content now;
     int going;
@@ -169,13 +215,13 @@ static int is_going(struct watcher *w, const struct sighting *item, const char *
     if (item->kind != CHECKPOINT_OTHER || content_read(path, &now, NULL) != OK)
         return 0;
     going = content_shrank(&item->whole, &now) || queue_knows(w->queue, item->name, content_digest(&now)) ||
-            (!now.count && queue_knows_name(w->queue, item->name));
+            (!now.count && queue_knows_name(w->queue, item->name)) || was_evaluated(w, directory_fd, item);
     content_release(&now);
     return going;
 }
 
-static int not_whole(struct watcher *w, struct sighting *item, const char *path, double now, const struct error *why,
-                     struct error *e)
+static int not_whole(struct watcher *w, int directory_fd, struct sighting *item, const char *path, double now,
+                     const struct error *why, struct error *e)
 {
     struct checkpoint_identity failed = checkpoint_identity_of(item->name, item->step);
 
@@ -199,7 +245,7 @@ static int not_whole(struct watcher *w, struct sighting *item, const char *path,
         return OK;
     }
     sighting_readable(item);
-    if (is_going(w, item, path))
+    if (is_going(w, directory_fd, item, path))
         return OK;
     failed.has_digest = opened_checkpoint_raw_digest((enum checkpoint_kind)item->kind, path, &failed.digest);
     if (failed.has_digest) {
@@ -242,12 +288,6 @@ static int find_step(const struct watcher *w, int directory_fd, const struct sig
     }
     *step = rc == OK ? step_rule_step(&source->steps, number) : -1;
     return rc;
-}
-
-/* Without a step in its name a checkpoint is overwritten, often in place: a link would change with it. */
-static int named_by_step(const struct watcher *w)
-{
-    return w->options.source.steps.from == STEP_FROM_NAME;
 }
 
 /* From now on the trainer may delete it. No descriptors are needed, so any number may wait. */
@@ -331,21 +371,29 @@ static int whole(struct watcher *w, int directory_fd, struct sighting *item, con
     const struct content *content = opened_checkpoint_content(checkpoint);
     struct error why = { 0 };
     char witness[PATH_MAX];
-    int rc, known;
+    int rc, known, going;
 
     new.checkpoint.has_digest = 1;
     new.checkpoint.digest = opened_checkpoint_digest(checkpoint);
     sighting_opened(item);
     sighting_readable(item);
     known = queue_knows(w->queue, item->name, new.checkpoint.digest);
-    if (!known && content_shrank(&item->whole, content)) {
-        opened_checkpoint_close(checkpoint); /* it is being deleted */
+    going = !known && item->kind == CHECKPOINT_OTHER &&
+            (content_shrank(&item->whole, content) ||
+             (!item->whole.count && !item->disturbed &&
+              (was_evaluated(w, directory_fd, item) || is_left_over(w, directory_fd, item, now))));
+    if (going && item->whole.count) {
+        opened_checkpoint_close(checkpoint);
         return OK;
     }
     content_release(&item->whole);
     if (content->count && (rc = content_copy(content, &item->whole, e)) != OK) {
         opened_checkpoint_close(checkpoint);
         return rc;
+    }
+    if (going) {
+        opened_checkpoint_close(checkpoint);
+        return OK;
     }
     if (known) {
         opened_checkpoint_close(checkpoint);
@@ -355,7 +403,7 @@ static int whole(struct watcher *w, int directory_fd, struct sighting *item, con
     if ((rc = checkpoint_witness(new.kind, path, witness, sizeof witness, &why)) != OK ||
         (rc = find_step(w, directory_fd, item, checkpoint, witness, &new.checkpoint.step, &why)) != OK) {
         opened_checkpoint_close(checkpoint);
-        return not_whole(w, item, path, now, &why, e);
+        return not_whole(w, directory_fd, item, path, now, &why, e);
     }
     if (why.code != OK) {
         error_prefix(&why, "%.200s", item->name);
@@ -410,7 +458,8 @@ static int open_one(struct watcher *w, int directory_fd, struct sighting *item, 
         return OK;
     if (rc == OK)
         rc = open_spare(&checkpoint, (enum checkpoint_kind)item->kind, path, &why);
-    return rc == OK ? whole(w, directory_fd, item, path, checkpoint, now, e) : not_whole(w, item, path, now, &why, e);
+    return rc == OK ? whole(w, directory_fd, item, path, checkpoint, now, e)
+                    : not_whole(w, directory_fd, item, path, now, &why, e);
 }
 
 struct due {

@@ -83,3 +83,70 @@ def test_link_to_itself(tmp_path):
     os.symlink("last.ckpt", tmp_path / "ckpt/last.ckpt")
     with Exec(tmp_path, "echo value 1", "--pattern", "last.ckpt", "--step-from", "mtime", *OPTIONS[2:]) as evaluator:
         evaluator.says("last.ckpt is a symbolic link to itself")
+
+
+COUNT = "sh -c 'echo files $(find \"$EVALUATOR_CHECKPOINT\" -type f | wc -l)'"
+
+
+def remove(tmp_path, step, *names):
+    """What it leaves was written a second before."""
+    place = tmp_path / f"ckpt/step{step}"
+    for name in names:
+        (place / name).unlink()
+    for path in place.rglob("*"):
+        if path.is_file():
+            os.utime(path, (path.stat().st_atime, path.stat().st_mtime - 1))
+
+
+@pytest.mark.parametrize("options", [OPTIONS, (*OPTIONS, "--ready", "marker:.metadata")], ids=["quiet", "marker"])
+def test_found_while_it_is_deleted(tmp_path, options):
+    """An evaluator starts again while what it has scored shrinks, each time a bit smaller; a new one of the name counts."""
+    for step in (1, 2):
+        save(tmp_path, step)
+    for left in (FILES, FILES[1:], FILES[2:], FILES[3:]):
+        for name in set(FILES) - set(left):
+            (tmp_path / "ckpt/step1" / name).unlink(missing_ok=True)
+        with Exec(tmp_path, COUNT, *options, "--once") as evaluator:
+            evaluator.ends(0)
+    assert [(r["step"], r["metrics"]["files"]) for r in ledger(tmp_path)] == [(1, 5), (2, 5)]
+    save(tmp_path, 1, " again")
+    with Exec(tmp_path, COUNT, *options, "--once") as evaluator:
+        evaluator.ends(0)
+    assert [(r["step"], r["metrics"]["files"]) for r in ledger(tmp_path)][2:] == [(1, 5)]
+
+
+def test_first_found_while_it_is_deleted(tmp_path):
+    """Never seen whole: it lacks what the later ones have, or a part that its own index names."""
+    for step in (1, 2, 3, 4):
+        save(tmp_path, step)
+    remove(tmp_path, 1, "meta.json", ".metadata", "shards/0")
+    remove(tmp_path, 2, "meta.json")
+    parts = ["model.safetensors.index.json", "a-1.bin", "a-2.bin"]
+    save(tmp_path, 0, files=parts)
+    (tmp_path / "ckpt/step0" / parts[0]).write_text('{"weight_map": {"w": "a-1.bin", "v": "a-2.bin"}}')
+    remove(tmp_path, 0, "a-2.bin")
+    with Exec(tmp_path, COUNT, *OPTIONS, "--until-step", "10000") as evaluator:
+        evaluator.says("step2 lacks meta.json", 30)
+        evaluator.says("step0 lacks a-2.bin", 30)
+        remove(tmp_path, 2, ".metadata")
+        shutil.rmtree(tmp_path / "ckpt/step1")
+        save(tmp_path, 0, " again", files=parts[1:])  # made whole again
+        wait_for(lambda: 0 in steps(ledger(tmp_path)), "the one that is whole again")
+        save(tmp_path, 10000)
+        evaluator.ends(0)
+    assert [(r["step"], r["metrics"]["files"]) for r in ledger(tmp_path)] == [(3, 5), (4, 5), (0, 3), (10000, 5)]
+
+
+def test_others_are_no_less(tmp_path):
+    """Fewer files than others have are no deletion where nothing was removed, or where one later one lacks them, too."""
+    save(tmp_path, 1, files=[*FILES, "extra"])
+    save(tmp_path, 2, files=FILES[1:])
+    save(tmp_path, 3)
+    save(tmp_path, 4)
+    save(tmp_path, 5, files=[*FILES, "more"])
+    for step in (1, 4):
+        save(tmp_path, step, files=["temporary"])
+        remove(tmp_path, step, "temporary")
+    with Exec(tmp_path, COUNT, *OPTIONS, "--once") as evaluator:
+        evaluator.ends(0)
+    assert sorted(steps(ledger(tmp_path))) == [1, 2, 3, 4, 5]
