@@ -21,6 +21,7 @@
 #include "dataset/stream/streamed.h"
 
 #include <dirent.h>
+#include <errno.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
@@ -174,6 +175,23 @@ static int renumber(struct image_folder *test, const struct image_folder *train,
 
 /* ---- reading ----------------------------------------------------------------------------------------------------- */
 
+/* What only is named like an image is a broken one. A file that cannot be read now is not. */
+static int check_file(const char *path, struct error *e)
+{
+    struct stat st;
+
+    if (stat(path, &st) < 0)
+        return (errno == ENOENT || errno == ELOOP) && lstat(path, &st) == 0
+                   ? error_set(e, ERR_CORRUPT, "%s: broken image: a link that leads to nothing", path)
+                   : OK;
+    if (!S_ISREG(st.st_mode))
+        return error_set(e, ERR_CORRUPT, "%s: broken image: %s, and no file", path,
+                         S_ISDIR(st.st_mode) ? "a directory" : "a pipe or a device");
+    if (st.st_size > IMAGE_BYTES_MAX)
+        return error_set(e, ERR_CORRUPT, "%s: broken image: larger than %d MiB", path, IMAGE_BYTES_MAX >> 20);
+    return OK;
+}
+
 static int load(const struct image_folder *f, size_t i, int size_only, struct image *image, struct error *e)
 {
     struct buffer bytes = BUFFER_EMPTY;
@@ -184,7 +202,7 @@ static int load(const struct image_folder *f, size_t i, int size_only, struct im
     if ((rc = file_join(folder, sizeof folder, f->directory, f->classes[f->files[i].class], e)) < 0 ||
         (rc = file_join(path, sizeof path, folder, f->files[i].name, e)) < 0)
         return rc;
-    if ((rc = file_read(path, IMAGE_BYTES_MAX, &bytes, e)) == OK)
+    if ((rc = check_file(path, e)) == OK && (rc = file_read(path, IMAGE_BYTES_MAX, &bytes, e)) == OK)
         rc = (size_only ? image_decode_size : image_decode)((const uint8_t *)bytes.data, bytes.length, path, image, e);
     buffer_release(&bytes);
     return rc;

@@ -1,6 +1,7 @@
 /* A folder tree of images: its classes and order, broken files, want of memory, and batches by several threads. */
 #include "dataset/batch_source.h"
 #include "dataset/dataset.h"
+#include "dataset/stream/image_decode.h"
 
 #include "tests/dataset/data_files.h"
 #include "tests/failing_allocation.h"
@@ -174,6 +175,43 @@ static void test_broken(void **state)
     }
 }
 
+/* Names of images that are none: a directory, a pipe, a link to nothing and a file that is too large. */
+static void test_no_images(void **state)
+{
+    uint8_t room[SIDE * SIDE * 3];
+    char path[PATH_MAX + 64];
+    const void *sample;
+    size_t used;
+
+    (void)state;
+    snprintf(path, sizeof path, "%s/train/elk/0003.png", place);
+    for (int kind = 0; kind < 4; kind++) {
+        struct error e = { 0 };
+        struct dataset *d;
+
+        assert_int_equal(remove(path), 0);
+        switch (kind) {
+        case 0: assert_int_equal(mkdir(path, 0777), 0); break;
+        case 1: assert_int_equal(mkfifo(path, 0666), 0); break;
+        case 2: assert_int_equal(symlink("nothing.png", path), 0); break;
+        default:
+            snprintf(path, sizeof path, "%s/train/elk", place);
+            file_put(path, "0003.png", "", 0);
+            snprintf(path, sizeof path, "%s/train/elk/0003.png", place);
+            assert_int_equal(truncate(path, (off_t)IMAGE_BYTES_MAX + 1), 0);
+        }
+        d = open_tree(DATASET_TRAIN, 0);
+        assert_int_equal(dataset_read(d, 3, room, &sample, &used, &e), ERR_CORRUPT);
+        assert_non_null(strstr(e.message, "train/elk/0003.png: broken image: "));
+        dataset_free(d);
+        d = open_tree(DATASET_TRAIN, 1);
+        assert_int_equal(dataset_read(d, 3, room, &sample, &used, &e), OK);
+        assert_int_equal(used, 4);
+        assert_int_equal(sample_stream_bad(d->stream), 1);
+        dataset_free(d);
+    }
+}
+
 static void test_want_of_memory(void **state)
 {
     uint8_t room[SIDE * SIDE * 3];
@@ -238,6 +276,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_classes_and_order, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_broken, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_no_images, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_want_of_memory, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_batches, set_up, tear_down),
     };
