@@ -63,6 +63,17 @@ int file_read_plain(const char *path, size_t limit, struct buffer *out, struct e
     return rc == OK ? read_all(fd, path, limit, out, e) : rc;
 }
 
+int file_open_named(const char *path, int flags, int *fd, struct error *e)
+{
+    const int systems = !strncmp(path, "/dev/", 5) || !strncmp(path, "/proc/", 6);
+
+    if ((*fd = open(path, flags | O_CLOEXEC | (systems ? 0 : O_NOFOLLOW), 0666)) >= 0)
+        return OK;
+    return errno == ELOOP
+               ? error_set(e, ERR_ARG, "%s: is a symbolic link, which is not followed; name the file itself", path)
+               : error_system(e, "%s: cannot open", path);
+}
+
 int file_open_plain(const struct io *io, const char *path, int flags, int *fd, struct error *e)
 {
     struct stat st;

@@ -18,6 +18,11 @@ int file_read(const char *path, size_t limit, struct buffer *out, struct error *
 /* The same, but ERR_ARG if it is a symbolic link or not a regular file. */
 int file_read_plain(const char *path, size_t limit, struct buffer *out, struct error *e);
 
+/* Opens a file that a user named, to write to it: ERR_ARG if it is a symbolic link, so that nothing is written
+ * elsewhere; those below /dev and /proc, which the system made, are followed. flags: as of open(); on OK *fd is yours.
+ * ERR_IO. */
+int file_open_named(const char *path, int flags, int *fd, struct error *e);
+
 /* Opens a program's own file of a fixed name: ERR_ARG if it is a symbolic link or not a regular file, so that nothing
  * is written elsewhere. Never blocks. flags: as of open(); io may be NULL for io_real; on OK *fd is yours. ERR_IO:
  * e->system says why. */

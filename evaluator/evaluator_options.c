@@ -178,7 +178,8 @@ static const struct option table_template[] = {
               "have step, checkpoint and metrics.",
       .choices = "text|json" },
     { OPTION_TEXT, .name = "log-file", .argument = "FILE",
-      .help = "Append the log to FILE instead of writing it to standard error. FILE is opened again on SIGHUP." },
+      .help = "Append the log to FILE instead of writing it to standard error. FILE is opened again on SIGHUP. It "
+              "must not be a symbolic link." },
     { OPTION_HEADING, .help = "The best checkpoint:" },
     { OPTION_TEXT, .name = "best-metric", .argument = "NAME",
       .help = "Decide by this metric which checkpoint is the best. Default: precision." },

@@ -177,12 +177,12 @@ static int open_runner(const struct evaluator_options *c, const struct log *log,
 /* Redirects standard error to the file, so that messages of libraries go there, too. */
 static int open_log_file(const struct evaluator_options *c, struct log *log, struct error *e)
 {
-    int fd;
+    int fd, rc;
 
     if (!c->log_file)
         return OK;
-    if ((fd = open(c->log_file, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666)) < 0)
-        return error_system(e, "%s: cannot open", c->log_file);
+    if ((rc = file_open_named(c->log_file, O_WRONLY | O_CREAT | O_APPEND, &fd, e)) != OK)
+        return rc;
     dup2(fd, STDERR_FILENO);
     close(fd);
     log_set_json(log, log->json); /* a terminal no more */

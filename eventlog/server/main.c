@@ -38,11 +38,14 @@ struct program {
 /* Where TensorBoard looks for it: in the error file, or on standard error. */
 static int fail(struct program *p, const char *error_file, int status, const char *message)
 {
-    FILE *file = error_file ? fopen(error_file, "we") : NULL;
-    int written = file && fprintf(file, "%s\n", message) > 0;
+    struct error why = { 0 };
+    int fd = -1, written = error_file && file_open_named(error_file, O_WRONLY | O_CREAT | O_TRUNC, &fd, &why) == OK &&
+                           dprintf(fd, "%s\n", message) > 0;
 
-    if (file && fclose(file) != 0)
+    if (fd >= 0 && close(fd) < 0)
         written = 0;
+    if (why.code == ERR_ARG)
+        log_line(&p->log, "--error-file: %s", why.message);
     if (!written)
         log_line(&p->log, "%s", message);
     return status;

@@ -91,6 +91,31 @@ static void test_plain(void **state)
 }
 
 /* The n-th call fails or the process dies before it: the old bytes or the new ones. */
+/* A link is followed only where the system has it. */
+static void test_named(void **state)
+{
+    struct fixture *f = *state;
+    char link[sizeof f->path + 8], system_link[64];
+    struct error e = { 0 };
+    int fd, other;
+
+    snprintf(link, sizeof link, "%s.link", f->path);
+    assert_int_equal(symlink(f->path, link), 0);
+    assert_int_equal(file_open_named(link, O_WRONLY | O_CREAT | O_TRUNC, &fd, &e), ERR_ARG);
+    assert_non_null(strstr(e.message, "is a symbolic link"));
+    assert_int_equal(access(f->path, F_OK), -1);
+    assert_int_equal(file_open_named(f->path, O_WRONLY | O_CREAT | O_APPEND, &fd, &e), OK);
+    snprintf(system_link, sizeof system_link, "/dev/fd/%d", fd);
+    assert_int_equal(file_open_named(system_link, O_WRONLY, &other, &e), OK);
+    close(other);
+    close(fd);
+    assert_int_equal(file_open_named("/dev/null", O_WRONLY, &fd, &e), OK);
+    close(fd);
+    assert_int_equal(file_open_named("/dev/null/x", O_WRONLY, &fd, &e), ERR_IO);
+    unlink(link);
+    unlink(f->path);
+}
+
 static void test_replace(void **state)
 {
     struct fixture *f = *state;
@@ -217,6 +242,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_replace, setup, teardown),
         cmocka_unit_test_setup_teardown(test_plain, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_named, setup, teardown),
         cmocka_unit_test_setup_teardown(test_read_limit, setup, teardown),
         cmocka_unit_test_setup_teardown(test_is_written, setup, teardown),
         cmocka_unit_test(test_begins),

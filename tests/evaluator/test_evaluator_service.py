@@ -10,7 +10,7 @@ import time
 
 import pytest
 
-from evaluators import BUILD, EVALUATOR, Evaluator, ledger, points, steps, write
+from evaluators import BUILD, EVALUATOR, Evaluator, Exec, ledger, points, steps, write
 from waiting import DEADLINE, wait_for
 
 
@@ -277,3 +277,17 @@ def test_locks_of_the_dead_and_of_other_hosts(tmp_path):
     with Evaluator(tmp_path, "--once") as evaluator:
         evaluator.ends(0)
     assert json.loads(lock.read_text())["state"] == "ended"
+
+
+def test_a_log_file_that_is_a_link(tmp_path):
+    """Nothing is written through a link at --log-file, which is named; those of the system are followed."""
+    (tmp_path / "ckpt").mkdir()
+    (tmp_path / "other").write_text("kept")
+    (tmp_path / "link").symlink_to("other")
+    with Exec(tmp_path, "true", "--once", "--log-file", tmp_path / "link") as evaluator:
+        evaluator.ends(2)
+        assert f"{tmp_path}/link: is a symbolic link" in evaluator.said()
+    assert (tmp_path / "other").read_text() == "kept"
+    with Exec(tmp_path, "true", "--once", "--log-file", "/dev/stderr") as evaluator:
+        evaluator.ends(0)
+        assert "ending" in evaluator.said()

@@ -274,6 +274,16 @@ def test_mistakes(tmp_path, arguments, status, said):
     assert not (tmp_path / "port").exists()
 
 
+def test_an_error_file_that_is_a_link(tmp_path):
+    """It is not written through, and both are said on standard error."""
+    (tmp_path / "other").write_text("kept")
+    (tmp_path / "error").symlink_to("other")
+    run = subprocess.run([data_server_or_skip(), "--logdir=.", "--port=70000", f"--error-file={tmp_path}/error"], capture_output=True,
+                         text=True, cwd=tmp_path, stdin=subprocess.DEVNULL, timeout=DEADLINE)
+    assert run.returncode == 2 and (tmp_path / "other").read_text() == "kept"
+    assert "error: is a symbolic link" in run.stderr and "70000" in run.stderr
+
+
 def test_port_in_use_and_port_file(tmp_path):
     program = data_server_or_skip()
     with socket.create_server(("127.0.0.1", 0)) as taken:

@@ -19,7 +19,7 @@ static const struct timespec pause_of_look = { 0, 200000000 };
 /* Makes fd lead to the file, or to nothing on input. */
 static void lead(int fd, const char *path, int flags)
 {
-    const int opened = open(path, flags | O_CLOEXEC, 0666);
+    const int opened = open(path, flags | O_CLOEXEC | O_NOFOLLOW, 0666);
 
     if (opened < 0)
         _exit(CANNOT_RUN);
