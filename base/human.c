@@ -113,7 +113,7 @@ const char *human_rounded(const struct human_rounding *r, double value, char *ou
     int whole = whole_digits(r->greatest), decimals = 0;
 
     if (r->fractions) {
-        decimals = (int)fmax(fmax(GREATEST - fmax(whole, 1), LEAST - whole_digits(r->least)), 0);
+        decimals = (int)fmax(fmax((double)GREATEST - fmax(whole, 1), LEAST - whole_digits(r->least)), 0);
         decimals = decimals + (whole > 1 ? whole : 1) > MOST ? -1 : decimals;
     } else if (r->greatest >= 1e15) {
         decimals = -1;

@@ -73,7 +73,7 @@ static void measure(struct world *w, size_t count, int rounds)
                                          .rank = world_rank(w),
                                          .reduction = &reduction };
     real *vector = reals_new(count);
-    struct transport *t;
+    struct transport *t = NULL;
     struct error e = { 0 };
 
     if (!vector || reduction_init(&reduction, plan.ranks, 0, &e) < 0 || shared_window_new(&t, &plan, &e) < 0) {

@@ -83,9 +83,9 @@ int main(void)
     file = memfd_create("roof", MFD_CLOEXEC);
     if (!from || !to || file < 0)
         return 1;
-    printf("%.4g", 2.0 * SIDE * SIDE * SIDE / least(multiply) / 1e9);
-    printf(" %.4g", COPIED / least(copy) / 1e9);
-    printf(" %.4g", (double)WRITTEN * WRITES / least(write_file) / 1e9);
-    printf(" %.4g\n", least(call) / CALLS * 1e9);
+    printf("%.4g", 2.0 * (double)SIDE * (double)SIDE * (double)SIDE / least(multiply) / 1e9);
+    printf(" %.4g", (double)COPIED / least(copy) / 1e9);
+    printf(" %.4g", (double)WRITTEN * (double)WRITES / least(write_file) / 1e9);
+    printf(" %.4g\n", least(call) / (double)CALLS * 1e9);
     return 0;
 }

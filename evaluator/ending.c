@@ -54,5 +54,5 @@ enum ending_training_end ending_training_ended(struct ending_training *t, const 
     }
     if (t->there != (state != NULL) || (state && !same(&t->first, state)))
         t->changed = 1;
-    return t->changed || now - t->first_seen >= ENDING_SETTLE_SECONDS ? end : TRAINING_GOES_ON;
+    return t->changed || now - t->first_seen >= (double)ENDING_SETTLE_SECONDS ? end : TRAINING_GOES_ON;
 }

@@ -601,7 +601,7 @@ int evaluation_record_check(struct evaluation_record *w, struct evaluation_fligh
 
     if (now < w->check_next && !recording && !signalled)
         return OK;
-    w->check_next = now + LOOK_SECONDS;
+    w->check_next = now + (double)LOOK_SECONDS;
     if ((rc = file_join(ledger, sizeof ledger, w->settings->eval_directory, LEDGER_FILE, e)) != OK)
         return rc;
     home = evaluation_home_look(ledger, &w->lock, &why);

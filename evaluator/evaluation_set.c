@@ -96,7 +96,7 @@ static int open_member(struct evaluation_set *s, struct member *m, struct error 
     struct evaluation_watch_settings settings = s->options.settings;
     int rc;
 
-    m->retry_at = clock_monotonic() + RETRY_SECONDS;
+    m->retry_at = clock_monotonic() + (double)RETRY_SECONDS;
     if (!file_open_room(SPARE_DESCRIPTORS))
         return error_set(e, ERR_IO, "%s waits: the limit on open files (ulimit -n) is too low for so many directories",
                          m->directory);

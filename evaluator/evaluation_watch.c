@@ -320,7 +320,7 @@ static void take_back(struct evaluation_watch *w, struct evaluation_flight *f, c
     say_lack(w, &item, lack->message, error_is_lack(lack) ? "every second" : "less and less often");
     item.again = 1;
     if (error_is_lack(lack))
-        w->lack_until = now + LACK_SECONDS;
+        w->lack_until = now + (double)LACK_SECONDS;
     else
         item.not_before = now + sighting_pause(w->settings.watcher.poll_seconds, ++item.unread);
     if (queue_return(w->queue, &item, &w->error) != OK)
@@ -607,7 +607,7 @@ void evaluation_watch_report(struct evaluation_watch *w, int now)
     struct evaluation_work work;
 
     describe_work(w, &work);
-    if (evaluation_work_same(&work, &w->work) && work.updated - w->work.updated < WORK_RENEWED_SECONDS)
+    if (evaluation_work_same(&work, &w->work) && work.updated - w->work.updated < (double)WORK_RENEWED_SECONDS)
         return;
     if (clock_monotonic() < w->work_next && !now)
         return;
@@ -621,7 +621,7 @@ static double report_due(const struct evaluation_watch *w)
     struct evaluation_work work;
 
     describe_work(w, &work);
-    return evaluation_work_same(&work, &w->work) ? w->work.updated + WORK_RENEWED_SECONDS - work.updated
+    return evaluation_work_same(&work, &w->work) ? w->work.updated + (double)WORK_RENEWED_SECONDS - work.updated
                                                  : w->work_next - clock_monotonic();
 }
 

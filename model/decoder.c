@@ -54,7 +54,7 @@ static int take_layers(struct decoder *d, struct error *e)
             break;
         found[k++] = &calls[i];
     }
-    if (k < LAYERS || found[LSTM]->arguments[LSTM_GIVES].v[0] != LSTM_GIVES_LATER)
+    if (k < LAYERS || found[LSTM]->arguments[LSTM_GIVES].v[0] != (double)LSTM_GIVES_LATER)
         return error_set(e, ERR_ARG, "model %s tells no captions: its layers are not those of show_and_tell",
                          network_model(n)->name);
     v[0] = variable_of(n, found[IMAGE]->name, "");

@@ -17,7 +17,7 @@ static enum training_condition condition_of(const struct training_state *s, enum
             return (enum training_condition)c;
     if (s->process.pid > 0 && process == PROCESS_GONE)
         return CONDITION_DIED;
-    return age > TRAINING_SILENT_SECONDS ? CONDITION_SILENT : CONDITION_RUNNING;
+    return age > (double)TRAINING_SILENT_SECONDS ? CONDITION_SILENT : CONDITION_RUNNING;
 }
 
 void training_status_judge(const struct training_state *state, enum process_state process, double now,

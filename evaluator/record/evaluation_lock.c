@@ -302,7 +302,7 @@ int evaluation_lock_take(const char *path, const struct evaluation_lock_about *a
                          struct evaluation_lock_held *held, struct evaluation_lock *before,
                          enum evaluation_lock_state *was, struct error *e)
 {
-    const double until = clock_monotonic() + NAMELESS_SECONDS;
+    const double until = clock_monotonic() + (double)NAMELESS_SECONDS;
     const struct timespec pause = { 0, 10000000 };
     int rc;
 

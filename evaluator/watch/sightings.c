@@ -194,7 +194,7 @@ double sighting_pause(double first, int times)
 {
     double pause = first;
 
-    while (--times > 0 && pause < SIGHTING_PAUSE_MAX)
+    while (--times > 0 && pause < (double)SIGHTING_PAUSE_MAX)
         pause *= 2;
     return fmin(pause, SIGHTING_PAUSE_MAX);
 }

@@ -596,7 +596,7 @@ static int take_in(struct watcher *w, int directory_fd, const struct checkpoint_
 static void spare_poll(struct watcher *w, double listing)
 {
     enum { SPARE = 9 };
-    double next = clock_monotonic() + SPARE * listing;
+    double next = clock_monotonic() + (double)SPARE * listing;
 
     if (w->inotify && next > w->next_poll)
         w->next_poll = next;

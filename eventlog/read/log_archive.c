@@ -15,7 +15,8 @@
 #include <zlib.h>
 
 enum { HEAD = 16, ENTRY = 48, BLOCK = 128 * 1024, VERSION = 1 };
-static const char magic[8] = "\x89TFZ\r\n\x1a\n", end_magic[8] = "TFZ end\n";
+static const char magic[8] = { '\x89', 'T', 'F', 'Z', '\r', '\n', '\x1a', '\n' };
+static const char end_magic[8] = { 'T', 'F', 'Z', ' ', 'e', 'n', 'd', '\n' };
 /* zlib packs at most 1032 bytes into one: reject a size beyond that before unpacking anything. */
 enum { PACKED_BEST = 1040 };
 

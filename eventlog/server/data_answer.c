@@ -404,7 +404,7 @@ static enum data_code answer_from(const struct log_view *v, const struct data_so
 enum data_code data_answer(const struct data_source *s, const struct data_request *r, const struct data_patience *p,
                            struct buffer *out, char message[DATA_ANSWER_MESSAGE])
 {
-    const double given_up = clock_monotonic() + DATA_READ_AGAIN_MOST;
+    const double given_up = clock_monotonic() + (double)DATA_READ_AGAIN_MOST;
     enum data_code code = patience_over(p);
 
     message[0] = 0;

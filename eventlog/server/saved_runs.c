@@ -403,7 +403,7 @@ int saved_pack_due(const struct saved_runs *s)
 {
     double since = clock_monotonic() - s->at;
 
-    if (!s->due || (s->at && since < (PACK_PAUSE > 100 * s->cost ? PACK_PAUSE : 100 * s->cost)))
+    if (!s->due || (s->at > 0 && since < (PACK_PAUSE > 100 * s->cost ? PACK_PAUSE : 100 * s->cost)))
         return 0;
     return s->due > s->packed / 8 || since >= SAVE_EVERY;
 }

@@ -174,7 +174,7 @@ void argument_text(const struct call_parameter *p, const struct argument *a, cha
         break;
     case PARAMETER_INITIAL:
         number_text(v[1], number);
-        if (v[0] == INITIAL_IS_CONSTANT)
+        if (v[0] == (double)INITIAL_IS_CONSTANT)
             real_text(v[1], out);
         else if (initials[(int)v[0]].has_number)
             snprintf(out, ARGUMENT_TEXT_MAX, "%s(%s)", initials[(int)v[0]].name, number);

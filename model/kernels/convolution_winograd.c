@@ -136,7 +136,7 @@ int convolution_winograd_pays(const struct convolution_shape *s)
 
     if (s->bfloat16 && !s->forward_only && down * right % 2) /* a pair would be of two images */
         return 0;
-    return s->window.height * s->window.width * pixels >= 2.2 * POINTS * tiles &&
+    return s->window.height * s->window.width * pixels >= 2.2 * (double)POINTS * tiles &&
            (double)s->channels * s->out_channels <= 512 * pixels;
 }
 

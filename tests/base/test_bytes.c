@@ -1,10 +1,8 @@
 #include "base/bytes.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdlib.h>
+#include "tests/check.h"
 
-#include <cmocka.h>
+#include <stdlib.h>
 
 /* Every length from and to every place in a word, in memory of its own, so that a sanitizer sees one byte too many. */
 static void copies_all_lengths(void **state)

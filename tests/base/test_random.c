@@ -59,7 +59,7 @@ static void test_distributions(void **state)
         double u = random_uniform(&r);
 
         assert_true(u >= 0 && u < 1);
-        bins[(int)(u * BINS)]++;
+        bins[(int)(u * (double)BINS)]++;
         low = fmin(low, u);
         high = fmax(high, u);
         below[random_below(&r, 7)]++;
@@ -77,8 +77,8 @@ static void test_distributions(void **state)
         sum += x;
         squares += x * x;
     }
-    assert_true(fabs(sum / DRAWS) < 6 / sqrt(DRAWS));
-    assert_true(fabs(squares / DRAWS - 1) < 6 * sqrt(2.0 / DRAWS));
+    assert_true(fabs(sum / (double)DRAWS) < 6 / sqrt(DRAWS));
+    assert_true(fabs(squares / (double)DRAWS - 1) < 6 * sqrt(2.0 / (double)DRAWS));
     assert_int_equal(random_below(&r, 1), 0);
 }
 

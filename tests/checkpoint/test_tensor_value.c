@@ -86,7 +86,7 @@ static void test_statistics(void **state)
     (void)state;
     for (int i = 0; i < N; i++) {
         v[i] = 1e6 + sin(i); /* far from zero: a sum of squares would lose the deviation */
-        mean += sin(i) / N;
+        mean += sin(i) / (double)N;
     }
     for (int i = 0; i < N; i++)
         squares += (sin(i) - mean) * (sin(i) - mean);
@@ -94,8 +94,8 @@ static void test_statistics(void **state)
     for (size_t at = 0; at < N; at += 7)
         tensor_statistics_add(&pieces, TENSOR_DOUBLE, v + at, N - at < 7 ? N - at : 7);
     assert_true(fabs(s.mean - 1e6 - mean) < 1e-8 && fabs(pieces.mean - 1e6 - mean) < 1e-8);
-    assert_true(fabs(tensor_statistics_deviation(&s) - sqrt(squares / N)) < 1e-8);
-    assert_true(fabs(tensor_statistics_deviation(&pieces) - sqrt(squares / N)) < 1e-8);
+    assert_true(fabs(tensor_statistics_deviation(&s) - sqrt(squares / (double)N)) < 1e-8);
+    assert_true(fabs(tensor_statistics_deviation(&pieces) - sqrt(squares / (double)N)) < 1e-8);
     v[3] = NAN;
     v[4] = -INFINITY;
     memset(&s, 0, sizeof s);
@@ -168,8 +168,8 @@ static void test_streams(void **state)
     static const uint8_t columns[] = { 0, 3, 6, 9, 1, 2, 4, 5, 7, 8, 10, 11 };
     static const int64_t two[] = { 2 };
     uint8_t full[12],
-        stored[14] = "\x03\x05\xef\xcc\xd4\xff"
-                     "cathorse",
+        stored[] = "\x03\x05\xef\xcc\xd4\xff"
+                   "cathorse",
         bad = 99;
     struct fixture *f = *state;
     struct tensor_bundle_writer *w;

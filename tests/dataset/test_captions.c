@@ -107,7 +107,9 @@ static void samples(void **state)
 static void batches(void **state)
 {
     struct dataset *d = open_set(DATASET_TRAIN, 6, 4, 8);
-    const struct batch_source_options options = { .shard = { SHARD_RECORDS, 1, 0 }, .batch_size = 3, .seed = 1 };
+    const struct batch_source_options options = { .shard = { .kind = SHARD_RECORDS, .count = 1 },
+                                                  .batch_size = 3,
+                                                  .seed = 1 };
     struct batch_source *s = NULL;
     const struct batch *b;
     struct error e = { 0 };

@@ -55,7 +55,7 @@ static void test_even(void **state)
 {
     enum { COUNT = 8, TRIALS = 8000 };
     int cell[COUNT][COUNT] = { { 0 } };
-    double chi_square = 0, expected = (double)TRIALS / COUNT;
+    double chi_square = 0, expected = (double)TRIALS / (double)COUNT;
     uint32_t order[COUNT];
 
     (void)state;

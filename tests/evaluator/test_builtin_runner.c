@@ -375,7 +375,7 @@ static void test_metrics(void **state)
             hits += (double)v.detail->counts.confusion[k * 10 + k];
         }
         if (v.detail)
-            assert_true(hits / IMAGES == value(&v, EVALUATION_PRECISION));
+            assert_true(hits / (double)IMAGES == value(&v, EVALUATION_PRECISION));
         evaluation_release(&v);
     }
     runner.free(runner.context);

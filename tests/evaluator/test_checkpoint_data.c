@@ -75,7 +75,7 @@ static void put(const char *name, size_t size)
 /* A look AGE seconds after the last change of any file. */
 static void look(double now)
 {
-    assert_int_equal(checkpoint_data_look(&sightings, fd, now, newest + AGE, NULL), OK);
+    assert_int_equal(checkpoint_data_look(&sightings, fd, now, newest + (double)AGE, NULL), OK);
 }
 
 static uint64_t stamp_of(int i)

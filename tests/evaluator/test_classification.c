@@ -100,7 +100,7 @@ static void test_counts(void **state)
     }
     assert_int_equal(all, EXAMPLES);
     assert_int_equal(right, c.correct);
-    assert_true(classification_top1(&c) == (double)right / EXAMPLES);
+    assert_true(classification_top1(&c) == (double)right / (double)EXAMPLES);
     classification_release(&c);
 }
 

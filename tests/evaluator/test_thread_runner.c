@@ -61,7 +61,7 @@ static struct runner start(struct fake *f)
 
 static enum runner_state finish(struct runner *r, struct evaluation *out, struct error *why)
 {
-    double deadline = clock_monotonic() + DEADLINE;
+    double deadline = clock_monotonic() + (double)DEADLINE;
     struct runner_progress progress;
     enum runner_state state;
 

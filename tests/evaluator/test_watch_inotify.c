@@ -34,7 +34,7 @@ static int tear_down(void **state)
 /* Waits until all of `wanted` was said; what else is said does not matter. */
 static void expect(struct watch_inotify *w, unsigned wanted)
 {
-    double until = clock_monotonic() + DEADLINE;
+    double until = clock_monotonic() + (double)DEADLINE;
     unsigned heard = 0;
 
     while ((heard & wanted) != wanted) {
@@ -242,7 +242,7 @@ static void test_stops_at_once(void **state)
     expect(w, WATCH_CHANGED);
     touch("a.index", 0);
     watch_inotify_stop(w);
-    assert_true(clock_monotonic() - begin < DEADLINE);
+    assert_true(clock_monotonic() - begin < (double)DEADLINE);
     assert_int_equal(rmdir(directory), 0);
 }
 

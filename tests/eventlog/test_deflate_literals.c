@@ -1,13 +1,11 @@
 /* deflate_literals.h: zlib reads back what was written, of bytes with every kind of frequencies. */
 #include "eventlog/write/kinds/deflate_literals.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
+#include "tests/check.h"
+
 #include <stdlib.h>
 #include <string.h>
 #include <zlib.h>
-
-#include <cmocka.h>
 
 /* Returns the length of the stream. */
 static size_t there_and_back(const uint8_t *bytes, size_t n)

@@ -127,8 +127,8 @@ static void test_quick_way(void **state)
     static const char *const rows[] = {
         "09 c4 05 b7 3d 99 d6 d7 41 10 4d 2a 0f 0a 0d 0a 06 6c 6f 73 73 c3 a9 15 00 00 00 40",
         "09 c4 05 b7 3d 99 d6 d7 41 10 ff 4d 2a 10 0a 0e 0a 00 42 0a 08 01 12 00 22 04 a4 70 7d 3f",
-        "09 c4 05 b7 3d 99 d6 d7 41 10 4d 2a 25 0a 23 0a 08 61 63 63 75 72 61 63 79 42 0a 08 01 12 00"
-        "2a 04 a4 70 7d 3f 4a 0b 0a 09 0a 07 73 63 61 6c 61 72 73",
+        ("09 c4 05 b7 3d 99 d6 d7 41 10 4d 2a 25 0a 23 0a 08 61 63 63 75 72 61 63 79 42 0a 08 01 12 00"
+         "2a 04 a4 70 7d 3f 4a 0b 0a 09 0a 07 73 63 61 6c 61 72 73"),
     };
     (void)state;
 

@@ -1,14 +1,12 @@
 /* histogram_limits.h: every value goes to the bucket that a search over the limits finds. */
 #include "eventlog/write/kinds/histogram_limits.h"
 
+#include "tests/check.h"
+
 #include <float.h>
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
-
-#include <cmocka.h>
 
 /* The first limit above x, by halving; DBL_MAX belongs to the last bucket. */
 static size_t searched(const double *limits, double x)

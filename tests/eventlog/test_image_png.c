@@ -1,13 +1,11 @@
 /* image_png.h: libpng reads back the pixels that were packed. */
 #include "eventlog/write/kinds/image_png.h"
 
+#include "tests/check.h"
+
 #include <png.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 enum content { NOISE, SLOPES, FLAT, STEPS, TILES, CONTENTS };
 

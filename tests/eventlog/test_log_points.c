@@ -158,7 +158,8 @@ static void test_long_series(void **state)
         points = eventlog_points_of(p, 0, &count);
         assert_int_equal(count, part ? 601 : 3000);
         for (size_t i = 0; i < count; i++)
-            assert_true(points[i].step == (int64_t)i && points[i].wall_time == 1e9 + (double)i && points[i].value == i);
+            assert_true(points[i].step == (int64_t)i && points[i].wall_time == 1e9 + (double)i &&
+                        points[i].value == (double)i);
         eventlog_points_free(p);
     }
 }

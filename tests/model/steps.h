@@ -65,7 +65,7 @@ static inline struct step_figures step_figures(const char *name, struct error *e
         for (size_t i = 0; i < statistics; i++) {
             const double x = (double)network_exchange(n)[parameters + i];
             f.statistics_sum += x * cos(0.3 * (double)i);
-            network_statistics(n)[i] = (real)(float)(x / STEP_COUNT);
+            network_statistics(n)[i] = (real)(float)(x / (double)STEP_COUNT);
         }
         network_score(n, &batch, &result);
         f.inference_loss = result.loss;

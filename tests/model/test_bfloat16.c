@@ -169,7 +169,7 @@ static void assert_same(const char *what, const real *want, const real *got, siz
         if (got[k] != want[k])
             fail_msg("%s of %d rows, %d inputs, %d outputs: element %zu: %g instead of %g", what, rows, inputs, outputs,
                      k, (double)got[k], (double)want[k]);
-    assert_true(got[count] == GUARD);
+    assert_true(got[count] == (real)GUARD);
 }
 
 static void check_packed(struct product *p, int rows, int inputs, int outputs, const real *x, const real *w,

@@ -521,8 +521,8 @@ static void variance_beside_large_mean(void **state)
     for (size_t i = 0; i < ROOM * f->image; i += 3)
         square += ((double)f->images[i] - sum / count) * ((double)f->images[i] - sum / count);
     network_train(n, at_step(&batch, 0), 1, NULL, &result);
-    assert_true(fabs((double)network_exchange(n)[p] / ROOM / (sum / count) - 1) < 1e-6);
-    assert_true(fabs((double)network_exchange(n)[p + 16] / ROOM / (square / count) - 1) < 1e-4);
+    assert_true(fabs((double)network_exchange(n)[p] / (double)ROOM / (sum / count) - 1) < 1e-6);
+    assert_true(fabs((double)network_exchange(n)[p + 16] / (double)ROOM / (square / count) - 1) < 1e-4);
     free_fed(f);
     network_free(n);
 }

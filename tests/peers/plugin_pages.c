@@ -70,7 +70,7 @@ static void tone(void)
     static float samples[RATE / 2];
 
     for (int i = 0; i < RATE / 2; i++)
-        samples[i] = (float)(0.5 * sin(i * 2 * 3.14159265358979 * 440 / RATE));
+        samples[i] = (float)(0.5 * sin(i * 2 * 3.14159265358979 * 440 / (double)RATE));
     check(eventlog_writer_audio(writer, "tone", 3, wall(3), samples, 1, RATE / 2, 1, RATE, NULL, &error));
 }
 

@@ -75,7 +75,7 @@ static void *write_all(void *argument)
     char tag[200];
 
     snprintf(tag, sizeof tag, "%s/%d", s->tag, x->number);
-    for (int64_t i = 0; (!s->count || i < s->count) && (!end || now() < end); i++) {
+    for (int64_t i = 0; (!s->count || i < s->count) && (end <= 0 || now() < end); i++) {
         int64_t step = s->first + i;
 
         if (eventlog_writer_scalar(x->w, tag, step, 0, (float)(step % 1000), &e) != EVENTLOG_OK)

@@ -82,8 +82,8 @@ static void fill(real *vector, const struct fixture *f, int64_t step, int worker
 
     random_init(&r, (uint64_t)worker, RANDOM_TEST, (uint64_t)step, 0);
     for (size_t i = 0; i < f->total; i++)
-        vector[i] = (real)(i < parameters ? random_normal(&r) : BATCH * (0.5 + random_uniform(&r)));
-    vector[f->total - 1] = (real)(BATCH + 0.5 * worker + (double)step); /* some weigh more */
+        vector[i] = (real)(i < parameters ? random_normal(&r) : (double)BATCH * (0.5 + random_uniform(&r)));
+    vector[f->total - 1] = (real)((double)BATCH + 0.5 * worker + (double)step); /* some weigh more */
 }
 
 static void push_all(struct fixture *f, int j, int worker, const real *vector)
@@ -265,7 +265,8 @@ static void test_chosen(void **state)
         packed_state_give_values(&layout, split.optimizer, k, aggregation_values(f.servers[0], 1, k, &count));
     assert_memory_equal(network_parameters(whole.network), network_parameters(split.network),
                         network_parameter_count(whole.network) * sizeof(real));
-    assert_true(aggregation_values(f.servers[0], 1, f.packings[0].packet_count - 1, &count)[count - 1] == TALLY_INT);
+    assert_true(aggregation_values(f.servers[0], 1, f.packings[0].packet_count - 1, &count)[count - 1] ==
+                (real)TALLY_INT);
     aggregation_free(f.servers[0]);
     packing_release(&f.packings[0]);
     reduction_release(&f.reduction);

@@ -78,7 +78,7 @@ static void test_allreduce_between_hosts(void **state)
 {
     const struct plan_work w = bare_work();
     const struct plan_machine m = bare_machine();
-    const double all = 4.0 * ELEMENTS;
+    const double all = 4.0 * (double)ELEMENTS;
 
     (void)state;
     for (int hosts = 2; hosts <= 8; hosts *= 2)
@@ -102,9 +102,9 @@ static void test_ring(void **state)
     for (int n = 2; n <= 8; n *= 2) {
         const struct plan_cost c = cost_of("ring", &w, &m, shape(n, 1, 0));
 
-        near(c.bytes, 2 * (n - 1.0) / n * 4 * ELEMENTS + (n - 1) * TALLY);
-        near(c.seconds,
-             (plan_wire_bytes(2 * (n - 1), 4.0 * ELEMENTS / n) + (n - 1) * TALLY) / BANDWIDTH + 2 * (n - 1) * LATENCY);
+        near(c.bytes, 2 * (n - 1.0) / n * 4 * (double)ELEMENTS + (n - 1) * TALLY);
+        near(c.seconds, (plan_wire_bytes(2 * (n - 1), 4.0 * (double)ELEMENTS / n) + (n - 1) * TALLY) / BANDWIDTH +
+                            2 * (n - 1) * LATENCY);
     }
 }
 
@@ -119,7 +119,7 @@ static void test_allreduce_in_memory(void **state)
     m.add = 1e-9;
     c = cost_of("mpi", &w, &m, shape(4, 4, 0));
     near(c.seconds, 4 * ELEMENTS * 1e-9);
-    near(c.bytes, 2 * 0.75 * 4 * ELEMENTS + 3 * TALLY);
+    near(c.bytes, 2 * 0.75 * 4 * (double)ELEMENTS + 3 * TALLY);
     assert_int_equal(c.limit, PLAN_ADDING);
     m.bus = 2e9;
     near(cost_of("mpi", &w, &m, shape(4, 4, 0)).seconds, 4 * 4 * ELEMENTS / 2e9);
@@ -186,7 +186,7 @@ static void test_packets_of_one_server(void **state)
 {
     struct plan_work w = bare_work();
     const struct plan_machine m = bare_machine();
-    const double all = plan_wire_bytes(4, 4.0 * ELEMENTS) / BANDWIDTH;
+    const double all = plan_wire_bytes(4, 4.0 * (double)ELEMENTS) / BANDWIDTH;
     double before = 2 * all + 2 * LATENCY;
 
     (void)state;
@@ -276,7 +276,7 @@ static void test_async(void **state)
 {
     struct plan_work w = bare_work();
     const struct plan_machine m = bare_machine();
-    const double wire = plan_wire_bytes(1, 4.0 * ELEMENTS) / BANDWIDTH;
+    const double wire = plan_wire_bytes(1, 4.0 * (double)ELEMENTS) / BANDWIDTH;
     struct plan_cost c;
 
     (void)state;
@@ -407,7 +407,7 @@ static void test_uneven_hosts(void **state)
     struct plan_cost c = cost_of("mpi", &w, &m, uneven);
 
     (void)state;
-    near(c.bytes, 2 * 2 / 3.0 * 4 * ELEMENTS + 2 * 2 * TALLY);
+    near(c.bytes, 2 * 2 / 3.0 * 4 * (double)ELEMENTS + 2 * 2 * TALLY);
     near(c.seconds, 2 * (plan_wire_bytes(2, 4 * ELEMENTS / 3.0) / BANDWIDTH + LATENCY) + 2 * 3 * TALLY / BANDWIDTH);
     near(cost_of("ps", &w, &m, uneven).bytes, 4 * held);
     w.apart = 1; /* three workers push to two servers; three are answered */
@@ -422,7 +422,7 @@ static void test_devices(void **state)
 {
     const struct plan_work w = bare_work();
     struct plan_machine m = bare_machine();
-    const double all = 4.0 * ELEMENTS;
+    const double all = 4.0 * (double)ELEMENTS;
 
     (void)state;
     m.devices = 1;

@@ -37,7 +37,8 @@ static void fill_sum(real *sum, size_t total, size_t parameters, int64_t step)
 
     for (size_t i = 0; i < total; i++) {
         random_init(&r, 3, RANDOM_TEST, (uint64_t)step, i);
-        sum[i] = (real)(i < parameters ? (i % 7 ? random_normal(&r) : 0) : SAMPLES * (0.5 + random_uniform(&r)));
+        sum[i] = (real)(i < parameters ? (i % 7 ? random_normal(&r) : 0)
+                                       : (double)SAMPLES * (0.5 + random_uniform(&r)));
     }
     sum[total - 1] = SAMPLES;
 }
@@ -54,14 +55,14 @@ static void reference_step(struct reference *x, const struct optimizer *o, const
     double rate = optimizer_rate(o, t), decay = network_model(optimizer_network(o))->statistics_decay, g, d;
 
     if (v->kind == VARIABLE_STATISTIC) {
-        x->biased -= (1 - decay) * (x->biased - sum / SAMPLES);
+        x->biased -= (1 - decay) * (x->biased - sum / (double)SAMPLES);
         if (v->debias_scope[0])
             x->w = x->biased / (1 - pow(decay, (double)t + 1));
         else
-            x->w -= (1 - decay) * (x->w - sum / SAMPLES);
+            x->w -= (1 - decay) * (x->w - sum / (double)SAMPLES);
         return;
     }
-    g = clip * (sum / SAMPLES + v->decay * x->w);
+    g = clip * (sum / (double)SAMPLES + v->decay * x->w);
     if (options->kind == OPTIMIZER_SGD) {
         x->w -= rate * g;
     } else if (options->kind == OPTIMIZER_MOMENTUM) {
@@ -100,7 +101,7 @@ static double reference_clip(const struct reference *x, struct optimizer *o, con
         return 1;
     for (size_t k = 0; k < count; k++)
         for (size_t i = v[k].offset; v[k].kind == VARIABLE_WEIGHT && i < v[k].offset + v[k].count; i++)
-            squares += pow((double)sum[i] / SAMPLES + v[k].decay * x[i].w, 2);
+            squares += pow((double)sum[i] / (double)SAMPLES + v[k].decay * x[i].w, 2);
     if (!(fabs(optimizer_gradient_norm(o) / sqrt(squares) - 1) < 1e-6))
         fail_msg("the norm is %.9g, and %.9g in double", optimizer_gradient_norm(o), sqrt(squares));
     return limit / fmax(limit, sqrt(squares));
@@ -250,7 +251,7 @@ static void test_first_statistics(void **state)
     fill_sum(sum, total, p, 0);
     optimizer_apply(o, 0, sum, 0, total);
     for (size_t i = p; i + 1 < total; i++)
-        assert_near(network_statistics(n)[i - p], sum[i] / SAMPLES, "statistics", i - p);
+        assert_near(network_statistics(n)[i - p], sum[i] / (real)SAMPLES, "statistics", i - p);
     free(sum);
     optimizer_free(o);
     network_free(n);

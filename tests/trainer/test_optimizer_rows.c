@@ -95,7 +95,7 @@ static real gradient(int64_t step, int element)
     struct random r;
 
     random_init(&r, 8, RANDOM_TEST, (uint64_t)step, (uint64_t)element);
-    return (real)(SAMPLES * random_normal(&r));
+    return (real)((double)SAMPLES * random_normal(&r));
 }
 
 static void update_by_rows(struct training *t, int64_t step)
@@ -269,7 +269,7 @@ static void test_norm(void **state)
         double squares = 0;
 
         for (int i = 0; i < SIZE; i++) {
-            const double g = is_touched(0, i / WIDTH) ? (double)gradient(0, i) / SAMPLES : 0;
+            const double g = is_touched(0, i / WIDTH) ? (double)gradient(0, i) / (double)SAMPLES : 0;
             const double w = is_touched(0, i / WIDTH) || kind == OPTIMIZER_ADAM
                                  ? 0.01 * (double)array_of(&t, ARRAY_WEIGHTS)[i]
                                  : 0;
@@ -300,7 +300,7 @@ static void test_formulas(void **state)
 
             update_by_rows(&t, step);
             for (int i = 0; i < SIZE; i++) {
-                const double g = (double)gradient(step, i) / SAMPLES;
+                const double g = (double)gradient(step, i) / (double)SAMPLES;
 
                 if (is_touched(step, i / WIDTH) && which == 0) {
                     m[i] = 0.9 * m[i] + g;

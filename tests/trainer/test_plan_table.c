@@ -10,12 +10,12 @@ static const struct plan_row *rows(void)
     static struct plan_row all[2];
 
     all[0] = (struct plan_row){ .strategy = plan_strategy_find("ps"),
-                                .shape = { 4, 2, 1 },
+                                .shape = { .workers = 4, .per_host = 2, .servers = 1 },
                                 .cost = { 0.25, 4, 32, 350000, PLAN_SERVER, 1 },
                                 .efficiency = 0.5,
                                 .measured = 5 };
     all[1] = (struct plan_row){ .strategy = plan_strategy_find("mpi"),
-                                .shape = { 2, 1, 0 },
+                                .shape = { .workers = 2, .per_host = 1 },
                                 .cost = { 0.5, 2, 8, 87364, PLAN_WIRE, 0 },
                                 .efficiency = 0.125 };
     return all;

@@ -45,9 +45,9 @@ static void test_one_worker(void **state)
     (void)state;
     near(seconds_of(1, 1, &packet, 1, 0), 3 + 0.5 + 1.25 + 0.125 + 1.25 + 0.0625);
     near(seconds_of(1, 1, &packet, 1, 10), 10);
-    half.pushed = BYTES / 2.0; /* of the way there */
+    half.pushed = (double)BYTES / 2.0; /* of the way there */
     near(seconds_of(1, 1, &half, 1, 0),
-         seconds_of(1, 1, &packet, 1, 0) - 1 + plan_wire_bytes(1, BYTES / 2.0) / plan_wire_bytes(1, BYTES));
+         seconds_of(1, 1, &packet, 1, 0) - 1 + plan_wire_bytes(1, (double)BYTES / 2.0) / plan_wire_bytes(1, BYTES));
 }
 
 /* The second packet comes while the first leaves. */

@@ -54,9 +54,9 @@ static void fill(real *vector, const struct network *n, int64_t step, int worker
     for (size_t i = 0; i < total; i++) {
         const double uniform = (double)((draw = draw * 6364136223846793005u + 1442695040888963407u) >> 11) * 0x1p-53;
 
-        vector[i] = (real)(i < parameters ? uniform - 0.5 : BATCH * (0.5 + uniform));
+        vector[i] = (real)(i < parameters ? uniform - 0.5 : (double)BATCH * (0.5 + uniform));
     }
-    vector[total - 1] = (real)(BATCH + worker * 0.5 + (double)step); /* some weigh more */
+    vector[total - 1] = (real)((double)BATCH + worker * 0.5 + (double)step); /* some weigh more */
 }
 
 static void make_state(const struct scene *s, struct network **n, struct optimizer **o)

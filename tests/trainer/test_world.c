@@ -97,7 +97,7 @@ static void test_root_is_late(void **state)
         assert_int_equal(ones[r].rc, ERR_PEER);
         assert_non_null(strstr(ones[r].error.message, "waited 1 s for rank 0 "));
         assert_non_null(strstr(ones[r].error.message, " to send the weights;"));
-        assert_true(ones[r].seconds > DEADLINE + places_precedence(DEADLINE, 2));
+        assert_true(ones[r].seconds > (double)DEADLINE + places_precedence(DEADLINE, 2));
     }
 }
 
@@ -231,7 +231,7 @@ static void test_last_sentence(void **state)
 
     (void)state;
     assert_int_equal(world_over(&w, thread_participant(post, 0), DEADLINE, NULL), OK);
-    patience_init(&p, w, DEADLINE / 2.0);
+    patience_init(&p, w, (double)DEADLINE / 2.0);
     while (patience_pause(&p))
         ;
     assert_int_equal(patience_over(&p, &e, "for %s", "all"), ERR_PEER);
@@ -243,7 +243,7 @@ static void test_last_sentence(void **state)
         patience_pause(&p);
     while ((rc = patience_over(&p, &e, "for %s", "all")) == 0);
     assert_int_equal(rc, ERR_PEER);
-    assert_true(clock_monotonic() - begun > DEADLINE / 2.0);
+    assert_true(clock_monotonic() - begun > (double)DEADLINE / 2.0);
     assert_int_equal(said, 1);
     world_close(w);
     thread_post_free(post);

@@ -4,7 +4,8 @@
 
 void computing_until(struct computing *c, double seconds)
 {
-    const double more = c->crowding * seconds - c->begun, longest = c->crowding * c->work->backward / COMPUTING_PIECES;
+    const double more = c->crowding * seconds - c->begun,
+                 longest = c->crowding * c->work->backward / (double)COMPUTING_PIECES;
     const int pieces = more > longest && longest > 0 ? (int)fmin(ceil(more / longest), 4 * COMPUTING_PIECES) : 1;
 
     for (int i = 0; i < pieces; i++)

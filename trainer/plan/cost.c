@@ -39,12 +39,12 @@ double plan_final_at(const struct plan_work *w, size_t low)
 
 double plan_wire_bytes(double messages, double n)
 {
-    return messages * (n + (HEADERS + ACKNOWLEDGEMENT) * ceil(n / SEGMENT));
+    return messages * (n + (HEADERS + ACKNOWLEDGEMENT) * ceil(n / (double)SEGMENT));
 }
 
 double plan_wire_rate(double rate)
 {
-    return rate * (SEGMENT + HEADERS) / SEGMENT;
+    return rate * (SEGMENT + HEADERS) / (double)SEGMENT;
 }
 
 double plan_adding(const struct plan_machine *m, double n, double together)

@@ -122,7 +122,7 @@ static int measure(struct probe_link *out, struct pair *p, size_t largest, struc
     if (rc < 0 || !p->first)
         return rc;
     out->link = link_of(out);
-    out->message = (many - 2 * out->seconds[0]) / MANY;
+    out->message = (many - 2 * out->seconds[0]) / (double)MANY;
     if (!(out->message > 0))
         out->message = 0;
     return OK;

@@ -53,7 +53,7 @@ static int cores_here(void)
 
 int probe_memory(struct probe_memory *out, struct error *e)
 {
-    const double bytes = (double)VECTORS * ELEMENTS * sizeof(real);
+    const double bytes = (double)VECTORS * (double)ELEMENTS * sizeof(real);
     struct adders *a = calloc(1, sizeof *a);
     struct team *alone = NULL, *all = NULL;
     int rc = OK;

@@ -293,7 +293,7 @@ static int play_new(struct play *p, struct error *e)
 
     for (size_t i = 0; i < p->t->count; i++)
         bytes += p->t->packets[i].bytes;
-    p->piece = fmax(SEGMENT_BYTES, (double)workers * bytes / TRAFFIC_MESSAGES_MOST);
+    p->piece = fmax(SEGMENT_BYTES, (double)workers * bytes / (double)TRAFFIC_MESSAGES_MOST);
     p->servers = calloc(servers, sizeof *p->servers);
     p->workers = calloc(workers, sizeof *p->workers);
     p->hosts = calloc(workers, sizeof *p->hosts);

@@ -477,7 +477,7 @@ static void look_after(struct grpc_server *s)
         next = c->next;
         if (stalled(s, c) > PATIENCE || (c->pinged > 0 && s->now - c->pinged > PATIENCE)) {
             close_client(s, c);
-        } else if (!c->pinged && s->now - c->gave > PATIENCE) {
+        } else if (c->pinged <= 0 && s->now - c->gave > PATIENCE) {
             c->pinged = s->now;
             grpc_connection_ping(c->connection);
             flush_client(s, c);

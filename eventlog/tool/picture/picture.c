@@ -38,7 +38,7 @@ int picture_axis_counts(enum picture_axis axis)
 /* How many digits distinguish v from its neighbours `step` away. */
 static int digits_of(double v, double step)
 {
-    double n = v ? floor(log10(fabs(v))) - floor(log10(step) + 1e-9) + 1 : 1;
+    double n = v != 0 ? floor(log10(fabs(v))) - floor(log10(step) + 1e-9) + 1 : 1;
 
     return n < 1 ? 1 : n > 15 ? 15 : (int)n;
 }

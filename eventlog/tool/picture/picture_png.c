@@ -79,7 +79,7 @@ static int refused(const struct library *l, struct complaint *complaint, struct 
 int picture_png_draw(struct buffer *out, const struct buffer *svg, struct picture_size size, double scale,
                      struct error *e)
 {
-    struct library l = { NULL };
+    struct library l = { 0 };
     struct complaint *complaint = NULL;
     void *handle, *surface = NULL, *cairo = NULL;
     struct rectangle all = { 0, 0, 0, 0 };
@@ -87,7 +87,7 @@ int picture_png_draw(struct buffer *out, const struct buffer *svg, struct pictur
 
     if (rc != OK)
         return rc;
-    scale = fmin(scale, fmin(PIXELS_MOST / size.width, PIXELS_MOST / size.height));
+    scale = fmin(scale, fmin((double)PIXELS_MOST / size.width, (double)PIXELS_MOST / size.height));
     all.width = floor(size.width * scale);
     all.height = floor(size.height * scale);
     if (!(handle = l.new_from_data((const uint8_t *)buffer_text(svg), svg->length, &complaint)))

@@ -263,7 +263,7 @@ static void draw_letters(struct buffer *b, const struct picture *p, const struct
         places[i] = ends[i].y;
     picture_spread(places, n, (double)LETTER / (double)columns, f->top, f->top + f->height);
     for (size_t i = 0; i < n; i++) {
-        double x = f->left + f->width + 11 + (double)(i % columns) * LETTER;
+        double x = f->left + f->width + 11 + (double)(i % columns) * (double)LETTER;
         size_t colour = picture_svg_colour(ends[i].run);
 
         buffer_format(b,
@@ -288,7 +288,7 @@ static void draw_name(struct buffer *b, const struct picture *p, size_t run, dou
                   picture_svg_dash(run), x, y - 4, SAMPLE_WIDTH);
     if (svg_lettered(p))
         buffer_format(b, "<text class=\"f letter m c%zu\" x=\"%.1f\" y=\"%.1f\">%c</text>", picture_svg_colour(run),
-                      x + SAMPLE_WIDTH + 11, y, picture_letter(run));
+                      x + (double)SAMPLE_WIDTH + 11, y, picture_letter(run));
     draw_text(b, "row", x + name, y, width - name, p->runs[run], strlen(p->runs[run]));
 }
 
@@ -302,14 +302,14 @@ static void draw_rows(struct buffer *b, const struct picture *p, const struct pi
                       const struct picture_svg_plot *f, const struct picture_summary *summaries)
 {
     static const char *const at_names[PICTURE_AXES] = { "at step", "after steps", "at", "after" };
-    double y = f->top + f->height + AXIS + 12, right = f->left + f->width, left = f->left - LEFT + 14;
-    double column = right - (panel->better ? 2 * FIGURE : 0), width = column - FIGURE - left;
+    double y = f->top + f->height + (double)AXIS + 12, right = f->left + f->width, left = f->left - (double)LEFT + 14;
+    double column = right - (panel->better ? 2 * FIGURE : 0), width = column - (double)FIGURE - left;
     struct human_rounding rounding = { 0, 0, 0 };
     char text[HUMAN_TEXT_MAX], at[64];
 
     draw_figure(b, column, y, "tick", "final");
     if (panel->better) {
-        draw_figure(b, right - FIGURE, y, "tick", panel->better < 0 ? "best (min)" : "best (max)");
+        draw_figure(b, right - (double)FIGURE, y, "tick", panel->better < 0 ? "best (min)" : "best (max)");
         draw_figure(b, right, y, "tick", at_names[panel->axis]);
     }
     for (size_t i = 0; i < panel->count; i++) {
@@ -319,18 +319,18 @@ static void draw_rows(struct buffer *b, const struct picture *p, const struct pi
     for (size_t i = 0; i < panel->count && i < ROWS_MOST; i++) {
         struct picture_summary s = summaries[i];
 
-        draw_name(b, p, panel->curves[i].run, left, y += ROW, width);
+        draw_name(b, p, panel->curves[i].run, left, y += (double)ROW, width);
         if (s.last)
             draw_figure(b, column, y, "row b", human_rounded(&rounding, s.last->y, text));
         if (s.best) {
             picture_point_text(panel->axis, s.best->x, f->range.x0, f->range.x1, at, sizeof at);
-            draw_figure(b, right - FIGURE, y, "row b", human_rounded(&rounding, s.best->y, text));
+            draw_figure(b, right - (double)FIGURE, y, "row b", human_rounded(&rounding, s.best->y, text));
             draw_figure(b, right, y, "row", at);
         }
         buffer_append_text(b, "\n");
     }
     if (panel->count > ROWS_MOST)
-        buffer_format(b, "<text class=\"tick\" x=\"%.1f\" y=\"%.1f\">and %zu more</text>\n", left, y + ROW,
+        buffer_format(b, "<text class=\"tick\" x=\"%.1f\" y=\"%.1f\">and %zu more</text>\n", left, y + (double)ROW,
                       panel->count - ROWS_MOST);
 }
 
@@ -346,9 +346,9 @@ static int draw_legend(struct buffer *b, const struct picture *p, double top, do
         double wide = SAMPLE_WIDTH + 36 + (svg_lettered(p) ? LETTER : 0) + text_width(p->runs[i], strlen(p->runs[i]));
 
         wide = fmin(wide, most);
-        if (x > MARGIN && x + wide > width - MARGIN) {
+        if (x > (double)MARGIN && x + wide > width - (double)MARGIN) {
             x = MARGIN;
-            y += LEGEND_ROW;
+            y += (double)LEGEND_ROW;
             lines++;
         }
         if (b)
@@ -366,7 +366,7 @@ static int draw_settings(struct buffer *b, const struct picture *p, double top, 
 
     for (size_t n; *text; text += n + (text[n] == ' ')) {
         n = picture_line_length(text, (size_t)((width - 2 * MARGIN) / CHARACTER));
-        top += SETTINGS;
+        top += (double)SETTINGS;
         if (b)
             draw_text(b, "tick settings", MARGIN, top - 6, width, text, n);
         lines++;
@@ -412,9 +412,13 @@ static unsigned svg_draw_panel(struct buffer *b, const struct picture *p, const 
     const unsigned outside = 1u << PICTURE_ABOVE | 1u << PICTURE_BELOW;
     const unsigned broken = 1u << PICTURE_NAN | 1u << PICTURE_PLUS | 1u << PICTURE_MINUS;
     double width = PANEL_WIDTH - LEFT - RIGHT - letter_columns(p) * LETTER;
-    struct picture_svg_plot f = {
-        left + LEFT, top + TITLE, width, PLOT_HEIGHT, picture_range_of(p, panel, p->smoothing > 0, AIR), 0, 0
-    };
+    struct picture_svg_plot f = { left + (double)LEFT,
+                                  top + (double)TITLE,
+                                  width,
+                                  PLOT_HEIGHT,
+                                  picture_range_of(p, panel, p->smoothing > 0, AIR),
+                                  0,
+                                  0 };
     struct picture_summary *summaries = malloc((panel->count + 1) * sizeof *summaries);
 
     if (!summaries || f.range.failed) {
@@ -500,13 +504,13 @@ struct picture_size picture_svg_draw(struct buffer *b, const struct picture *p)
         rows = rows_of(&p->panels[i]) > rows ? rows_of(&p->panels[i]) : rows;
         best |= p->panels[i].better != 0;
     }
-    panel_height = TITLE + PLOT_HEIGHT + AXIS + (double)(rows + 1) * ROW;
-    width = 2 * MARGIN + (double)columns * PANEL_WIDTH + (double)(columns - 1) * GAP;
+    panel_height = TITLE + PLOT_HEIGHT + AXIS + (double)(rows + 1) * (double)ROW;
+    width = 2 * MARGIN + (double)columns * (double)PANEL_WIDTH + (double)(columns - 1) * (double)GAP;
     top += p->title ? HEADING : 0;
     legend = top += SETTINGS * draw_settings(NULL, p, top, width);
     legend_lines = draw_legend(NULL, p, legend, width);
     top += legend_lines ? LEGEND + LEGEND_ROW * (legend_lines - 1) : 0;
-    height = top + (double)lines * panel_height + (double)(lines ? lines - 1 : 0) * GAP + 2 * MARGIN;
+    height = top + (double)lines * panel_height + (double)(lines ? lines - 1 : 0) * (double)GAP + 2 * MARGIN;
     buffer_format(b,
                   "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%.0f\" height=\"%.0f\" viewBox=\"0 0 %.0f %.0f\" "
                   "role=\"img\">\n<title>",
@@ -523,8 +527,8 @@ struct picture_size picture_svg_draw(struct buffer *b, const struct picture *p)
     draw_settings(b, p, MARGIN + (p->title ? HEADING : 0), width);
     draw_legend(b, p, legend, width);
     for (size_t i = 0; i < p->panel_count; i++)
-        found |= svg_draw_panel(b, p, &p->panels[i], MARGIN + (double)(i % columns) * (PANEL_WIDTH + GAP),
-                                top + (double)(i / columns) * (panel_height + GAP));
+        found |= svg_draw_panel(b, p, &p->panels[i], (double)MARGIN + (double)(i % columns) * (PANEL_WIDTH + GAP),
+                                top + (double)(i / columns) * (panel_height + (double)GAP));
     draw_meanings(b, found, best, height - 16);
     buffer_append_text(b, "</svg>\n");
     return (struct picture_size){ width, height };

@@ -145,7 +145,7 @@ static void sleep_for(double seconds)
 void follow_wait(struct follow *f, double interval, double most)
 {
     struct pollfd p = { .fd = f->watch.fd, .events = POLLIN };
-    double longest = fmin(f->watched ? RARELY * interval : interval, most);
+    double longest = fmin(f->watched ? (double)RARELY * interval : interval, most);
     double least = fmin(fmin((SHARE - 1) * (clock_monotonic() - f->began), interval), most);
 
     if (f->unwatched) /* what came before the watches */

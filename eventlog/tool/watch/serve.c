@@ -383,7 +383,7 @@ static void signal_both(struct serve *s, int number)
 /* Ends both. Asked again meanwhile, or if they do not end, it kills them. */
 static void end_both(struct serve *s)
 {
-    double until = clock_monotonic() + PATIENCE;
+    double until = clock_monotonic() + (double)PATIENCE;
 
     close(s->alive);
     signal_both(s, SIGTERM);
@@ -392,7 +392,7 @@ static void end_both(struct serve *s)
 
         if (left < 0 || wait_for_news(s, left)) {
             signal_both(s, SIGKILL);
-            until = clock_monotonic() + PATIENCE;
+            until = clock_monotonic() + (double)PATIENCE;
         }
     }
 }

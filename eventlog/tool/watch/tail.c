@@ -365,7 +365,7 @@ static void prepare_follow(struct tail *t, char *const *paths, size_t count, int
                                  .path_count = count,
                                  .waits = following,
                                  .natural_order = !t->json,
-                                 .sink = { t, tail_new_run, tail_take, end_of_run },
+                                 .sink = { t, tail_new_run, tail_take, end_of_run, NULL },
                                  .watch = LOG_WATCH_NONE };
     if (following)
         log_watch_open(&t->follow.watch);

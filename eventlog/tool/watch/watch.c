@@ -198,7 +198,7 @@ static int live(struct watch *w, struct error *e)
             return rc;
         busy = clock_monotonic() - began;
         if (looked)
-            next = began + fmax(w->interval, BUSY_PART * busy);
+            next = began + fmax(w->interval, (double)BUSY_PART * busy);
     } while (wait_until(w, next));
     return OK;
 }

@@ -57,9 +57,9 @@ static double limit_of(const struct scalar_series *s)
     enum { LAST = 20, TIMES = 10 };
     size_t n = s->count < LAST ? s->count : LAST;
     double span = n > 1 ? s->points[s->count - 1].wall_time - s->points[s->count - n].wall_time : 0;
-    double limit = n > 1 ? TIMES * span / (double)(n - 1) : 0;
+    double limit = n > 1 ? (double)TIMES * span / (double)(n - 1) : 0;
 
-    return limit > WATCH_OLD_SECONDS ? WATCH_OLD_SECONDS : limit > WATCH_STALLED_LEAST ? limit : WATCH_STALLED_LEAST;
+    return fmin(fmax(limit, WATCH_STALLED_LEAST), WATCH_OLD_SECONDS);
 }
 
 struct watch_status watch_status_of(const struct watch_run *r, double now, double stalled_after)
@@ -84,7 +84,9 @@ struct watch_status watch_status_of(const struct watch_run *r, double now, doubl
         double limit = stalled_after > 0 ? stalled_after : limit_of(newest);
 
         status.age = now > status.newest->wall_time ? now - status.newest->wall_time : 0;
-        status.state = status.age <= limit ? WATCH_LIVE : status.age < WATCH_OLD_SECONDS ? WATCH_STALLED : WATCH_OLD;
+        status.state = status.age <= limit                      ? WATCH_LIVE
+                       : status.age < (double)WATCH_OLD_SECONDS ? WATCH_STALLED
+                                                                : WATCH_OLD;
         if (status.state == WATCH_STALLED && r->ended)
             status.state = WATCH_ENDED;
     }

@@ -151,7 +151,7 @@ static int listed(const char *run)
 /* Until a number of rounds is over, or with a run: until that is shown. */
 static void wait_for_rounds(struct loader *l, uint64_t rounds, const char *run)
 {
-    const double end = clock_monotonic() + DEADLINE;
+    const double end = clock_monotonic() + (double)DEADLINE;
 
     while (run ? !listed(run) : loader_progress(l).rounds < rounds) {
         assert_true(clock_monotonic() < end);

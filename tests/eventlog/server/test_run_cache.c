@@ -52,7 +52,7 @@ static void add_image(struct run_data *run, size_t file, const char *path, int64
 static char one[] = "/log/r/one", two[] = "/log/r/two";
 static struct run_cache_file files[] = {
     { .path = one,
-      .place = { 1, 2, 3, { 4, 5 }, { 6, 7 }, 3, 2, 0, 1, 1.5, 2.5, { 0, 2, { 1 } }, { 1, 2, { 3 } } },
+      .place = { 1, 2, 3, { 4, 5 }, { 6, 7 }, 3, 2, 0, 1, 1.5, 2.5, { 0, 2, { 1 } }, { 1, 2, { 3 } }, 0 },
       .note = 9 },
     { .path = two },
 };

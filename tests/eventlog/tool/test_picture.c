@@ -21,7 +21,7 @@ static void assert_ticks(const struct picture_ticks *ticks, const char *want)
 
 static void test_value_ticks(void **state)
 {
-    static const struct {
+    const struct {
         double y0, y1;
         int log_y;
         const char *want;

@@ -436,7 +436,7 @@ static int tell_parts(struct table_worker *w, int64_t step, struct error *e)
     int64_t words[TABLE_WORDS - 1] = { TABLE_CUT, step };
     int rc = OK;
 
-    partition_search_next(&w->search, (clock_monotonic() - w->window) / PARTITION_SEARCH_STEPS);
+    partition_search_next(&w->search, (clock_monotonic() - w->window) / (double)PARTITION_SEARCH_STEPS);
     for (int k = 1; k < w->setup.workers && rc == OK; k++)
         rc = wait_for_worker(w, &w->parts_out[k], k, "learn how tables are cut", e);
     if (rc < 0)
