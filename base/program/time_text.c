@@ -157,9 +157,43 @@ int time_parse(const char *text, double now, double *seconds)
 
 /* ---- writing --------------------------------------------------------------------------------------------------- */
 
-const char *time_text(enum time_style style, double seconds, char *out)
+static const struct {
+    const char *name;
+    double from, to;       /* of what is taken for this unit */
+    double second, origin; /* how many make a second, and which is the beginning of 1970 */
+} units[TIME_UNITS] = {
+    [TIME_SECONDS] = { "seconds", -INFINITY, 253402300800.0, 1, 0 },
+    [TIME_MILLISECONDS] = { "milliseconds", 253402300800.0, 253402300800e3, 1e3, 0 },
+    [TIME_MICROSECONDS] = { "microseconds", 253402300800e3, 253402300800e6, 1e6, 0 },
+    [TIME_TICKS] = { ".NET ticks", 621355968e9, 725500800e9, 1e7, 621355968e9 }, /* from 1970 to 2300 */
+    [TIME_NANOSECONDS] = { "nanoseconds", 11e17, 97e17, 1e9, 0 },                /* from 2004 to 2277 */
+};
+
+enum time_unit time_unit_of(double t)
 {
-    double whole = floor(seconds);
+    static const enum time_unit order[] = { TIME_MILLISECONDS, TIME_MICROSECONDS, TIME_TICKS, TIME_NANOSECONDS };
+
+    for (size_t i = 0; i < sizeof order / sizeof *order && t >= units[TIME_SECONDS].to; i++)
+        if (t >= units[order[i]].from && t < units[order[i]].to)
+            return order[i];
+    return TIME_SECONDS;
+}
+
+const char *time_unit_name(enum time_unit unit)
+{
+    return units[unit].name;
+}
+
+double time_in_seconds(double t)
+{
+    const enum time_unit unit = time_unit_of(t);
+
+    return unit == TIME_SECONDS ? t : (t - units[unit].origin) / units[unit].second;
+}
+
+const char *time_text(enum time_style style, double when, char *out)
+{
+    double seconds = style == TIME_UNIX ? when : time_in_seconds(when), whole = floor(seconds);
     long micro = seconds >= first_time && seconds < end_time - 1 ? lrint((seconds - whole) * 1e6) : -1;
     time_t at;
     struct tm t;

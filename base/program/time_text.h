@@ -21,7 +21,16 @@ enum time_style {
     TIME_SHORT, /* 2023-11-14 23:13:20: local, for tables */
 };
 
-/* Writes seconds since 1970 to out, TIME_TEXT_MAX bytes; returns out. Outside the years 1 to 9999 as TIME_UNIX. */
-const char *time_text(enum time_style style, double seconds, char *out);
+/* Some writers count other units than seconds since 1970, up to .NET's ticks of 100 ns since the year 1. What is beyond
+ * the year 9999 in seconds is taken for the unit in which it is a time of our days. */
+enum time_unit { TIME_SECONDS, TIME_MILLISECONDS, TIME_MICROSECONDS, TIME_NANOSECONDS, TIME_TICKS, TIME_UNITS };
+enum time_unit time_unit_of(double t);
+const char *time_unit_name(enum time_unit unit); /* "milliseconds" */
+/* The time in seconds since 1970, whatever its unit; what is in seconds, or in none of these units, stays as it is. */
+double time_in_seconds(double t);
+
+/* Writes a time to out, TIME_TEXT_MAX bytes; returns out. It is in seconds since 1970; other units become that, except
+ * in TIME_UNIX. Outside the years 1 to 9999 as TIME_UNIX. */
+const char *time_text(enum time_style style, double when, char *out);
 
 #endif

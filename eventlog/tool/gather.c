@@ -97,6 +97,14 @@ size_t gather_sift(struct scalar_series *s, const struct point_range *range, int
     return left_out;
 }
 
+void gather_seconds(struct scalar_run *run)
+{
+    run->began = time_in_seconds(run->began);
+    for (size_t i = 0; i < run->count; i++)
+        for (size_t k = 0; k < run->series[i].count; k++)
+            run->series[i].points[k].wall_time = time_in_seconds(run->series[i].points[k].wall_time);
+}
+
 struct gathering {
     struct scan *scan;
     const struct gather *gather;
@@ -128,6 +136,8 @@ static int take_points(void *context, const struct log_run *run, void *one, stru
         gather_sift(series, &w->gather->range, 0);
     }
     scalar_run_sort(scalars);
+    if (!w->gather->no_points)
+        gather_seconds(scalars);
     return w->gather->run(w->gather->context, run->name, scalars, e);
 }
 

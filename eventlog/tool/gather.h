@@ -37,4 +37,7 @@ int gather_finish(struct scan *s, struct output *out, int rc, int matched, struc
 /* Removes the points outside the range; finite: also those whose value is not finite. */
 size_t gather_sift(struct scalar_series *s, const struct point_range *range, int finite);
 
+/* Wall times of points, and when the run began, become seconds, whatever their unit (time_in_seconds()). */
+void gather_seconds(struct scalar_run *run);
+
 #endif

@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "base/program/options.h"
+#include "base/program/time_text.h"
 
 #include <stdint.h>
 
@@ -34,7 +35,7 @@ int point_range_settle(struct point_range *r, struct error *e);
 
 static inline int point_range_holds(const struct point_range *r, int64_t step, double wall_time)
 {
-    return step >= r->from_step && step <= r->to_step && (!r->since_text || wall_time >= r->since);
+    return step >= r->from_step && step <= r->to_step && (!r->since_text || time_in_seconds(wall_time) >= r->since);
 }
 
 static inline int point_range_is_all(const struct point_range *r)

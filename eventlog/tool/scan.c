@@ -152,6 +152,13 @@ int scan_status(struct scan *s, int matched)
 
     if (!matched && !unmatched && !s->failed && !s->empty && !s->foreign)
         tell_nothing(s);
+    for (int unit = TIME_SECONDS + 1; unit < TIME_UNITS; unit++)
+        if (s->units >> unit & 1)
+            log_line(
+                &s->log,
+                "wall times in %s are taken for that wherever a date or a span is shown; TensorBoard takes them for "
+                "seconds",
+                time_unit_name((enum time_unit)unit));
     return s->failed ? EXIT_USAGE : !matched || unmatched || s->damaged || s->foreign ? EXIT_NO : EXIT_DONE;
 }
 
@@ -266,6 +273,7 @@ int scan_join(struct scan *s, const struct scan *part, struct error *e)
     log_kept_lines(&s->log, part->log.kept);
     s->damaged += part->damaged;
     s->foreign += part->foreign;
+    s->units |= part->units;
     s->bad_text = part->bad_text;
     s->failed |= part->failed;
     return buffer_ok(part->log.kept) ? OK : error_memory(e, NULL, "for messages about the log");
@@ -328,6 +336,7 @@ static int scan_file(struct run_scan *w, struct event_reader *reader, struct err
             w->rc = sink->damage ? sink->damage(sink->context, &damage, e) : OK;
         } else {
             scan_foreign(s, w->path, reader, &event);
+            s->units |= 1u << time_unit_of(event.wall_time);
             w->rc = sink->event ? sink->event(sink->context, &event, e) : OK;
         }
         if (w->rc != OK)

@@ -9,6 +9,7 @@
 #include "base/program/options.h"
 #include "base/program/selection.h"
 #include "base/program/subcommand.h"
+#include "base/program/time_text.h"
 #include "eventlog/read/event_reader.h"
 #include "eventlog/read/log_directory.h"
 #include "eventlog/read/scalar_series.h"
@@ -28,6 +29,7 @@ struct scan {
         uint64_t series;
     } kinds[SCAN_KINDS];            /* of wanted series without scalar points, but with other values */
     int points;                     /* there are wanted series with scalar points */
+    unsigned units;                 /* 1 << enum time_unit of the wall times that were looked at */
     uint64_t foreign;               /* files whose records are no events, which has been reported */
     size_t unmatched;               /* the command's own filters that matched nothing, already reported */
     int quiet_damage;               /* the command reports damage itself */

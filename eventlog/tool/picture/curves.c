@@ -87,6 +87,7 @@ int curves_read(struct curves *w, struct error *e)
         for (size_t k = 0; k < r->count; k++)
             gather_sift(&r->series[k], &w->range, 0);
         scalar_run_sort(r);
+        gather_seconds(r);
         w->starts[w->count - 1] = start_of(r);
         if (rc != OK)
             return rc;

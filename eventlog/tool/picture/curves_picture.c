@@ -139,7 +139,7 @@ size_t curves_picture_points(const struct scalar_series *s, enum picture_axis ax
 
         if (steps && i + 1 < s->count && s->points[i + 1].step == p->step)
             continue;
-        out[n].x = (steps ? (double)p->step : p->wall_time) - origin;
+        out[n].x = (steps ? (double)p->step : time_in_seconds(p->wall_time)) - origin;
         out[n++].y = p->value;
     }
     return n;

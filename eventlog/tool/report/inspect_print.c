@@ -115,9 +115,9 @@ static void json_file(struct buffer *b, const struct inspect_file *f)
     buffer_format(b, ",\"bytes\":%llu,\"records\":%llu,\"first_wall_time\":", (unsigned long long)f->state.size,
                   (unsigned long long)f->state.records);
     if (f->state.records) {
-        json_double(b, f->state.first_wall_time);
+        json_double(b, time_in_seconds(f->state.first_wall_time));
         buffer_append_text(b, ",\"last_wall_time\":");
-        json_double(b, f->state.last_wall_time);
+        json_double(b, time_in_seconds(f->state.last_wall_time));
     } else {
         buffer_append_text(b, "null,\"last_wall_time\":null");
     }
@@ -334,7 +334,10 @@ static void append_files(struct buffer *b, const struct inspect_run *run, const 
     table_init(&t, file_columns, sizeof file_columns / sizeof *file_columns);
     for (size_t i = 0; i < run->file_count; i++) {
         const struct inspect_file *f = &run->files[i];
-        double span = f->state.records ? fmax(f->state.last_wall_time - f->state.first_wall_time, 0) : NAN;
+        double span = f->state.records
+                          ? fmax(time_in_seconds(f->state.last_wall_time) - time_in_seconds(f->state.first_wall_time),
+                                 0)
+                          : NAN;
 
         table_text(&t, file_base_name(f->path), strlen(file_base_name(f->path)));
         table_cell(&t, "%s", human_bytes(f->state.size, small));

@@ -108,6 +108,7 @@ static int follow_take(struct follow *f, int found, const struct event *event, c
     switch (found) {
     case EVENT_READER_EVENT:
         scan_foreign(f->scan, file->path, file->reader, event);
+        f->scan->units |= 1u << time_unit_of(event->wall_time);
         return sink->event(sink->context, run, event, e);
     case EVENT_READER_DAMAGE:
         scan_damage(f->scan, file->path, damage, event_reader_state(file->reader).damaged);

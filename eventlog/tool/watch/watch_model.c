@@ -1,5 +1,6 @@
 #include "eventlog/tool/watch/watch_model.h"
 
+#include "base/program/time_text.h"
 #include "base/text.h"
 #include "eventlog/tool/picture/chart.h"
 #include "eventlog/tool/picture/tag_better.h"
@@ -56,7 +57,9 @@ static double limit_of(const struct scalar_series *s)
 {
     enum { LAST = 20, TIMES = 10 };
     size_t n = s->count < LAST ? s->count : LAST;
-    double span = n > 1 ? s->points[s->count - 1].wall_time - s->points[s->count - n].wall_time : 0;
+    double span = n > 1 ? time_in_seconds(s->points[s->count - 1].wall_time) -
+                              time_in_seconds(s->points[s->count - n].wall_time)
+                        : 0;
     double limit = n > 1 ? (double)TIMES * span / (double)(n - 1) : 0;
 
     return fmin(fmax(limit, WATCH_STALLED_LEAST), WATCH_OLD_SECONDS);
@@ -81,9 +84,10 @@ struct watch_status watch_status_of(const struct watch_run *r, double now, doubl
             status.diverged = s;
     }
     if (status.newest) {
-        double limit = stalled_after > 0 ? stalled_after : limit_of(newest);
+        const double limit = stalled_after > 0 ? stalled_after : limit_of(newest);
+        const double written = time_in_seconds(status.newest->wall_time);
 
-        status.age = now > status.newest->wall_time ? now - status.newest->wall_time : 0;
+        status.age = now > written ? now - written : 0;
         status.state = status.age <= limit                      ? WATCH_LIVE
                        : status.age < (double)WATCH_OLD_SECONDS ? WATCH_STALLED
                                                                 : WATCH_OLD;

@@ -186,7 +186,7 @@ static void put_selected(struct watch_page *p, const struct watch_model *m, cons
     buffer_append_text(&b, r->name);
     if (s->newest)
         buffer_format(&b, ": step %lld at %s", (long long)s->newest->step,
-                      time_text(TIME_SHORT, floor(s->newest->wall_time), time));
+                      time_text(TIME_SHORT, floor(time_in_seconds(s->newest->wall_time)), time));
     else
         buffer_append_text(&b, ": no point yet");
     if (s->diverged) {
@@ -294,7 +294,8 @@ static int add_curve(struct drawing *d, const struct watch_model *m, size_t run,
         memcpy(sorted.points, s->points, s->count * sizeof *s->points);
         rc = scalar_series_sort(&sorted, e);
     }
-    c->count = curves_picture_points(&sorted, m->axis, m->axis == PICTURE_RELATIVE ? m->runs[run].scalars.began : 0,
+    c->count = curves_picture_points(&sorted, m->axis,
+                                     m->axis == PICTURE_RELATIVE ? time_in_seconds(m->runs[run].scalars.began) : 0,
                                      d->points + d->used);
     d->used += c->count;
     if (sorted.points != s->points)

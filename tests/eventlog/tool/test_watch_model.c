@@ -45,21 +45,22 @@ static void test_states(void **state)
     };
     (void)state;
 
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    for (size_t i = 0; i < 2 * sizeof cases / sizeof *cases; i++) {
+        const double unit = i % 2 ? 1000 : 1; /* wall times in milliseconds are taken for that */
         struct watch_model m = { .title = "" };
         struct watch_status s;
 
         assert_int_equal(watch_model_add_run(&m, "a", NULL), OK);
         assert_int_equal(watch_status_of(&m.runs[0], 0, 0).state, WATCH_EMPTY);
         for (int k = 0; k < 5; k++)
-            add_point(&m, 0, "loss", k, 1e6 + k * cases[i].every, k == 4 ? cases[i].value : 1);
-        m.runs[0].gone = cases[i].gone;
-        m.runs[0].ended = cases[i].ended;
-        s = watch_status_of(&m.runs[0], 1e6 + 4 * cases[i].every + cases[i].after, cases[i].limit);
-        assert_int_equal(s.state, cases[i].want);
+            add_point(&m, 0, "loss", k, unit * (1e9 + k * cases[i / 2].every), k == 4 ? cases[i / 2].value : 1);
+        m.runs[0].gone = cases[i / 2].gone;
+        m.runs[0].ended = cases[i / 2].ended;
+        s = watch_status_of(&m.runs[0], 1e9 + 4 * cases[i / 2].every + cases[i / 2].after, cases[i / 2].limit);
+        assert_int_equal(s.state, cases[i / 2].want);
         assert_int_equal(s.newest->step, 4);
-        assert_true(s.age == (cases[i].after > 0 ? cases[i].after : 0));
-        assert_int_equal(s.diverged != NULL, !isfinite(cases[i].value));
+        assert_true(s.age == (cases[i / 2].after > 0 ? cases[i / 2].after : 0));
+        assert_int_equal(s.diverged != NULL, !isfinite(cases[i / 2].value));
         watch_model_release(&m);
     }
 }
