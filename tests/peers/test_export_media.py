@@ -90,6 +90,28 @@ def test_every_kind(kinds, tmp_path):
     assert {r["kind"] for r in listed} == {"images", "audio", "text", "tensors"}
 
 
+def test_payloads_of_other_plugins(tmp_path):
+    """Byte for byte, in the order of the tensor; their numbers are arrays, as ever."""
+    log = Log(tmp_path / "log")
+    payloads = [b"\x89PNG\r\n\x1a\n rest", b"", b"{\"a\": 1}", b"\x00\xff\x00"]
+    log.add(value("volume", "tensorboard_plugin_3d", payloads[0]), 1)
+    log.add(value("volume", "tensorboard_plugin_3d", payloads), 2)
+    log.add(value("flight", "flight/analysis", [[b"a", b"b"], [b"c", b"d"]]))
+    log.add(value("numbers", "tensorboard_plugin_3d", np.arange(6.0).reshape(2, 3)))
+    log.add(value("layout", "custom_scalars", b"TensorBoard's own"))
+    log.close()
+    listed = rows(tmp_path / "log", "--media", tmp_path / "m")
+    assert [(r["tag"], r["step"], r["index"], r["kind"], r["file"]) for r in listed] == [
+        ("volume", "1", "0", "payloads", "r/volume/1/0.png"), *(
+            ("volume", "2", str(i), "payloads", f"r/volume/2/{i}{end}") for i, end in enumerate((".png", ".bin", ".bin", ".bin"))),
+        *(("flight", "0", str(i), "payloads", f"r/flight/0/{i}.bin") for i in range(4)),
+        ("numbers", "0", "0", "tensors", "r/numbers/0/0.npy")]
+    contents = [(tmp_path / "m" / r["file"]).read_bytes() for r in listed]
+    assert contents[:-1] == [payloads[0], *payloads, b"a", b"b", b"c", b"d"]
+    assert (np.load(tmp_path / "m/r/numbers/0/0.npy") == np.arange(6.0).reshape(2, 3)).all()
+    assert {r["kind"] for r in rows(tmp_path / "log", "--media", tmp_path / "n", "--kinds=payloads")} == {"payloads"}
+
+
 def test_options(kinds, tmp_path):
     assert {r["kind"] for r in rows(kinds, "--media", tmp_path / "a", "--kinds=text,audio")} == {"text", "audio"}
     assert [r["file"] for r in rows(kinds, "--media", tmp_path / "b", "--tag=text/one", "--from-step=1")] == [

@@ -149,10 +149,13 @@ int export_options_parse(struct export_options *a, struct scan *s, int argc, cha
     const struct option common[] = {
         OUTPUT_OPTIONS(a->to, NULL, "", ""), /* --format: made of the table of formats */
         { OPTION_TEXT, 0, "media", &a->media, "DIR",
-          .help = "Extract images, audio clips, texts and arrays as files DIR/RUN/TAG/STEP/INDEX.EXT instead of "
-                  "exporting points, and print a list of them" },
+          .help =
+              "Extract images, audio clips, texts, arrays and payloads as files DIR/RUN/TAG/STEP/INDEX.EXT instead of "
+              "exporting points, and print a list of them" },
         { OPTION_TEXT, 0, "kinds", &a->kinds, "LIST",
-          .help = "With --media: extract only these kinds, a list of images, audio, text and tensors (default: all)" },
+          .help = "With --media: extract only these kinds, a list of images, audio, text, tensors and payloads, which "
+                  "are what other "
+                  "plugins keep in bytes (default: all)" },
         SCAN_RUN_OPTION(*s),
         SCAN_TAG_OPTION(*s),
         POINT_RANGE_OPTIONS(a->range),
@@ -205,7 +208,7 @@ int export_options_parse(struct export_options *a, struct scan *s, int argc, cha
         .float32 = "exact",
         .nonfinite = "string",
         .step = "number",
-        .kinds = "images,audio,text,tensors",
+        .kinds = "images,audio,text,tensors,payloads",
         .range = POINT_RANGE_ALL,
     };
     make_table(&t, common, sizeof common / sizeof *common, a);

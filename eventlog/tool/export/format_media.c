@@ -1,6 +1,6 @@
 /*
- * media: images, clips, texts and arrays as files, and a list of them: `run,tag,step,index,kind,file,wall_time`,
- * file as a path below the directory.
+ * media: images, clips, texts, arrays, and what plugins that are not TensorBoard's own keep in bytes, as files, and a
+ * list of them: `run,tag,step,index,kind,file,wall_time`, file as a path below the directory.
  */
 #include "eventlog/tool/export/export.h"
 
@@ -11,10 +11,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum kind { KIND_IMAGES, KIND_AUDIO, KIND_TEXT, KIND_TENSORS, KINDS };
+enum kind { KIND_IMAGES, KIND_AUDIO, KIND_TEXT, KIND_TENSORS, KIND_PAYLOADS, KINDS };
 enum { ARRAY_BYTES = 1 << 30 };
 
-static const char *const kind_names[KINDS] = { "images", "audio", "text", "tensors" };
+static const char *const kind_names[KINDS] = { "images", "audio", "text", "tensors", "payloads" };
 
 struct media {
     struct media_directory directory;
@@ -34,7 +34,8 @@ static int parse_kinds(struct media *m, const char *list, struct error *e)
         while (kind < KINDS && (strlen(kind_names[kind]) != n || memcmp(kind_names[kind], at, n) != 0))
             kind++;
         if (kind == KINDS)
-            return error_set(e, ERR_ARG, "--kinds: '%.*s' is not one of images, audio, text, tensors", (int)n, at);
+            return error_set(e, ERR_ARG, "--kinds: '%.*s' is not one of images, audio, text, tensors, payloads", (int)n,
+                             at);
         m->kinds |= 1u << kind;
         at += n;
         if (!*at)
@@ -152,6 +153,34 @@ static int strings(struct export *x, const struct scalar_series *s, const struct
     return rc;
 }
 
+/* TensorBoard's own, whose strings other kinds have, or nobody wants as files. */
+static int is_known(const char *plugin)
+{
+    static const char *const known[] = {
+        "scalars",
+        "histograms",
+        "hparams",
+        "images",
+        "audio",
+        "text",
+        "distributions",
+        "custom_scalars",
+        "pr_curves",
+        "beholder",
+        "mesh",
+        "npmi",
+        "graphs",
+        "graph_keras_model",
+        "graph_run_metadata",
+        "graph_run_metadata_graph",
+    };
+
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+        if (!strcmp(plugin, known[i]))
+            return 1;
+    return 0;
+}
+
 static enum kind kind_of(const struct scalar_series *s, const struct event_value *v)
 {
     if (!strcmp(s->plugin, "images"))
@@ -163,6 +192,8 @@ static enum kind kind_of(const struct scalar_series *s, const struct event_value
     if (v->kind == EVENT_VALUE_TENSOR && v->dtype != EVENT_STRING && strcmp(s->plugin, "scalars") != 0 &&
         strcmp(s->plugin, "histograms") != 0 && strcmp(s->plugin, "hparams") != 0)
         return KIND_TENSORS;
+    if (v->kind == EVENT_VALUE_TENSOR && v->dtype == EVENT_STRING && *s->plugin && !is_known(s->plugin))
+        return KIND_PAYLOADS;
     return KINDS;
 }
 
