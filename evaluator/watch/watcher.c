@@ -206,8 +206,10 @@ static int is_left_over(struct watcher *w, int directory_fd, const struct sighti
     return 1;
 }
 
-/* 1: what is left of a checkpoint that was seen whole, or was evaluated; only its marker may be missing. */
-static int is_going(struct watcher *w, int directory_fd, const struct sighting *item, const char *path)
+/* 1: what is left of a checkpoint that was seen whole, or was evaluated; only its marker may be missing, or a part that
+ * its index names. */
+static int is_going(struct watcher *w, int directory_fd, const struct sighting *item, const char *path,
+                    const struct error *why)
 {
     struct content now;
     int going;
@@ -215,7 +217,8 @@ static int is_going(struct watcher *w, int directory_fd, const struct sighting *
     if (item->kind != CHECKPOINT_OTHER || content_read(path, &now, NULL) != OK)
         return 0;
     going = content_shrank(&item->whole, &now) || queue_knows(w->queue, item->name, content_digest(&now)) ||
-            (!now.count && queue_knows_name(w->queue, item->name)) || was_evaluated(w, directory_fd, item);
+            ((!now.count || why->system == ENOENT) && queue_knows_name(w->queue, item->name)) ||
+            was_evaluated(w, directory_fd, item);
     content_release(&now);
     return going;
 }
@@ -245,7 +248,7 @@ static int not_whole(struct watcher *w, int directory_fd, struct sighting *item,
         return OK;
     }
     sighting_readable(item);
-    if (is_going(w, directory_fd, item, path))
+    if (is_going(w, directory_fd, item, path, why))
         return OK;
     failed.has_digest = opened_checkpoint_raw_digest((enum checkpoint_kind)item->kind, path, &failed.digest);
     if (failed.has_digest) {

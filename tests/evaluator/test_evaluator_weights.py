@@ -123,6 +123,17 @@ def test_parts_deleted_one_by_one(tmp_path, options):
     assert steps(ledger(tmp_path)) == [5, 11, 12, 13] and {row[2] for row in seen(tmp_path)} == {"done"}
 
 
+def test_half_deleted_at_a_start(tmp_path, options):
+    """Scored before, it has not failed for what it lacks now."""
+    save(tmp_path / "ckpt", 5, RIGHT, parts=True)
+    words = ["--pattern", "checkpoint-{step}/", "--ready", "quiet:0.2", "--quiet-time", 0.2, "--once"]
+    for _ in range(2):
+        with Evaluator(tmp_path, *words, how=options) as evaluator:
+            evaluator.ends(0)
+        (tmp_path / "ckpt/checkpoint-5" / PARTS["logits.bias"]).unlink(missing_ok=True)
+    assert seen(tmp_path) == [(5, "checkpoint-5", "done", 1.0)]
+
+
 @pytest.mark.parametrize("pattern", [[], ["--pattern", "part-{step}.safetensors"]])
 def test_parts_are_no_checkpoints(tmp_path, options, pattern):
     """Whatever their names: the index beside them says what they are."""
