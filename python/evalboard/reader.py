@@ -207,11 +207,11 @@ class Log(Mapping):
 
         return _arrow.stream(list(self._series), [series.points for series in self._series.values()])
 
-    def reduce(self, *operations: str, runs: Patterns = None) -> Any:
+    def reduce(self, *operations: str, runs: Patterns = None, nonfinite: str = "drop") -> Any:
         """The series of several runs as one; see evalboard.reduce()."""
         from evalboard.reduction import reduce
 
-        return reduce(self, *operations, runs=runs)
+        return reduce(self, *operations, runs=runs, nonfinite=nonfinite)
 
 
 def read(logdir: StrPath, tags: Patterns = None, runs: Patterns = None, steps: tuple | None = None,

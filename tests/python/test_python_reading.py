@@ -5,6 +5,7 @@ import subprocess
 import sys
 import threading
 import tracemalloc
+import warnings
 
 import pytest
 
@@ -138,6 +139,26 @@ def test_reduce(tmp_path):
         log.reduce("mean")
     assert [evalboard.reduce(log, "max", duplicates=d)["max"]["loss"].values[1]
             for d in ("keep-first", "keep-last", "mean")] == [3, 100, 50.5]
+
+
+def test_reduce_leaves_out_nan(tmp_path):
+    """And says how many; of figures with nothing to leave out nothing is said."""
+    for seed, values in enumerate(([1, np.nan, np.inf], [3, 2, 2])):
+        with evalboard.SummaryWriter(tmp_path / f"s{seed}") as w:
+            for step, value in enumerate(values):
+                w.add_scalar("loss", value, step)
+    log = evalboard.read(tmp_path)
+    with pytest.warns(UserWarning, match="left out 1 values that are NaN; with nonfinite='keep'"):
+        assert log.reduce("mean", "min")["mean"]["loss"].values.tolist() == [2, 2, np.inf]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", UserWarning)
+        kept = log.reduce("mean", "min", "std", nonfinite="keep")
+        assert np.array_equal(kept["mean"]["loss"].values, [2, np.nan, np.inf], equal_nan=True)
+        assert np.array_equal(kept["min"]["loss"].values, [1, np.nan, 2], equal_nan=True)
+        evalboard.reduce(log, np.ptp)
+        evalboard.read(tmp_path, steps=(0, 0)).reduce()
+    with pytest.raises(ValueError, match="nonfinite='no'; one of 'drop', 'keep'"):
+        log.reduce(nonfinite="no")
 
 
 def test_examples(tmp_path):
