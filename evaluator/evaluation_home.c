@@ -130,8 +130,9 @@ static int take_again(void *context, const struct ledger_record *r, struct error
 {
     struct again *a = context;
 
-    evaluation_best_recall(a->keeper, r);
-    if (r->has_metrics && r->run == a->run && a->seen++ + a->held >= a->count)
+    if (!a->replay.wanted)
+        evaluation_best_recall(a->keeper, r);
+    if (r->has_metrics && r->run == a->run && r->run == a->replay.wanted && a->seen++ + a->held >= a->count)
         return OK;
     return evaluation_replay_record(&a->replay, r, e);
 }
@@ -142,7 +143,7 @@ int evaluation_home_points(const struct evaluation_watch_settings *s, const char
     const size_t held = evaluation_log_held(points);
     struct again a = { .keeper = keeper,
                        .replay = { .directory = s->eval_directory, .tags = s->tags, .missing = 1, .run = -1 },
-                       .run = evaluation_log_run(points, INT64_MAX),
+                       .run = evaluation_log_newest(points),
                        .held = held - (held ? unrecorded : 0) };
     const char *own = evaluation_log_path(points);
     int rc;
@@ -150,7 +151,7 @@ int evaluation_home_points(const struct evaluation_watch_settings *s, const char
     a.replay.own = own ? file_base_name(own) : NULL;
     a.replay.own_run = a.run;
     if ((rc = ledger_read(ledger, count_points, &a, NULL, e)) == OK)
-        rc = ledger_read(ledger, take_again, &a, NULL, e);
+        rc = evaluation_replay_ledger(&a.replay, ledger, take_again, &a, e);
     if (rc == OK)
         rc = evaluation_replay_end(&a.replay, e);
     else

@@ -142,6 +142,8 @@ static int recall(void *context, const struct ledger_record *r, struct error *e)
 
     if (rc != OK)
         return rc;
+    if (r->has_metrics && (rc = evaluation_log_seen(w->points, r->run, c->step, e)) != OK)
+        return rc;
     if (c->step > w->recalled_step)
         w->recalled_step = c->step;
     evaluation_best_recall(w->keeper, r);
@@ -238,6 +240,7 @@ static int open_all(struct evaluation_record *w, struct error *e)
 
     if ((rc = evaluation_home_take(s, w->says, &w->lock, e)) != OK || (rc = open_keeper(w, e)) != OK ||
         (rc = file_join(path, sizeof path, s->eval_directory, LEDGER_FILE, e)) != OK ||
+        (rc = evaluation_log_open(&w->points, s->eval_directory, s->tags, s->open_files, -1, -1, e)) != OK ||
         (rc = ledger_open(&w->ledger, NULL, path, w->lock.ledger, &s->best, recall, w, e)) != OK)
         return rc;
     /* A command that had failed for all is tried again: what it needed may be there now, and no file of it changed. */
@@ -247,9 +250,7 @@ static int open_all(struct evaluation_record *w, struct error *e)
         watch_log_say(w->says, "%s: dropped an incomplete last line of %zu bytes", path, summary->cut_bytes);
     if (summary->odd_lines)
         watch_log_say(w->says, "%s: skipped %zu lines that are not ledger records", path, summary->odd_lines);
-    if ((rc = evaluation_log_open(&w->points, s->eval_directory, s->tags, s->open_files, summary->last_run,
-                                  summary->last_step, e)) != OK ||
-        (rc = record_missed(w, path, &missed, e)) != OK)
+    if ((rc = record_missed(w, path, &missed, e)) != OK)
         return rc;
     say_best(w, evaluation_best_resume(w->keeper, summary, &trouble), &trouble);
     if (*missed.checkpoint.name)
@@ -489,7 +490,7 @@ static int prepare(struct evaluation_record *w, struct evaluation_flight *f, str
     if ((rc = add_best(w, r, e)) != OK)
         return rc;
     r->run = evaluation_log_run(w->points, r->checkpoint.step);
-    if (r->run && r->run != ledger_summary(w->ledger)->last_run) {
+    if (r->run && r->run > ledger_summary(w->ledger)->last_run) {
         char directory[PATH_MAX];
 
         if (evaluation_log_directory(w->settings->eval_directory, r->run, directory, sizeof directory, NULL) == OK)

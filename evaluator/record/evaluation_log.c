@@ -1,5 +1,6 @@
 #include "evaluator/record/evaluation_log.h"
 
+#include "base/array.h"
 #include "base/file.h"
 #include "evaluator/record/evaluation_intent.h"
 #include "evaluator/record/session_settings.h"
@@ -13,10 +14,15 @@
 #include <string.h>
 #include <sys/stat.h>
 
+enum { RUNS_MAX = 1000000 };
+
 struct evaluation_log {
     char *directory;
     const struct evaluation_tags *tags;
-    int64_t run, step;              /* those of the last point; step -1: none in this run */
+    int64_t run, step; /* those of the last point; step -1: none in this run */
+    int64_t *newest;   /* the highest step of each run; -1: none */
+    size_t runs, runs_capacity;
+    int rewound;                    /* 1: all goes to `run` */
     struct eventlog_writer *writer; /* NULL: not open */
     size_t held;                    /* points of this process in its file, synced */
     int64_t writer_run;             /* the run of the open file, or of the last one; -1: none */
@@ -82,18 +88,15 @@ int evaluation_log_open(struct evaluation_log **out, const char *directory, cons
         return error_memory(e, directory, "for the event log");
     }
     l->tags = tags;
-    l->run = last_run > 0 ? last_run : 0;
-    l->step = last_step;
+    l->step = -1;
     l->files = files;
     l->writer_run = -1;
     l->described = -1;
-    if ((rc = evaluation_intent_read(l->directory, &l->intent, e)) != OK) {
+    if ((rc = evaluation_log_seen(l, last_run, last_step, e)) != OK ||
+        (rc = evaluation_intent_read(l->directory, &l->intent, e)) != OK ||
+        (rc = evaluation_log_seen(l, l->intent.run, l->intent.step, e)) != OK) {
         evaluation_log_close(l, NULL);
         return rc;
-    }
-    if (l->intent.run > l->run || (l->intent.run == l->run && l->intent.step > l->step)) {
-        l->run = l->intent.run;
-        l->step = l->intent.step;
     }
     *out = l;
     return OK;
@@ -103,11 +106,51 @@ void evaluation_log_rewind(struct evaluation_log *l, int64_t run)
 {
     l->run = run;
     l->step = -1;
+    l->rewound = 1;
 }
 
+static int room_for(struct evaluation_log *l, int64_t run, struct error *e)
+{
+    if (run >= RUNS_MAX)
+        return error_set(e, ERR_ARG, "%s: run %lld: more than %d runs", l->directory, (long long)run, RUNS_MAX);
+    if (!ARRAY_ROOM(l->newest, l->runs_capacity, (size_t)run + 1))
+        return error_memory(e, l->directory, "for the steps of its runs");
+    while (l->runs <= (size_t)run)
+        l->newest[l->runs++] = -1;
+    return OK;
+}
+
+int evaluation_log_seen(struct evaluation_log *l, int64_t run, int64_t step, struct error *e)
+{
+    int rc;
+
+    if (run < 0 || (step < 0 && l->runs))
+        return OK;
+    if ((rc = room_for(l, run, e)) != OK)
+        return rc;
+    if (step > l->newest[run])
+        l->newest[run] = step;
+    l->run = run;
+    l->step = l->newest[run];
+    return OK;
+}
+
+int64_t evaluation_log_newest(const struct evaluation_log *l)
+{
+    return l->run;
+}
+
+/* Of two runs with the same newest step the later one goes on. */
 int64_t evaluation_log_run(const struct evaluation_log *l, int64_t step)
 {
-    return step < l->step ? l->run + 1 : l->run;
+    int64_t run = -1;
+
+    if (l->rewound || l->step < 0 || step == l->step)
+        return l->run;
+    for (size_t k = 0; k < l->runs; k++)
+        if (l->newest[k] >= 0 && l->newest[k] < step && (run < 0 || l->newest[k] >= l->newest[run]))
+            run = (int64_t)k;
+    return run >= 0 ? run : (int64_t)l->runs;
 }
 
 int evaluation_log_directory(const char *eval_directory, int64_t run, char *out, size_t size, struct error *e)
@@ -267,8 +310,15 @@ static int hand_over(struct evaluation_log *l, const struct evaluation_point *p,
 
 static int open_for(struct evaluation_log *l, const struct evaluation_point *p, struct error *e)
 {
-    l->run = evaluation_log_run(l, p->step);
+    const int64_t run = evaluation_log_run(l, p->step);
+    const int rc = room_for(l, run, e);
+
+    if (rc != OK)
+        return rc;
+    l->run = run;
     l->step = p->step;
+    if (p->step > l->newest[run])
+        l->newest[run] = p->step;
     return open_writer(l, e);
 }
 
@@ -380,6 +430,7 @@ int evaluation_log_close(struct evaluation_log *l, struct error *e)
         return OK;
     rc = close_writer(l, e);
     evaluation_intent_release(&l->intent);
+    free(l->newest);
     free(l->closed);
     free(l->directory);
     free(l);

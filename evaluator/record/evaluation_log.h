@@ -3,9 +3,10 @@
  * step.
  *
  * TensorBoard drops all points of a run at or after a step that arrives later, so steps never go down within a run
- * directory. A late lower step (training restarted from an earlier step, a repaired file) goes to a new run directory
- * beside it, EVAL_1, then EVAL_2; all later points go there. Newest run and step, and what is being recorded, are in
- * EVAL/.points before the points are written (evaluation_intent.h). One thread.
+ * directory. A late lower step (training restarted from an earlier step, a repaired file) goes to another run directory
+ * beside it, EVAL_1, then EVAL_2. Each point goes to the run whose newest step is the highest below its own, and only
+ * where there is none to a new one, so there are as few runs as possible. Run and step of the newest point, and what is
+ * being recorded, are in EVAL/.points before the points are written (evaluation_intent.h). One thread.
  */
 #ifndef EVALUATOR_RECORD_EVALUATION_LOG_H
 #define EVALUATOR_RECORD_EVALUATION_LOG_H
@@ -62,12 +63,15 @@ struct evaluation_log_files {
     struct evaluation_log *newest, *oldest;
 };
 
-/* last_run and last_step: from the ledger (-1: no point yet). tags is borrowed, directory copied; nothing is written
+/* last_run and last_step: of a point that is there (-1: none). tags is borrowed, directory copied; nothing is written
  * before the first point. files NULL: the event file stays open. On OK *out is yours until evaluation_log_close(). */
 int evaluation_log_open(struct evaluation_log **out, const char *directory, const struct evaluation_tags *tags,
                         struct evaluation_log_files *files, int64_t last_run, int64_t last_step, struct error *e);
 
-/* Prepares for writing again all points from the beginning of that run on, ignoring EVAL/.points. */
+/* Takes in a point that is there, from the ledger. ERR_NOMEM; ERR_ARG: nobody has so many runs. */
+int evaluation_log_seen(struct evaluation_log *l, int64_t run, int64_t step, struct error *e);
+
+/* Prepares for writing again all points of that run, and of no other, ignoring EVAL/.points. */
 void evaluation_log_rewind(struct evaluation_log *l, int64_t run);
 
 /* Sets the settings of the training (session_settings.h), which are written as a session start before the next point of
@@ -76,6 +80,8 @@ void evaluation_log_rewind(struct evaluation_log *l, int64_t run);
 void evaluation_log_describe(struct evaluation_log *l, const struct training_state *training, const char *model,
                              const char *data);
 
+/* The run of the newest point. */
+int64_t evaluation_log_newest(const struct evaluation_log *l);
 /* The run that this step will go to; may be a new one. */
 int64_t evaluation_log_run(const struct evaluation_log *l, int64_t step);
 
@@ -93,7 +99,7 @@ void evaluation_log_recorded(struct evaluation_log *l);
 int evaluation_log_add(struct evaluation_log *l, const struct evaluation_point *p, struct error *e);
 int evaluation_log_sync(struct evaluation_log *l, struct error *e);
 
-/* The open event file: the number of synced points of this process in it, all of the newest run; and its path, borrowed
+/* The open event file: the number of synced points of this process in it, all of one run; and its path, borrowed
  * until the log is closed. 0 and NULL: none is open. */
 size_t evaluation_log_held(const struct evaluation_log *l);
 const char *evaluation_log_path(const struct evaluation_log *l);

@@ -66,6 +66,16 @@ static int begin_run(struct evaluation_replay *p, int64_t run, struct error *e)
     return OK;
 }
 
+int evaluation_replay_ledger(struct evaluation_replay *p, const char *ledger, ledger_visit *visit, void *context,
+                             struct error *e)
+{
+    int rc = OK;
+
+    for (p->wanted = 0; rc == OK && p->wanted < (p->runs ? p->runs : 1); p->wanted++)
+        rc = ledger_read(ledger, visit, context, NULL, e);
+    return rc;
+}
+
 int evaluation_replay_record(void *context, const struct ledger_record *r, struct error *e)
 {
     struct evaluation_replay *p = context;
@@ -75,7 +85,11 @@ int evaluation_replay_record(void *context, const struct ledger_record *r, struc
 
     if (!r->has_metrics)
         return OK;
-    if (r->run > p->run && (rc = begin_run(p, r->run, e)) != OK)
+    if (r->run >= p->runs)
+        p->runs = r->run + 1;
+    if (r->run != p->wanted)
+        return OK;
+    if (r->run != p->run && (rc = begin_run(p, r->run, e)) != OK)
         return rc;
     if (p->passed)
         return OK;

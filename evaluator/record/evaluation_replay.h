@@ -21,10 +21,14 @@ struct evaluation_replay {
     int64_t own_run; /* ... deleted before another, with earlier points, is made there */
 
     struct evaluation_log *log;
-    int64_t run, points; /* run: newest so far */
-    int passed;          /* that run is skipped: it has event files, and missing is 1 */
+    int64_t run, points;  /* run: that of this pass; -1: before the first */
+    int64_t wanted, runs; /* in each pass one run is written: this one, of so many found so far */
+    int passed;           /* that run is skipped: it has event files, and missing is 1 */
 };
 
+/* Reads the ledger once for each run, with `visit`, which calls evaluation_replay_record(), and its context. */
+int evaluation_replay_ledger(struct evaluation_replay *p, const char *ledger, ledger_visit *visit, void *context,
+                             struct error *e);
 /* A ledger_visit; context is the struct. */
 int evaluation_replay_record(void *context, const struct ledger_record *r, struct error *e);
 /* Call after the last record, also after an error: syncs and closes. */

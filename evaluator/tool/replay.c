@@ -56,7 +56,7 @@ static int make_events(struct evaluation_replay *p, const char *eval_directory, 
     int rc = file_make_directories(p->directory, e);
 
     if (rc == OK && (rc = file_join(ledger, sizeof ledger, eval_directory, LEDGER_FILE, e)) == OK)
-        rc = ledger_read(ledger, evaluation_replay_record, p, NULL, e);
+        rc = evaluation_replay_ledger(p, ledger, evaluation_replay_record, p, e);
     if (rc == OK)
         return evaluation_replay_end(p, e);
     evaluation_replay_end(p, NULL);

@@ -94,8 +94,8 @@ static void test_runs(void **state)
     assert_int_equal(evaluation_log_run(l, 300), 0); /* the same step once more is no step down */
     assert_int_equal(evaluation_log_run(l, 200), 1);
     assert_int_equal(point(l, 200), OK);
-    assert_int_equal(evaluation_log_run(l, 250), 1); /* and what follows stays there */
-    assert_int_equal(evaluation_log_run(l, 400), 1);
+    assert_int_equal(evaluation_log_run(l, 250), 1); /* and what follows goes there */
+    assert_int_equal(evaluation_log_run(l, 400), 0); /* unless it is the next of a run with a higher step */
     assert_int_equal(evaluation_log_run(l, 100), 2);
     assert_int_equal(evaluation_log_directory(eval, 1, directory, sizeof directory, NULL), OK);
     snprintf(want, sizeof want, "%s/eval_1", top);
@@ -104,8 +104,8 @@ static void test_runs(void **state)
     assert_int_equal(each_file(directory, 0), 1);
     assert_int_equal(evaluation_log_close(l, NULL), OK);
 
-    /* Killed before the ledger had its line: the ledger knows of 100 only, the log still of run 1, step 200. */
-    l = start(0, 100);
+    /* Killed before the ledger had its line: the ledger knows of 300 only, the log still of run 1, step 200. */
+    l = start(0, 300);
     assert_int_equal(evaluation_log_run(l, 150), 2);
     assert_int_equal(evaluation_log_run(l, 200), 1);
     evaluation_log_close(l, NULL);
@@ -120,6 +120,32 @@ static void test_runs(void **state)
     assert_int_equal(evaluation_log_run(l, 899), 1);
     assert_int_equal(evaluation_log_run(l, 900), 0);
     evaluation_log_close(l, NULL);
+}
+
+/* Names that come late, again and again, need as many runs as steps that are later than a higher one, and no more. */
+static void test_late_names(void **state)
+{
+    static const int64_t steps[] = { 2, 1, 4, 3, 6, 5, 8, 7, 10, 9, 20, 12, 30, 11, 25, 13 };
+    static const int64_t runs[] = { 0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 0, 2, 1, 2 };
+    char points[PATH_MAX + 16];
+    struct evaluation_log *l;
+
+    (void)state;
+    snprintf(points, sizeof points, "%s/.points", eval);
+    unlink(points); /* of the tests before */
+    l = start(-1, -1);
+    for (size_t i = 0; i < sizeof steps / sizeof *steps; i++) {
+        struct evaluation_log *again = start(-1, -1);
+
+        for (size_t k = 0; k < i; k++)
+            assert_int_equal(evaluation_log_seen(again, runs[k], steps[k], NULL), OK);
+        assert_int_equal(evaluation_log_run(l, steps[i]), runs[i]);
+        assert_int_equal(evaluation_log_run(again, steps[i]), runs[i]); /* a restart chooses the same */
+        assert_int_equal(point(l, steps[i]), OK);
+        assert_int_equal(evaluation_log_newest(l), runs[i]);
+        assert_int_equal(evaluation_log_close(again, NULL), OK);
+    }
+    assert_int_equal(evaluation_log_close(l, NULL), OK);
 }
 
 /* Two that take turns with one open file: each goes on in its own. */
@@ -307,6 +333,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_open_files), cmocka_unit_test(test_runs), cmocka_unit_test(test_failed_write),
         cmocka_unit_test(test_intent),     cmocka_unit_test(test_tags), cmocka_unit_test(test_tag_names),
+        cmocka_unit_test(test_late_names),
     };
 
     return cmocka_run_group_tests(tests, set_up, tear_down);

@@ -6,11 +6,12 @@ import os
 import pathlib
 import re
 import signal
+import subprocess
 import time
 
 import pytest
 
-from evaluators import ROOT, Evaluator, ledger, points, steps, write
+from evaluators import EVALUATOR, ROOT, Evaluator, ledger, points, steps, write
 from waiting import wait_for
 
 
@@ -203,3 +204,19 @@ def test_sleeps_while_it_waits(tmp_path):
         before = ticks()
         time.sleep(2)  # the interval that is measured
         assert ticks() - before <= 4, "hundredths of a second in two seconds"
+
+
+def test_late_names(tmp_path):
+    """Steps that come in pairs, the higher first, with restarts between: two runs, not one for each pair; replay makes the same."""
+    (tmp_path / "ckpt").mkdir()
+    how = ["--exec", "sh -c 'echo loss $EVALUATOR_STEP'", "--pattern", "model_{step}.pt", "--ready", "rename"]
+    for first in (2, 6, 10):
+        with Evaluator(tmp_path, "--max-evaluations", 4, how=how) as evaluator:
+            for step in (first, first - 1, first + 2, first + 1):
+                (tmp_path / f"ckpt/model_{step}.pt").write_text(f"weights of {step}")
+                wait_for(lambda: step in steps(ledger(tmp_path)), f"step {step}")
+            evaluator.ends(0)
+    live = {path.name: [p[:2] for p in points(path)["loss"]] for path in tmp_path.glob("eval*")}
+    assert live == {"eval": [(s, s) for s in range(2, 13, 2)], "eval_1": [(s, s) for s in range(1, 13, 2)]}
+    subprocess.run([EVALUATOR, "replay", tmp_path / "eval", "-o", tmp_path / "again/eval"], check=True, capture_output=True)
+    assert {path.name: [p[:2] for p in points(path)["loss"]] for path in (tmp_path / "again").glob("eval*")} == live
