@@ -434,7 +434,10 @@ static void wait_for_mend(struct evaluation_watch *w)
                        reason_to_end(w) ? "the next start evaluates these again, and what is left untried"
                                         : "waiting until a file that --exec names is changed, or for a restart with "
                                           "another command or --retry-failed");
-    } else if (now != w->command || !enough_failed) {
+    } else if (now == w->command && !enough_failed) { /* of several at a time */
+        w->waits_for_mend = 0;
+        watch_log_say(&w->says, "the command has evaluated a checkpoint; going on");
+    } else if (now != w->command) {
         w->command_changes = !w->waits_for_mend;
         w->waits_for_mend = 0;
         watch_log_say(&w->says, "the command was changed: evaluating %zu failed checkpoints again, and the others",
