@@ -71,24 +71,37 @@ CHECKPOINTS := $(call with,PROTOBUF JANSSON)
 TRAINER     := $(and $(CHECKPOINTS),$(call with,OPENBLAS JPEG MPI))
 EVALUATOR   := $(and $(CHECKPOINTS),$(call with,OPENBLAS JPEG))
 
-# Debian's packages, by what they are for. `make test` and its like install those that are missing, then make starts
-# again and sees them.
+# Debian's packages, by what they are for. `make test` and its like (INSTALLS) install those that are missing, then make
+# starts again and sees them; their rules are those between ifneq ($(MISSING),) and endif.
 PACKAGES_build = build-essential pkg-config zlib1g-dev libpng-dev libjpeg62-turbo-dev libprotobuf-c-dev protobuf-c-compiler protobuf-compiler \
                  libjansson-dev libopenblas-dev libdnnl-dev libinotifytools0-dev libopenmpi-dev openmpi-bin \
                  libsqlite3-dev libncurses-dev libzstd-dev libdeflate-dev libnghttp2-dev python3
 PACKAGES_deps  = $(PACKAGES_build)
 PACKAGES_demo  = $(PACKAGES_build) python3-venv dataset-fashion-mnist
-PACKAGES_bench = $(PACKAGES_demo)
+PACKAGES_bench = $(PACKAGES_demo) libsnappy-dev iproute2
 PACKAGES_soak  = $(PACKAGES_demo)
+PACKAGES_tables = $(PACKAGES_demo)
 PACKAGES_pages = chromium chromium-driver
+PACKAGES_gallery = $(PACKAGES_build) python3-venv $(PACKAGES_pages)
+PACKAGES_faults = $(PACKAGES_build)
+PACKAGES_kills = $(PACKAGES_build)
+PACKAGES_rank-faults = $(PACKAGES_build) iproute2
+PACKAGES_same-bits = $(PACKAGES_build) iproute2 dataset-fashion-mnist
+PACKAGES_fuzz  = $(PACKAGES_build) clang libclang-rt-dev
+PACKAGES_fuzz-structured = $(PACKAGES_fuzz)
 PACKAGES_test  = $(PACKAGES_demo) librsvg2-2 libcmocka-dev libsnappy-dev iproute2 systemd fish groff-base mandoc gfortran git cmake $(PACKAGES_pages)
 PACKAGES_check = $(PACKAGES_test)
-INSTALLS := $(filter deps test check demo bench soak,$(MAKECMDGOALS))
+INSTALLS := $(filter deps test check demo bench soak tables gallery faults kills rank-faults same-bits fuzz fuzz-structured,$(MAKECMDGOALS))
 PACKAGES := $(sort $(foreach goal,$(INSTALLS),$(PACKAGES_$(goal))))
 MISSING  := $(if $(INSTALLED),,$(if $(INSTALLS),$(shell sh tests/install_packages.sh --missing $(PACKAGES))))
 ifeq ($(MISSING)$(call exists,zlib libpng),0)
 ifneq ($(filter-out deps clean dist help lint format,$(or $(MAKECMDGOALS),all)),)
 $(error $(CONFIG), zlib or libpng not found; on Debian: apt-get install build-essential pkg-config zlib1g-dev libpng-dev)
+endif
+endif
+ifeq ($(MISSING)$(PYTHON),0)
+ifneq ($(filter compdb documents format lint reproducible wheel,$(MAKECMDGOALS)),)
+$(error python3 not found; on Debian: apt-get install python3)
 endif
 endif
 
@@ -438,12 +451,31 @@ tables: all
 # All programs beside each other, restarted again and again, for SECONDS: they lose nothing, and do not grow.
 soak: all
 	$(Q)python3 tests/soak/soak.py --build $(B) --seconds $(or $(SECONDS),1800) $(SOAK_ARGS)
-endif
-
 # Make the pictures of docs/gallery.md, and TensorBoard's of the same logs beside them in build/gallery.
 gallery: $(B)/bin/eventlog
 	$(Q)python=$$(python3 tests/environment.py build/venv tests/requirements/tensorboard.txt tests/requirements/test.txt) && \
 	    $$python docs/gallery/make.py --build $(B)
+# With objects of their own. A crash leaves its input in build/.
+fuzz:
+	$(Q)$(MAKE) --no-print-directory CC=clang SAN=fuzzer-no-link,address,undefined fuzzers
+	$(Q)python3 tests/fuzz/run.py --seconds $(or $(SECONDS),60) build-fuzzer-no-link-address-undefined/fuzz
+# None of these files that is damaged may pass as sound.
+fuzz-structured:
+	$(Q)$(MAKE) --no-print-directory CC=clang SAN=fuzzer-no-link,address,undefined structured-fuzzers
+	$(Q)python3 tests/fuzz/run.py --count $(or $(COUNT),1000000) build-fuzzer-no-link-address-undefined/fuzz
+# Random faults in all programs for SECONDS, or COUNT of them, from seed SEED on; SEED alone repeats one.
+faults: all $(B)/tests/programs/write_events $(B)/tests/programs/write_checkpoint $(INJECTORS)
+	$(Q)python3 tests/campaign/campaign.py --build $(B) $(foreach o,SECONDS COUNT SEED JOBS,$(if $($o),--$(shell echo $o | tr A-Z a-z) $($o)))
+# The evaluator is killed COUNT times, from seed SEED on; nothing may be lost or doubled.
+kills: all $(B)/tests/programs/write_checkpoint $(INJECTORS)
+	$(Q)python3 tests/campaign/kills.py --build $(B) $(foreach o,COUNT SEED JOBS,$(if $($o),--$(shell echo $o | tr A-Z a-z) $($o)))
+# The same in the ranks of trainings on one host and on two: COUNT in each strategy.
+rank-faults: all $(INJECTORS)
+	$(Q)EVALBOARD_BUILD=$(B) python3 tests/campaign/rank_campaign.py $(foreach o,COUNT SEED JOBS,$(if $($o),--$(shell echo $o | tr A-Z a-z) $($o))) $(ARGS)
+# The same weights from every strategy, number of workers, layout and so on; ARGS: those of the program.
+same-bits: all $(INJECTORS)
+	$(Q)EVALBOARD_BUILD=$(B) python3 tests/matrix/same_bits.py $(if $(JOBS),--jobs $(JOBS)) $(ARGS)
+endif
 
 lint:
 	$(Q)python3 tests/lint.py --cc '$(CC)' --mpi='$(strip $(MPI_CFLAGS))'
@@ -452,7 +484,7 @@ lint:
 format:
 	$(Q)python3 tests/lint.py --format
 
-# Every parser under libFuzzer (clang), SECONDS each, with objects of its own. A crash leaves its input in build/.
+# Every parser under libFuzzer (clang).
 $(call lib,eventlog-tool): $(filter-out %/main.o,$(call objects,$(TOOL_C)))
 HARNESS_NEEDS  = $(call lib,made) $(call lib,trainer) $(call lib,model) $(call lib,evaluator) $(call lib,eventlog-tool) \
                  $(call lib,eventlog-server) $(call lib,eventlog) $(call lib,dataset) $(call lib,checkpoint) $(call lib,proto) $(NEEDS_base)
@@ -464,35 +496,10 @@ $(REPLAYS): $(B)/tests/fuzz/replay_%: $(B)/tests/fuzz/fuzz_%.o $(B)/tests/fuzz/r
 	$(call say,LINK)
 	$(Q)$(LINK) -o $@ $^ $(HARNESS_SYSTEM)
 fuzzers: $(FUZZ)
-fuzz:
-	@sh tests/install_packages.sh clang libclang-rt-14-dev
-	$(Q)$(MAKE) --no-print-directory CC=clang SAN=fuzzer-no-link,address,undefined fuzzers
-	$(Q)python3 tests/fuzz/run.py --seconds $(or $(SECONDS),60) build-fuzzer-no-link-address-undefined/fuzz
-
-# COUNT files of each kind that is made from decisions (made_*.h), by structure: none that is damaged may pass as sound.
-# A fuzzer is guided by what it tries out, not by what makes its files.
+# Files that are made from decisions (made_*.h), by structure: a fuzzer is guided by what it tries out, not by what makes
+# its files.
 $(B)/tests/fuzz/made_%.o: OURS := $(if $(findstring fuzzer,$(SAN)),$(filter-out -fsanitize=%,$(OURS)),$(OURS))
 structured-fuzzers: $(filter $(B)/fuzz/made_%,$(FUZZ))
-fuzz-structured:
-	@sh tests/install_packages.sh clang libclang-rt-14-dev
-	$(Q)$(MAKE) --no-print-directory CC=clang SAN=fuzzer-no-link,address,undefined structured-fuzzers
-	$(Q)python3 tests/fuzz/run.py --count $(or $(COUNT),1000000) build-fuzzer-no-link-address-undefined/fuzz
-
-# Random faults in all programs for SECONDS, or COUNT of them, from seed SEED on; SEED alone repeats one.
-faults: all $(B)/tests/programs/write_events $(B)/tests/programs/write_checkpoint $(INJECTORS)
-	$(Q)python3 tests/campaign/campaign.py --build $(B) $(foreach o,SECONDS COUNT SEED JOBS,$(if $($o),--$(shell echo $o | tr A-Z a-z) $($o)))
-
-# The evaluator is killed COUNT times, from seed SEED on; nothing may be lost or doubled.
-kills: all $(B)/tests/programs/write_checkpoint $(INJECTORS)
-	$(Q)python3 tests/campaign/kills.py --build $(B) $(foreach o,COUNT SEED JOBS,$(if $($o),--$(shell echo $o | tr A-Z a-z) $($o)))
-
-# The same in the ranks of trainings on one host and on two: COUNT in each strategy.
-rank-faults: all $(INJECTORS)
-	$(Q)EVALBOARD_BUILD=$(B) python3 tests/campaign/rank_campaign.py $(foreach o,COUNT SEED JOBS,$(if $($o),--$(shell echo $o | tr A-Z a-z) $($o))) $(ARGS)
-
-# The same weights from every strategy, number of workers, layout and so on; ARGS: those of the program.
-same-bits: all $(INJECTORS)
-	$(Q)EVALBOARD_BUILD=$(B) python3 tests/matrix/same_bits.py $(if $(JOBS),--jobs $(JOBS)) $(ARGS)
 
 # Directories are written relative to the file, so that the tree can be used where DESTDIR put it.
 $(B)/product/%.pc: packaging/%.pc.in FORCE

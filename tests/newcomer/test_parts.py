@@ -24,12 +24,16 @@ def value(name):
     return set(make(f"--eval=show:;@echo $({name})", "show").split())
 
 
+def targets():
+    """Those that are for users."""
+    phony = re.search(r"^\.PHONY: ((?:.*\\\n)*.*)", (ROOT / "Makefile").read_text(), re.M)[1].replace("\\\n", " ").split()
+    return set(phony) - {"FORCE", "help", "fuzzers", "structured-fuzzers", "programs-for-tests", "cross-programs"}
+
+
 def test_help_names_all_targets_and_variables():
     """Within 80 columns."""
     shown, makefile = make("help"), (ROOT / "Makefile").read_text()
-    phony = re.search(r"^\.PHONY: ((?:.*\\\n)*.*)", makefile, re.M)[1].replace("\\\n", " ").split()
-    inner = {"FORCE", "help", "fuzzers", "structured-fuzzers", "programs-for-tests", "cross-programs"}
-    assert set(re.findall(r"^  ([a-z][a-z-]*)  ", shown, re.M)) == set(phony) - inner
+    assert set(re.findall(r"^  ([a-z][a-z-]*)  ", shown, re.M)) == targets()
     assert {"PEERS=all", "SAN=thread", "SECONDS", "COUNT", "SEED", "JOBS"} | set(re.findall(r"\b[A-Z]+_ARGS\b", makefile)) <= \
         set(re.findall(r"\b[A-Z_]+(?:=[a-z]+)?", shown)) | set(re.findall(r"\b[A-Z_]+\b", shown))
     assert max(map(len, shown.splitlines())) <= 80
@@ -55,6 +59,39 @@ def test_the_demo_installs_no_browser():
     assert {"libopenmpi-dev", "dataset-fashion-mnist", "python3-venv"} <= value("PACKAGES_demo")
     assert value("PACKAGES_test") - value("PACKAGES_demo") >= {"chromium", "chromium-driver", "libcmocka-dev"}
     assert value("PACKAGES_deps") < value("PACKAGES_demo")
+
+
+# Those that build or need no more than a compiler and Python, or that name what they lack themselves.
+NAMES_WHAT_IT_LACKS = {"all", "clean", "compdb", "cross", "dist", "documents", "format", "install", "lint", "musl", "reproducible",
+                       "static", "uninstall", "wheel"}
+
+
+@pytest.mark.parametrize("target", sorted(targets() - NAMES_WHAT_IT_LACKS))
+def test_what_a_target_needs_is_installed_first(target):
+    """Before anything is built; then make starts again."""
+    said = make("-n", target, "MISSING=a-package", "MAKE=echo again").splitlines()
+    again = [] if target == "deps" else [f"again --no-print-directory {target} INSTALLED=yes"]
+    assert [line for line in said if line.startswith("sh ")] == ["sh tests/install_packages.sh a-package"]
+    assert [line for line in said if not line.startswith(("sh ", "echo "))] == again
+
+
+def test_what_is_used_is_among_the_packages_of_the_target():
+    """bundle_tool, a helper of tests and benchmarks, packs with snappy; fuzzers need the runtime of clang's sanitizers, by
+    the name that every Debian has; other hosts are made by iproute2."""
+    names = sorted(targets() - NAMES_WHAT_IT_LACKS)
+    shown = make("--eval=show:;@" + "".join(f"echo {name} $(PACKAGES_{name});" for name in names), "show")
+    packages = {target: set(words) for target, *words in map(str.split, shown.splitlines())}
+    assert all(packages["deps"] <= packages[name] for name in names)
+    for wanted, users in (({"libsnappy-dev", "iproute2"}, ("test", "bench")), ({"clang", "libclang-rt-dev"}, ("fuzz", "fuzz-structured")),
+                          ({"iproute2"}, ("same-bits", "rank-faults")),
+                          ({"dataset-fashion-mnist"}, ("same-bits", "tables", "soak"))):
+        assert all(wanted <= packages[name] for name in users)
+
+
+def test_without_python():
+    """Programs and libraries are built; what is a Python program names the package."""
+    for target in "lint", "format", "wheel", "documents", "compdb", "reproducible":
+        assert "apt-get install python3" in make("-n", target, "PYTHON=0", status=2)
 
 
 def programs(folder):
