@@ -87,3 +87,10 @@ def test_rules_parse(tmp_path):
     assert os.access(DEBIAN / "rules", os.X_OK) and shutil.which("dpkg-architecture")
     said = subprocess.run(["make", "-n", "-f", "debian/rules", "override_dh_auto_install"], cwd=ROOT, capture_output=True, text=True)
     assert said.returncode == 0 and "rename-installed debian/tmp/usr" in said.stdout, said.stderr
+
+
+def test_onednn_is_recommended_by_its_name_here():
+    said = subprocess.run(["make", "-n", "-f", "debian/rules", "override_dh_gencontrol"], cwd=ROOT, capture_output=True, text=True)
+    package, = re.findall(r"-Vonednn:Package=(\S+)", said.stdout)
+    files = subprocess.run(["dpkg-query", "-L", package], capture_output=True, text=True, check=True).stdout
+    assert "/libdnnl.so." in files and "${onednn:Package}" in (DEBIAN / "control").read_text()
