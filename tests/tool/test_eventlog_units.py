@@ -64,6 +64,12 @@ def test_spans_and_dates(odd):
     assert (document["first_wall_time"], document["last_wall_time"]) == (BEGAN, BEGAN + 3600)
 
 
+def test_prometheus(odd, tmp_path):
+    """Its metric is called _seconds."""
+    run("export", "-o", tmp_path / "a.prom", odd[0])
+    assert f"_wall_time_seconds{{run=\".\",tag=\"loss\"}} {BEGAN + 3600}.0\n" in (tmp_path / "a.prom").read_text()
+
+
 def test_numbers_are_exact(odd):
     """The wall times of exported points are those of the file."""
     log, unit, _ = odd

@@ -98,7 +98,7 @@ static int metric(struct export *x, const struct samples *all, int which)
         const struct sample *s = &all->list[i];
         int n = which == 0   ? number(x, s->newest.value, s->from, text)
                 : which == 1 ? number_text_integer(s->newest.step, text)
-                : which == 2 ? number(x, s->newest.wall_time, 0, text)
+                : which == 2 ? number(x, time_in_seconds(s->newest.wall_time), 0, text)
                              : number_text_integer((int64_t)s->points, text);
 
         output_text(x->out, buffer_text(&name));
