@@ -540,7 +540,7 @@ static void say_what_begins(struct run *r)
              batch, human_number(images / (double)step, epoch), o->max_steps, optimizer_kind_names[o->optimizer.kind],
              rate);
     if (!o->checkpoint_directory)
-        log_line(&r->log, "trainer: nothing will be saved; --checkpoint-dir saves what is trained");
+        log_line(&r->log, "nothing will be saved; --checkpoint-dir saves what is trained");
 }
 
 static void say_what_is_instead(struct run *r)
