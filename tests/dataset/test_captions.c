@@ -111,7 +111,7 @@ static void batches(void **state)
                                                   .batch_size = 3,
                                                   .seed = 1 };
     struct batch_source *s = NULL;
-    const struct batch *b;
+    const struct batch *b = NULL;
     struct error e = { 0 };
     double weight = 0;
 
