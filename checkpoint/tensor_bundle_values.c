@@ -106,7 +106,7 @@ int tensor_bundle_read_float(struct tensor_bundle *b, const struct tensor_entry 
                          (unsigned long long)entry->elements, count);
     if (entry->type == TENSOR_FLOAT)
         return tensor_bundle_read(b, entry, out, count * each, e);
-    if (!(bytes = malloc(count * each + 1)))
+    if (!(bytes = calloc(count + 1, each))) /* slices of a damaged bundle may leave gaps */
         return error_memory(e, tensor_bundle_prefix(b), "for tensor %s", entry->name);
     rc = tensor_bundle_read(b, entry, bytes, count * each, e);
     if (rc == OK)
