@@ -2,10 +2,11 @@
 """Whether the weights are the same with every MPI: trains the models of the matrix (tests/matrix/cells.py) for 12 steps with
 --reproducible, with each MPI, each strategy and 1 to 4 workers, and compares the hashes of the weights. One hash a model is right.
 
-usage: same_bits_of_mpis.py [--models NAME,...] [--data-dir MODEL=DIR]... [--steps N] MPI=TRAINER[@PREFIX]...
+usage: same_bits_of_mpis.py [--models NAME,...] [--workers N,...] [--data-dir MODEL=DIR]... [--steps N]
+                            MPI=TRAINER[@MPIRUN|@PREFIX]...
 
-MPI is any name, TRAINER a trainer that was built with that MPI, PREFIX the directory whose bin/mpirun and lib it runs with (as an
-unpacked wheel of PyPI has them); without it mpirun is that of PATH. Open MPI's libraries 4 and 5 take the same TRAINER. Without
+MPI is any name, TRAINER a trainer that was built with that MPI, MPIRUN the program that starts it, PREFIX the directory whose
+bin/mpirun and lib it runs with (as an unpacked wheel of PyPI has them); without it mpirun is that of PATH. Open MPI's libraries 4 and 5 take the same TRAINER. Without
 --data-dir resnet32 is trained on images of noise. Exit status: 0 one hash a model; 1 two, or a training failed.
 """
 import argparse
@@ -35,7 +36,9 @@ class Mpi:
         self.environment = {**os.environ, "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
                             "OPENBLAS_NUM_THREADS": "1"}
         self.mpirun = "mpirun"
-        if prefix:
+        if os.path.isfile(prefix):
+            self.mpirun = prefix
+        elif prefix:
             self.mpirun = f"{prefix}/bin/mpirun"
             self.environment |= {"OPAL_PREFIX": prefix, "PMIX_PREFIX": prefix, "PRTE_PREFIX": prefix, "LD_LIBRARY_PATH": f"{prefix}/lib"}
         self.version = self.run([self.mpirun, "--version"]).stdout
@@ -58,6 +61,7 @@ class Mpi:
 def main():
     parser = argparse.ArgumentParser(usage=__doc__.partition("usage: ")[2].partition("\n\n")[0])
     parser.add_argument("--models", default="lenet,resnet32,next_word_narrow")
+    parser.add_argument("--workers", default="1,2,3,4")
     parser.add_argument("--data-dir", action="append", default=[])
     parser.add_argument("--steps", default="12")
     parser.add_argument("mpis", nargs="+", type=Mpi)
@@ -74,7 +78,7 @@ def main():
                    "--global-batch", model.batch, "--max-steps", given.steps, "--json", "--quiet",
                    *(["--data-dir", directories[name]] if name in directories else [])]
         for strategy in STRATEGIES:
-            for workers in range(1, 5) if strategy != "hybrid" or model.tables else ():
+            for workers in map(int, given.workers.split(",")) if strategy != "hybrid" or model.tables else ():
                 for mpi in given.mpis if strategy != "mirrored" else given.mpis[:1]:
                     found[mpi.weights(strategy, workers, options)].append(f"{mpi.name}: {strategy}, {workers} workers")
         differ |= len(found) != 1 or next(iter(found)).startswith("status")
