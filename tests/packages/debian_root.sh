@@ -19,7 +19,8 @@ in_root() {
 
 # A name that Debian does not have is our mistake; what does not arrive is not.
 install_in_root() {
-    in_root "apt-get install -qq --no-install-recommends --simulate $*" >/dev/null
+    in_root "apt-get install -qq --no-install-recommends --simulate $*" >/dev/null ||
+        { echo "${0##*/}: FAILED: Debian $suite lacks one of these packages" >&2; exit 1; }
     in_root "apt-get install -q -y --no-install-recommends $*" >"$root.log" 2>&1 ||
         { tail -n 5 "$root.log" >&2; cannot "apt-get install failed there, above"; }
 }
@@ -32,8 +33,8 @@ remove_root() {
 # New ones, none of this machine's: what is done there does not reach ours.
 mount_in_root() { # type, place
     mkdir -p "$root/$2"
-    mount -t "$1" "$1" "$root/$2" 2>"$root.log" && mounted="$root/$2 $mounted" ||
-        echo "${0##*/}: cannot mount /$2 in the root; going on without it" >&2
+    mount -t "$1" "$1" "$root/$2" 2>"$root.log" || cannot "$(tail -n 1 "$root.log")" # ranks need /proc and /dev/shm
+    mounted="$root/$2 $mounted"
 }
 
 make_root() {
