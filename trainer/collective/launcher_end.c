@@ -163,11 +163,10 @@ pid_t launcher_end_whose(pid_t rank)
     char name[32] = "";
     int ends;
 
-    if (!stat_of(rank, &launcher, &ends) || name_of(launcher, name, sizeof name) < 0)
+    if (!stat_of(rank, &launcher, &ends) || name_of(launcher, name, sizeof name) < 0 ||
+        strcmp(name, "hydra_pmi_proxy") != 0) /* MPICH's on each host */
         return -1;
-    if (!strcmp(name, "hydra_pmi_proxy")) /* MPICH's on each host */
-        return stat_of(launcher, &launcher, &ends) && launcher > 1 ? launcher : -1;
-    return launcher_end_may(name) ? launcher : -1;
+    return stat_of(launcher, &launcher, &ends) && launcher > 1 ? launcher : -1;
 }
 
 int launcher_end_came(pid_t launcher)
