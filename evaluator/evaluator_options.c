@@ -10,6 +10,7 @@
 #include "evaluator/score/metrics/metric.h"
 #include "model/model.h"
 
+#include <errno.h>
 #include <limits.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -393,9 +394,14 @@ static int check_directory(const struct evaluator_options *c, struct error *e)
 {
     const int complete = c->exec || (c->model && c->data);
     struct stat st;
+    int missing = 0; /* several times: once may be a network file system's mistake */
 
-    if (stat(c->checkpoint_directory, &st) == 0)
+    while (missing < 3 && stat(c->checkpoint_directory, &st) < 0)
+        missing++;
+    if (missing < 3)
         return S_ISDIR(st.st_mode) ? OK : error_set(e, ERR_ARG, "%s: not a directory", c->checkpoint_directory);
+    if (errno != ENOENT && errno != ENOTDIR)
+        return OK; /* the watcher tries again */
     if (c->once)
         return error_system(e, "%s: no checkpoint to evaluate with --once", c->checkpoint_directory);
     return complete ? OK
