@@ -152,7 +152,8 @@ static int recall(void *context, const struct ledger_record *r, struct error *e)
     if ((c->digest_after && queue_remember(w->queue, c->name, c->digest_after, e) != OK) ||
         queue_remember(w->queue, c->name, c->digest, e) != OK)
         return ERR_NOMEM;
-    queue_was_evaluated(w->queue, c->name, r->wall_time);
+    if (r->status == LEDGER_DONE) /* one that failed is not to be missed while it is whole */
+        queue_was_evaluated(w->queue, c->name, r->wall_time);
     return OK;
 }
 

@@ -250,6 +250,10 @@ static int not_whole(struct watcher *w, int directory_fd, struct sighting *item,
     sighting_readable(item);
     if (is_going(w, directory_fd, item, path, why))
         return OK;
+    if (item->kind == CHECKPOINT_OTHER && is_left_over(w, directory_fd, item, now)) {
+        content_read(path, &item->whole, NULL); /* with which it is compared from now on */
+        return OK;
+    }
     failed.has_digest = opened_checkpoint_raw_digest((enum checkpoint_kind)item->kind, path, &failed.digest);
     if (failed.has_digest) {
         int rc;

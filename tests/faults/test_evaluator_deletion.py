@@ -121,7 +121,7 @@ def test_first_found_while_it_is_deleted(tmp_path):
         save(tmp_path, step)
     remove(tmp_path, 1, "meta.json", ".metadata", "shards/0")
     remove(tmp_path, 2, "meta.json")
-    parts = ["model.safetensors.index.json", "a-1.bin", "a-2.bin"]
+    parts = ["pytorch_model.bin.index.json", "a-1.bin", "a-2.bin"]
     save(tmp_path, 0, files=parts)
     (tmp_path / "ckpt/step0" / parts[0]).write_text('{"weight_map": {"w": "a-1.bin", "v": "a-2.bin"}}')
     remove(tmp_path, 0, "a-2.bin")
