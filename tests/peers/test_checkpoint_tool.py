@@ -546,12 +546,10 @@ def test_damaged_sources_are_not_converted(tmp_path):
     for at in range(42):
         file.write_bytes(content[:at])
         assert f"{file}: " in checkpoint("verify", file, status=1)
-    file.write_bytes(content.replace(b'"U8"', b'"X8"'))
-    assert "unknown dtype X8" in checkpoint("verify", file, status=1)
     length = int.from_bytes(content[:8], "little")
     header = content[8:8 + length].replace(b'"U8"', b'"U8\\u0000"')
     file.write_bytes(len(header).to_bytes(8, "little") + header + content[8 + length:])
-    assert "unknown dtype U8" in checkpoint("verify", file, status=1)
+    assert "its dtype U8 is no name of a type" in checkpoint("verify", file, status=1)
     strings = content.index(b"abcd")
     file.write_bytes(content[:strings - 1] + b"\0" + content[strings:])
     assert "tensor s: CRC mismatch of the string lengths" in checkpoint("verify", file, status=1)
