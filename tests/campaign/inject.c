@@ -14,7 +14,7 @@
  *                    gone, moved, replaced   FAULT_DIRECTORY is deleted, renamed to NAME.moved, or that with an empty
  *                               one in its place
  *   FAULT_SHARE      of a thousand calls that can fail so many do, at random, from call FAULT_CALL on
- *   FAULT_LOOKS      if it is set, stat(), fstatat() and the first readdir() are counted as well
+ *   FAULT_LOOKS      if it is set, stat(), fstatat() and readdir() are counted as well
  *   FAULT_FIRED      the file in which "CALL PATH" is put when it happens
  *   FAULT_COUNT      the file to which the number of calls is added at the end
  */
@@ -276,10 +276,9 @@ DIR *opendir(const char *path)
     return hit_at(OPENS, AT_FDCWD, path, "opendir") ? NULL : NEXT(opendir)(path);
 }
 
-/* The first of a directory alone: the C library asks the kernel for hundreds of names at once. */
 struct dirent *readdir(DIR *d)
 {
-    return telldir(d) == 0 && hit_held(LOOKS, dirfd(d), "readdir") ? NULL : NEXT(readdir)(d);
+    return hit_held(LOOKS, dirfd(d), "readdir") ? NULL : NEXT(readdir)(d);
 }
 
 int stat(const char *path, struct stat *out)

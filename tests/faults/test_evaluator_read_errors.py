@@ -74,13 +74,6 @@ def test_two_in_a_hundred_calls_fail(tmp_path, kind):
     assert outcome.status == 0 and sorted(work.ledger()) == work.all_done(), outcome.said
 
 
-def test_two_in_a_hundred_calls_fail_in_a_large_directory(tmp_path):
-    """There is always a file at which looking fails."""
-    work = Evaluations(tmp_path, "file", range(100, 30100, 100))
-    outcome = work.start(fault("ESTALE", 1, ALWAYS, share=20))
-    assert outcome.status == 0 and sorted(work.ledger()) == work.all_done(), outcome.said
-
-
 @pytest.mark.parametrize("kind", ["file", "directory", "marked"])
 def test_new_name_cannot_be_looked_at(tmp_path, kind):
     """inotify says its name, but looking at it fails at first: it is not taken for deleted."""
