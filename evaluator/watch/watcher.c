@@ -772,6 +772,9 @@ void watcher_undisturbed(struct watcher *w, const char *name)
 
 void watcher_set_closed(struct watcher *w, int closed)
 {
+    for (size_t i = 0; closed && !w->closing && i < w->sightings.count; i++)
+        if (w->sightings.items[i].unread > 1)
+            w->sightings.items[i].unread = 1; /* five more tries from now on */
     w->closing = closed;
     sightings_close(&w->sightings, closed && !w->unsure);
 }
