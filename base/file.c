@@ -5,6 +5,7 @@
 #include <limits.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -244,6 +245,27 @@ const char *file_base_name(const char *path)
     const char *slash = strrchr(path, '/');
 
     return slash ? slash + 1 : path;
+}
+
+int file_is_program(const char *path)
+{
+    struct stat st;
+
+    return stat(path, &st) == 0 && S_ISREG(st.st_mode) && access(path, X_OK) == 0;
+}
+
+int file_find_program(const char *name, char *out)
+{
+    const char *path = getenv("PATH");
+
+    while (path && *path) {
+        const size_t n = strcspn(path, ":");
+
+        if (snprintf(out, PATH_MAX, "%.*s/%s", n ? (int)n : 1, n ? path : ".", name) < PATH_MAX && file_is_program(out))
+            return 1;
+        path += n + (path[n] == ':');
+    }
+    return 0;
 }
 
 /* Uses a read lease, which the kernel grants only if nobody has the file open for writing. */

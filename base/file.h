@@ -57,6 +57,11 @@ int file_join(char *out, size_t size, const char *directory, const char *name, s
 /* The part after the last '/'. Borrowed from path. */
 const char *file_base_name(const char *path);
 
+/* 1: the path leads to a regular file that may be run. */
+int file_is_program(const char *path);
+/* Sets out (PATH_MAX bytes) to the first program of that name in the directories of PATH, as execvp() does. 0: none. */
+int file_find_program(const char *name, char *out);
+
 /* Whether a process on this machine has the file, open for reading as fd, open for writing. The kernel does not tell on
  * NFS and SMB, nor for other users' files; there only a lock or growth shows it. */
 enum file_writer { FILE_NOT_WRITTEN, FILE_WRITTEN, FILE_WRITER_UNKNOWN };

@@ -1,10 +1,10 @@
 #include "evaluator/score/command_stamp.h"
 
+#include "base/file.h"
 #include "evaluator/files/file_stamp.h"
 
 #include <limits.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -29,21 +29,6 @@ static int mix_file(uint64_t *h, const char *path)
     return 1;
 }
 
-/* A program without a '/' in its name is the first of that name in the directories of PATH. */
-static void mix_program(uint64_t *h, const char *name)
-{
-    const char *directories = strchr(name, '/') ? NULL : getenv("PATH");
-    char path[PATH_MAX];
-
-    while (directories && *directories) {
-        const size_t n = strcspn(directories, ":");
-
-        if (snprintf(path, sizeof path, "%.*s/%s", (int)n, directories, name) < (int)sizeof path && mix_file(h, path))
-            return;
-        directories += n + (directories[n] == ':');
-    }
-}
-
 uint64_t command_stamp(const char *command)
 {
     uint64_t h = mix_bytes(1, command, strlen(command));
@@ -51,7 +36,7 @@ uint64_t command_stamp(const char *command)
 
     while (*command) {
         const size_t n = strcspn(command, apart);
-        char word[PATH_MAX];
+        char word[PATH_MAX], program[PATH_MAX];
 
         if (!n) {
             written = *command == '>' || (written && (*command == ' ' || *command == '\t'));
@@ -59,8 +44,8 @@ uint64_t command_stamp(const char *command)
             continue;
         }
         if (!written && snprintf(word, sizeof word, "%.*s", (int)n, command) < (int)sizeof word &&
-            !mix_file(&h, word) && first)
-            mix_program(&h, word);
+            !mix_file(&h, word) && first && !strchr(word, '/') && file_find_program(word, program))
+            mix_file(&h, program);
         first = written = 0;
         command += n;
     }

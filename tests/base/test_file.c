@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -237,6 +238,33 @@ static void test_is_written(void **state)
     assert_int_equal(file_writer(reading), FILE_WRITER_UNKNOWN);
 }
 
+/* An empty entry of PATH is the working directory; what may not be run, and a directory, is none. */
+static void test_find_program(void **state)
+{
+    const struct fixture *f = *state;
+    char *before = strdup(getenv("PATH")), path[200], found[PATH_MAX], here[PATH_MAX];
+
+    assert_non_null(before);
+    snprintf(path, sizeof path, "/:%s:/nowhere", f->directory);
+    setenv("PATH", path, 1);
+    close(open(f->path, O_CREAT | O_WRONLY, 0600));
+    assert_int_equal(file_find_program("f", found), 0);
+    assert_int_equal(file_find_program("tmp", found), 0);
+    assert_int_equal(chmod(f->path, 0700), 0);
+    assert_int_equal(file_find_program("f", found), 1);
+    assert_string_equal(found, f->path);
+    assert_non_null(getcwd(here, sizeof here));
+    assert_int_equal(chdir(f->directory), 0);
+    setenv("PATH", ":/nowhere", 1);
+    assert_int_equal(file_find_program("f", found), 1);
+    assert_string_equal(found, "./f");
+    unsetenv("PATH");
+    assert_int_equal(file_find_program("f", found), 0);
+    assert_int_equal(chdir(here), 0);
+    setenv("PATH", before, 1);
+    free(before);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -245,6 +273,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_named, setup, teardown),
         cmocka_unit_test_setup_teardown(test_read_limit, setup, teardown),
         cmocka_unit_test_setup_teardown(test_is_written, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_find_program, setup, teardown),
         cmocka_unit_test(test_begins),
         cmocka_unit_test(test_names),
         cmocka_unit_test(test_open_limit),

@@ -2,6 +2,7 @@
 
 #include "base/file.h"
 
+#include <limits.h>
 #include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -171,17 +172,10 @@ static int check_temporary(const struct launch *l, struct error *e)
 
 int launch_check(const struct launch *l, struct error *e)
 {
-    const char *path = getenv("PATH");
-    char file[4096];
+    char file[PATH_MAX];
 
-    for (const char *at = path && l->hosts.count ? path : ""; *at;) {
-        const size_t n = strcspn(at, ":");
-
-        if (snprintf(file, sizeof file, "%.*s/mpirun", n ? (int)n : 1, n ? at : ".") < (int)sizeof file &&
-            access(file, X_OK) == 0)
-            return check_temporary(l, e);
-        at += n + (at[n] == ':');
-    }
+    if (l->hosts.count && file_find_program("mpirun", file))
+        return check_temporary(l, e);
     return l->hosts.count
                ? error_set(e, ERR_ARG,
                            "--resource-info: no mpirun in PATH; install that of the MPI that the trainer was "

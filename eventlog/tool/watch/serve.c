@@ -1,6 +1,7 @@
 /* eventlog serve: TensorBoard over eventlog-server, both started and ended together. */
 #include "base/buffer.h"
 #include "base/clock.h"
+#include "base/file.h"
 #include "base/program/log.h"
 #include "base/program/options.h"
 #include "base/program/subcommand.h"
@@ -60,28 +61,6 @@ struct serve {
 
 /* ---- the programs ---------------------------------------------------------------------------------------------- */
 
-static int is_program(const char *path)
-{
-    struct stat s;
-
-    return stat(path, &s) == 0 && S_ISREG(s.st_mode) && access(path, X_OK) == 0;
-}
-
-/* Sets out (PATH_MAX bytes) to a program on PATH. 0: there is none. */
-static int find_on_path(const char *name, char *out)
-{
-    const char *path = getenv("PATH");
-
-    while (path && *path) {
-        size_t n = strcspn(path, ":");
-
-        if (snprintf(out, PATH_MAX, "%.*s%s%s", (int)n, path, n ? "/" : "", name) < PATH_MAX && is_program(out))
-            return 1;
-        path += n + (path[n] == ':');
-    }
-    return 0;
-}
-
 /* Sets out (PATH_MAX bytes) to a program by its path from the directory of this one. 0: there is none. */
 static int find_beside(const char *path, char *out)
 {
@@ -93,23 +72,23 @@ static int find_beside(const char *path, char *out)
     if (n <= 0)
         return 0;
     memcpy(out + n, path, room);
-    return is_program(out);
+    return file_is_program(out);
 }
 
 /* The server beside this program, as they are built and installed, else on PATH. */
 static int find_server(char *out)
 {
-    return find_beside("eventlog-server", out) || find_on_path("eventlog-server", out);
+    return find_beside("eventlog-server", out) || file_find_program("eventlog-server", out);
 }
 
 /* The one on PATH, else the one that `make demo` has installed beside the programs that it built. */
 static int find_page(struct serve *s, char *out)
 {
     if (!s->tensorboard)
-        return find_on_path("tensorboard", out) || find_beside("../venv/bin/tensorboard", out);
+        return file_find_program("tensorboard", out) || find_beside("../venv/bin/tensorboard", out);
     if (!strchr(s->tensorboard, '/'))
-        return find_on_path(s->tensorboard, out);
-    return snprintf(out, PATH_MAX, "%s", s->tensorboard) < PATH_MAX && is_program(out);
+        return file_find_program(s->tensorboard, out);
+    return snprintf(out, PATH_MAX, "%s", s->tensorboard) < PATH_MAX && file_is_program(out);
 }
 
 /* In a new process: becomes the program, which ends when this one does. Its standard input is `in`; its output goes to
