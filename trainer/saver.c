@@ -1,6 +1,7 @@
 #include "trainer/saver.h"
 
 #include "base/clock.h"
+#include "base/process.h"
 #include "base/program/log.h"
 #include "trainer/collective/launcher_end.h"
 #include "trainer/training_lock.h"
@@ -260,7 +261,7 @@ static _Noreturn void serve(struct saver *s)
         send(s->channel, &answer, sizeof answer, MSG_NOSIGNAL);
     }
     if (known && !atomic_load(&s->page->settled))
-        execute_will(s, launcher > 0 && launcher_end_came(launcher));
+        execute_will(s, launcher > 1 && process_ends(launcher));
     for (;;)
         _exit(0);
 }

@@ -4,6 +4,7 @@
 #include "tests/check.h"
 
 #include <stdio.h>
+#include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -45,9 +46,28 @@ static void test_ended(void **state)
     assert_int_equal(process_lives((int64_t)1 << 40, -1), 0);
 }
 
+static void test_parent_and_end(void **state)
+{
+    const pid_t child = fork();
+
+    (void)state;
+    if (child == 0)
+        for (;;)
+            pause();
+    assert_int_equal(process_parent(child), getpid());
+    assert_int_equal(process_ends(child), 0);
+    kill(child, SIGKILL);
+    assert_int_equal(waitid(P_PID, (id_t)child, &(siginfo_t){ 0 }, WEXITED | WNOWAIT), 0);
+    assert_int_equal(process_ends(child), 1); /* a zombie */
+    assert_int_equal(waitpid(child, NULL, 0), child);
+    assert_int_equal(process_ends(child), 1);
+    assert_int_equal(process_parent(child), -1);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(test_judge), cmocka_unit_test(test_ended) };
+    const struct CMUnitTest tests[] = { cmocka_unit_test(test_judge), cmocka_unit_test(test_ended),
+                                        cmocka_unit_test(test_parent_and_end) };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -163,22 +163,6 @@ static void test_whose(void **state)
     assert_int_equal(whose("bash"), -1);
 }
 
-static void test_came(void **state)
-{
-    const pid_t child = fork();
-
-    (void)state;
-    if (child == 0)
-        for (;;)
-            pause();
-    assert_int_equal(launcher_end_came(child), 0);
-    kill(child, SIGKILL);
-    assert_int_equal(waitid(P_PID, (id_t)child, &(siginfo_t){ 0 }, WEXITED | WNOWAIT), 0);
-    assert_int_equal(launcher_end_came(child), 1); /* a zombie */
-    assert_int_equal(waitpid(child, NULL, 0), child);
-    assert_int_equal(launcher_end_came(child), 1);
-}
-
 static void test_names(void **state)
 {
     (void)state;
@@ -190,8 +174,8 @@ static void test_names(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_names),      cmocka_unit_test(test_whose), cmocka_unit_test(test_came),
-        cmocka_unit_test(test_left_alone), cmocka_unit_test(test_ended), cmocka_unit_test(test_sessions),
+        cmocka_unit_test(test_names), cmocka_unit_test(test_whose),    cmocka_unit_test(test_left_alone),
+        cmocka_unit_test(test_ended), cmocka_unit_test(test_sessions),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,5 +1,7 @@
 #include "trainer/collective/launcher_end.h"
 
+#include "base/process.h"
+
 #include <dirent.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -132,49 +134,14 @@ static _Noreturn void wait_and_end(int launcher, char *run, char *session, int m
         syscall(SYS_exit_group, 0);
 }
 
-/* What proc_pid_stat(5) says of a process: 1, its parent and whether it ends; 0: it is gone. */
-static int stat_of(pid_t pid, pid_t *parent, int *ends)
-{
-    enum { PF_EXITING = 4 }; /* of the kernel: set before it closes its files, by which others learn of its end */
-    char path[64], text[512];
-    const char *end;
-    unsigned flags;
-    long number;
-    ssize_t n;
-    int fd;
-
-    snprintf(path, sizeof path, "/proc/%ld/stat", (long)pid);
-    if ((fd = open(path, O_RDONLY | O_CLOEXEC)) < 0)
-        return 0;
-    n = read(fd, text, sizeof text - 1);
-    close(fd);
-    text[n > 0 ? n : 0] = '\0';
-    end = strrchr(text, ')'); /* of the name, which may hold anything */
-    if (!end || sscanf(end, ") %*c %ld %*d %*d %*d %*d %u", &number, &flags) != 2)
-        return 0;
-    *parent = (pid_t)number;
-    *ends = (flags & PF_EXITING) != 0;
-    return 1;
-}
-
 pid_t launcher_end_whose(pid_t rank)
 {
-    pid_t launcher = -1;
-    char name[32] = "";
-    int ends;
+    const pid_t proxy = (pid_t)process_parent(rank); /* MPICH's, one on each host */
+    char name[32];
 
-    if (!stat_of(rank, &launcher, &ends) || name_of(launcher, name, sizeof name) < 0 ||
-        strcmp(name, "hydra_pmi_proxy") != 0) /* MPICH's on each host */
-        return -1;
-    return stat_of(launcher, &launcher, &ends) && launcher > 1 ? launcher : -1;
-}
-
-int launcher_end_came(pid_t launcher)
-{
-    pid_t parent;
-    int ends = 1;
-
-    return !stat_of(launcher, &parent, &ends) || ends;
+    return proxy > 0 && name_of(proxy, name, sizeof name) == 0 && !strcmp(name, "hydra_pmi_proxy")
+               ? (pid_t)process_parent(proxy)
+               : -1;
 }
 
 void launcher_end_later(int milliseconds)

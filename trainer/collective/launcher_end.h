@@ -24,7 +24,5 @@ void launcher_end_later(int milliseconds);
 /* MPICH's launcher of the process `rank`: when it is gone its proxies kill the ranks, so that none sees that. -1: it is
  * not MPICH's (Open MPI's ranks live on for a while, and see it), or not known. */
 pid_t launcher_end_whose(pid_t rank);
-/* 1: that launcher ends, or has ended. */
-int launcher_end_came(pid_t launcher);
 
 #endif
