@@ -76,14 +76,15 @@ static void restart(void *context, size_t run)
 /* 1: whoever wrote the files of a run was on this host, and has ended. */
 static int has_ended(const struct log_follow_run *run)
 {
-    struct process self;
-
-    process_self(&self);
     for (size_t i = 0; i < run->count; i++) {
+        struct process writer = { .start = -1 };
         char host[LOG_NAME_MAX];
-        const int64_t number = log_name_writer(run->files[i].path, host);
 
-        if (!number || strcmp(host, self.host) != 0 || process_lives(number, -1))
+        writer.pid = log_name_writer(run->files[i].path, host);
+        if (!writer.pid || strlen(host) >= sizeof writer.host)
+            return 0;
+        strcpy(writer.host, host);
+        if (process_judge(&writer) != PROCESS_GONE)
             return 0;
     }
     return run->count > 0;
