@@ -1,11 +1,11 @@
 #include "evaluator/watch/checkpoint_remains.h"
 
 #include "base/text.h"
+#include "checkpoint/safetensors.h"
 #include "evaluator/files/content_digest.h"
 
 #include <dirent.h>
 #include <fcntl.h>
-#include <jansson.h>
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
@@ -21,25 +21,19 @@ static int has(int directory_fd, const char *name, const char *file)
 }
 
 /* model.safetensors.index.json, pytorch_model.bin.index.json. */
-static int index_lacks(int fd, const char *index, char *lacks, size_t size)
+static int index_lacks(int fd, const char *name, char *lacks, size_t size)
 {
-    const int file = openat(fd, index, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    json_t *root = file < 0 ? NULL : json_loadfd(file, 0, NULL), *part;
-    const char *tensor;
+    struct safetensors_index index;
+    char path[PATH_MAX];
     int found = 0;
 
-    json_object_foreach(json_object_get(root, "weight_map"), tensor, part)
-    {
-        const char *name = json_string_value(part);
-
-        if (found || !name || strchr(name, '/') || faccessat(fd, name, F_OK, 0) == 0)
-            continue;
-        snprintf(lacks, size, "%s", name);
-        found = 1;
-    }
-    json_decref(root);
-    if (file >= 0)
-        close(file);
+    snprintf(path, sizeof path, "/proc/self/fd/%d/%s", fd, name);
+    if (safetensors_index_open(&index, path, NULL) != OK)
+        return 0;
+    for (size_t i = 0; i < index.count && !found; i++)
+        if ((found = faccessat(fd, index.places[i].value, F_OK, 0) < 0))
+            snprintf(lacks, size, "%s", index.places[i].value);
+    safetensors_index_release(&index);
     return found;
 }
 

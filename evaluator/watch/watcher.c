@@ -206,10 +206,8 @@ static int is_left_over(struct watcher *w, int directory_fd, const struct sighti
     return 1;
 }
 
-/* 1: what is left of a checkpoint that was seen whole, or was evaluated; only its marker may be missing, or a part that
- * its index names. */
-static int is_going(struct watcher *w, int directory_fd, const struct sighting *item, const char *path,
-                    const struct error *why)
+/* 1: what is left of a checkpoint that was seen whole, or was evaluated; only its marker may be missing. */
+static int is_going(struct watcher *w, int directory_fd, const struct sighting *item, const char *path)
 {
     struct content now;
     int going;
@@ -217,8 +215,7 @@ static int is_going(struct watcher *w, int directory_fd, const struct sighting *
     if (item->kind != CHECKPOINT_OTHER || content_read(path, &now, NULL) != OK)
         return 0;
     going = content_shrank(&item->whole, &now) || queue_knows(w->queue, item->name, content_digest(&now)) ||
-            ((!now.count || why->system == ENOENT) && queue_knows_name(w->queue, item->name)) ||
-            was_evaluated(w, directory_fd, item);
+            (!now.count && queue_knows_name(w->queue, item->name)) || was_evaluated(w, directory_fd, item);
     content_release(&now);
     return going;
 }
@@ -248,7 +245,7 @@ static int not_whole(struct watcher *w, int directory_fd, struct sighting *item,
         return OK;
     }
     sighting_readable(item);
-    if (is_going(w, directory_fd, item, path, why))
+    if (is_going(w, directory_fd, item, path))
         return OK;
     if (item->kind == CHECKPOINT_OTHER && is_left_over(w, directory_fd, item, now)) {
         content_read(path, &item->whole, NULL); /* with which it is compared from now on */
