@@ -3,7 +3,7 @@
 #
 # Builds the trainer, the evaluator and the tests of model/ on Debian 13 with oneDNN 3, once with Open MPI 5 and once with MPICH,
 # in a root that debootstrap makes (2 GB for a while); runs these tests; and trains lenet for 12 steps on two workers with each
-# strategy and MPI, this machine's own, too: the weights must be the same, bit for bit. Some 6 minutes on two cores.
+# strategy and MPI, this machine's own, too: the weights must be the same, bit for bit.
 # Exit status: 0 all is well; 1 something is not; 3 this machine cannot make such a root, which is said.
 set -eu
 cd "$(dirname "$0")/../.."
