@@ -51,17 +51,19 @@ def test_once(tmp_path, mistake, words):
 @pytest.mark.parametrize("options", [[], ["--pin"], ["--jobs", "2"]])
 def test_waits(tmp_path, options):
     """It waits and says so once; the mend, as the change of another word's file, makes it go on by itself."""
-    write(tmp_path, "--last", 1000)
+    write(tmp_path, "--last", 2000)
+    # With several at a time, eight results may wait for the line of a slow one before them.
+    most = 2 + 8 if "--jobs" in options else 3
     command = script(tmp_path, f"sh '{tmp_path}/part.sh'\n")
     (tmp_path / "part.sh").write_text("echo no such model >&2; exit 2\n")
-    with Exec(tmp_path, f"{command} '{tmp_path}/part.sh'", "--until-step", "1000", *options) as evaluator:
+    with Exec(tmp_path, f"{command} '{tmp_path}/part.sh'", "--until-step", "2000", *options) as evaluator:
         evaluator.says("in the same way")
         assert "exit status 2: no such model" in evaluator.said() and "--retry-failed" in evaluator.said()
-        assert "left untried" not in evaluator.said() and len(ledger(tmp_path)) <= (4 if "--jobs" in options else 3)
+        assert "left untried" not in evaluator.said() and len(ledger(tmp_path)) <= most
         mend(tmp_path / "part.sh", GOOD)
         evaluator.ends(0)
         assert evaluator.said().count("in the same way") == 1
-    assert sorted(steps(ledger(tmp_path))) == ALL
+    assert sorted(steps(ledger(tmp_path))) == list(range(100, 2001, 100))
 
 
 def test_chmod_is_a_mend(tmp_path):
