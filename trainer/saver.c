@@ -1,6 +1,7 @@
 #include "trainer/saver.h"
 
 #include "base/clock.h"
+#include "base/program/memory_kills.h"
 #include "base/process.h"
 #include "base/program/log.h"
 #include "trainer/collective/launcher_end.h"
@@ -195,13 +196,25 @@ static int is_owners(const struct saver *s, const struct training_state *will)
             !strcmp(there.process.host, will->process.host));
 }
 
-/* The owner has ended, and did not say that nothing is left to do. orphaned: after its launcher, which is why. */
-static void execute_will(struct saver *s, int orphaned)
+/* SIGKILL for lack of memory leaves nobody else to say so. */
+static void say_memory(const char *memory)
+{
+    struct log log;
+
+    log_init(&log, "trainer", 2);
+    if (*memory)
+        log_line(&log, "%s", memory + strspn(memory, "; "));
+}
+
+/* The owner has ended, and did not say that nothing is left to do. orphaned: after its launcher, which is why; memory:
+ * as memory_kills_text(). */
+static void execute_will(struct saver *s, int orphaned, const char *memory)
 {
     struct training_state will = s->page->wills[atomic_load(&s->page->will)];
     const int64_t whole = atomic_load(&s->page->whole), step = whole != TORN ? whole : atomic_load(&s->page->before);
     struct error e = { 0 };
     struct log log;
+    size_t length;
     int rc = training_lock_keep(s->page->directory, &s->lock, &e);
 
     log_init(&log, NULL, 2);
@@ -226,6 +239,8 @@ static void execute_will(struct saver *s, int orphaned)
     }
     if (s->saved != will.global_step)
         snprintf(will.state, sizeof will.state, "failed");
+    length = strlen(will.reason);
+    snprintf(will.reason + length, sizeof will.reason - length, "%s", memory);
     will.updated = clock_wall();
     if (training_state_write(s->page->directory, &will, &e) < 0)
         log_line(&log, "trainer: %s", e.message);
@@ -235,6 +250,8 @@ static _Noreturn void serve(struct saver *s)
 {
     static const int ignored[] = { SIGINT, SIGTERM, SIGHUP, SIGPIPE, SIGXFSZ, SIGUSR1, SIGQUIT, SIGTSTP };
     const pid_t launcher = launcher_end_whose(getppid());
+    const int64_t kills = memory_kills();
+    char memory[MEMORY_KILLS_TEXT_MAX];
     struct message m;
     int known = 0, fd;
 
@@ -260,8 +277,11 @@ static _Noreturn void serve(struct saver *s)
         answer.ended_at = clock_monotonic();
         send(s->channel, &answer, sizeof answer, MSG_NOSIGNAL);
     }
-    if (known && !atomic_load(&s->page->settled))
-        execute_will(s, launcher > 1 && process_ends(launcher));
+    if (!atomic_load(&s->page->settled)) {
+        say_memory(memory_kills_text(kills, memory));
+        if (known)
+            execute_will(s, launcher > 1 && process_ends(launcher), memory);
+    }
     for (;;)
         _exit(0);
 }

@@ -1,6 +1,7 @@
 #include "evaluator/score/command_process.h"
 
 #include "base/clock.h"
+#include "base/program/memory_kills.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -92,6 +93,7 @@ int command_process_start(struct command_process *p, char *const *words, char *c
     if (rc != OK)
         return rc;
     p->running = 1;
+    p->kills_before = memory_kills();
     command_life_begin(&p->life, clock_monotonic());
     for (int i = 0; i < COMMAND_STREAMS; i++)
         if (p->streams[i] >= 0)
@@ -182,7 +184,7 @@ int command_process_outcome(const struct command_process *p, const char *program
                             struct error *why)
 {
     const int status = p->guard.status;
-    char said[176], log[PATH_MAX + 8];
+    char said[176], log[PATH_MAX + 8], memory[MEMORY_KILLS_TEXT_MAX];
 
     if (p->guard.not_started) {
         errno = p->guard.not_started;
@@ -193,11 +195,14 @@ int command_process_outcome(const struct command_process *p, const char *program
     if (p->life.late)
         return error_set(why, ERR_PEER, "the command ran longer than the %g s of %s and was ended%s", timeout, option,
                          log);
+    if (status)
+        memory_kills_text(p->kills_before, memory);
     if (WIFSIGNALED(status))
-        return error_set(why, ERR_PEER, "the command was ended by signal %d (%s)%s%s", WTERMSIG(status),
-                         strsignal(WTERMSIG(status)), said, log);
+        return error_set(why, ERR_PEER, "the command was ended by signal %d (%s)%s%s%s", WTERMSIG(status),
+                         strsignal(WTERMSIG(status)), memory, said, log);
     if (WEXITSTATUS(status))
-        return error_set(why, ERR_PEER, "the command ended with exit status %d%s%s", WEXITSTATUS(status), said, log);
+        return error_set(why, ERR_PEER, "the command ended with exit status %d%s%s%s", WEXITSTATUS(status), memory,
+                         said, log);
     return OK;
 }
 

@@ -13,6 +13,7 @@
 #include "evaluator/score/command_log.h"
 
 #include <stddef.h>
+#include <stdint.h>
 
 enum { COMMAND_STREAMS = 2 }; /* standard output, standard error */
 
@@ -30,6 +31,7 @@ struct command_process {
     struct command_log log;       /* the caller opens it, adds notes and closes it */
     int streams[COMMAND_STREAMS]; /* -1: none, or at its end */
     struct command_life life;
+    int64_t kills_before; /* memory_kills() */
     int running;
 };
 

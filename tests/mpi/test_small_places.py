@@ -116,3 +116,50 @@ def test_nowhere_for_temporary_files(place):
                                                "/var/tmp: Read-only file system\n")
     refused = within(read_only(place), *programs(place)[0][:-3], "/var/tmp/elsewhere", "--log-dir", place / "curves")
     assert refused.returncode == 2 and refused.stderr.count("\n") == 1 and "Read-only file system" in refused.stderr, refused
+
+
+def control_groups(place):
+    """A copy of what Linux shows of this process's control group with a limit of memory, and its file of kills, for each
+    version of control groups that it has here."""
+    names = {":memory:": ("memory", "memory.oom_control", "memory.limit_in_bytes"), "::": (".", "memory.events", "memory.max")}
+    for line in pathlib.Path("/proc/self/cgroup").read_text().splitlines():
+        number, controllers, path = line.split(":", 2)
+        key = f":{controllers}:"
+        if key in names:
+            mount, kills, limit = names[key]
+            group = place / f"version{number}" / mount / path.lstrip("/")
+            group.mkdir(parents=True)
+            (group / kills).write_text("low 0\noom 5\noom_kill 3\n")
+            (group / limit).write_text("125829120\n")
+            yield f"mount --bind {place}/version{number} /sys/fs/cgroup", group / kills
+
+
+KILLED = "the kernel ended a process here for lack of memory (limit of its control group: 120 MiB)"
+
+
+@needs_root
+def test_killed_for_lack_of_memory(log, tmp_path):
+    """SIGKILL alone says nothing; what the kernel counts does. Without that it was somebody else."""
+    groups = list(control_groups(tmp_path))
+    assert groups
+    for change, kills in groups:
+        for counted in (False, True):
+            shutil.rmtree(tmp_path / "eval", ignore_errors=True)
+            shutil.rmtree(tmp_path / "ckpt", ignore_errors=True)
+            kill = (f"echo oom_kill 4 > {kills}\n" if counted else "") + "kill -9 $$\n"
+            (tmp_path / "score.sh").write_text(kill)
+            run = within(change, BIN / "evaluator", "--checkpoint-dir", log / "ckpt", "--eval-dir", tmp_path / "eval", "--once",
+                         "--exec", f"sh {tmp_path}/score.sh")
+            assert run.returncode == 1 and "signal 9" in run.stderr and (KILLED in run.stderr) == counted, run
+            kills.write_text("oom_kill 3\n")
+            training = subprocess.Popen(**there(change, BIN / "trainer", *LENET, "--batch-size", "8", "--log-every", "1",
+                                                "--checkpoint-dir", tmp_path / "ckpt"), stderr=subprocess.PIPE)
+            ranks.started.append(training)
+            assert next(line for line in training.stderr if line.startswith("step: "))
+            if counted:
+                kills.write_text("oom_kill 4\n")
+            training.kill()
+            said = training.stderr.read()  # until the process that saves has ended, too
+            reason = ranks.training_json(tmp_path / "ckpt")["reason"]
+            assert (KILLED in said, KILLED in reason) == (counted, counted) and "died" in reason, (said, reason)
+            kills.write_text("oom_kill 3\n")
