@@ -45,7 +45,7 @@ make_root() {
     mirror=$(apt-get indextargets --format '$(REPO_URI)' 'Created-By: Packages' | grep -E '/debian/?$' | head -n 1)
     [ -n "$mirror" ] || cannot "its sources of apt name no mirror of Debian"
     # How this machine reaches apt's mirror and PyPI.
-    network=$(env | grep -E '^(https?_proxy|no_proxy|PIP_(CERT|INDEX_URL))=' || :)
+    network=$(env | grep -E '^(https?_proxy|no_proxy|PIP_INDEX_URL)=' || :)
     eval "$(apt-config shell proxy Acquire::http::Proxy)"
     root=$(mktemp -d)
     trap remove_root EXIT
@@ -53,7 +53,11 @@ make_root() {
     chmod 755 "$root"
     env ${proxy:+http_proxy="$proxy"} debootstrap --variant=minbase "$suite" "$root" "$mirror" >"$root.log" 2>&1 ||
         { tail -n 5 "$root.log" >&2; cannot "debootstrap failed, above"; }
-    cp -L --parents /etc/resolv.conf /etc/pip.conf ${PIP_CERT:+"$PIP_CERT"} "$root" 2>/dev/null || :
+    cp -L --parents /etc/resolv.conf /etc/pip.conf "$root" 2>/dev/null || :
+    if [ -n "${PIP_CERT-}" ]; then # under a name of its own, as the package ca-certificates writes its file anew
+        cp -L "$PIP_CERT" "$root/etc/pip-certificates.crt"
+        network="$network PIP_CERT=/etc/pip-certificates.crt"
+    fi
     apt-config dump Acquire >"$root/etc/apt/apt.conf.d/90this-machine"
     echo force-unsafe-io >"$root/etc/dpkg/dpkg.cfg.d/90soon-removed"
     [ -e "$root/etc/hosts" ] || echo "127.0.0.1 localhost" >"$root/etc/hosts"
