@@ -384,12 +384,12 @@ say = @$(if $(V),:,echo "  $1   $@"); mkdir -p $(@D)
 MPI_CFLAGS = $(if $(MPICC),$(filter -I% -D%,$(MPI_SHOWN)),$(shell $(CONFIG) --cflags $(MPI_MODULE)))
 $(call objects,trainer/collective/ranks.c $(EVENTLOG_MPI_C)): EXTRA = $(MPI_CFLAGS)
 $(B)/tests/mpi/%.o $(B)/bench/%.o: EXTRA = $(MPI_CFLAGS)
-# Loops over channels and weights become vector code, square roots in them too (which errno would forbid); what is
-# computed stays the same (no -ffast-math).
+# Loops over channels and weights become vector code, with square roots (which errno would forbid) and choices (a product
+# that is not chosen might set a flag, which nobody reads) in them; what is computed stays the same (no -ffast-math).
 # clang knows no cost model.
-MODEL_FLAGS ?= -ftree-vectorize $(if $(findstring clang,$(CC)),,-fvect-cost-model=dynamic) -fno-math-errno
+MODEL_FLAGS ?= -ftree-vectorize $(if $(findstring clang,$(CC)),,-fvect-cost-model=dynamic) -fno-math-errno -fno-trapping-math
 $(B)/model/%.o $(B)/double/model/%.o $(B)/tests/model/%.o: EXTRA = -DONEDNN=$(ONEDNN) $(LATE) $(MODEL_FLAGS)
-$(B)/trainer/optimizers/%.o: EXTRA = $(MODEL_FLAGS)
+$(B)/trainer/optimizers/%.o $(B)/trainer/optimizer.o: EXTRA = $(MODEL_FLAGS)
 $(B)/evaluator/%.o: EXTRA =
 $(call objects,$(TOOL_C)): EXTRA = -DSQLITE=$(SQLITE) -DDEFLATE=$(DEFLATE) -DSTATIC=0
 $(B)/eventlog/tool/watch/watch_screen_ncurses.o: EXTRA = $(shell $(CONFIG) --cflags ncursesw)
