@@ -52,8 +52,8 @@ static int onednn_block(int channels, int input)
 {
     const int block = library_onednn_has(dnnl_cpu_isa_avx512_core) ? 16 : library_onednn_has(dnnl_cpu_isa_avx2) ? 8 : 0;
 
-    if (input)
-        return block && channels <= 4 ? channels : 0;
+    if (input) /* with AVX2 it has but its reference for the weight gradient of one, two or four channels in planes */
+        return block == 16 ? (channels <= 4 ? channels : 0) : block && channels == 3 ? channels : 0;
     return block && channels % block == 0 ? block : 0;
 }
 

@@ -8,6 +8,8 @@ import subprocess
 
 import pytest
 
+from waiting import DEADLINE
+
 BUILD = pathlib.Path(os.environ.get("EVALBOARD_BUILD", "build")).resolve()
 WIDE = {"avx2": "y", "avx512f": "[yz]"}
 ARITHMETIC = r"\bv(?!mov|xor|broadcast|insert|extract|perm)\w*(?:p[sd]|p\w+[bwdq])\s[^\n]*%%%smm"
@@ -28,3 +30,14 @@ def test_all_are():
     found = list(clones())
     assert len(found) > 40
     assert not [(name, level) for name, level, body in found if not re.search(ARITHMETIC % WIDE[level], body)]
+
+
+@pytest.mark.parametrize("model", ["lenet", "mnist_cnn", "cifar10_cnn", "resnet32"])
+@pytest.mark.parametrize("level", ["AVX2", "DEFAULT"])
+def test_onednn_never_by_its_reference(model, level):
+    """It says which of its implementations ran; those named ref take one number at a time."""
+    run = subprocess.run([BUILD / "bin" / "trainer", "--model", model, "--data", "synthetic", "--batch-size", "2", "--max-steps", "1",
+                          "--quiet"], env={**os.environ, "DNNL_MAX_CPU_ISA": level, "DNNL_VERBOSE": "1"}, capture_output=True,
+                         text=True, check=True, timeout=DEADLINE)
+    ran = [line.split(",")[4] for line in run.stdout.splitlines() if ",exec,cpu,convolution," in line]
+    assert (ran or model in ("lenet", "mnist_cnn")) and not [name for name in ran if name.startswith("ref")], ran
