@@ -110,8 +110,7 @@ class Training:
             count = ON_TWO_HOSTS if self.count == 2 else chosen.ranks
             where = "a:2,b:2" if self.count == 2 else f"a:{count}"
             exported = ("LD_PRELOAD", "MOMENT_RANK", "MOMENT_CALL", "MOMENT_AT", "MOMENT_DOES", "MOMENT_FIRED", "MOMENT_COUNTS")
-            words = ["mpirun", "--mca", "plm_rsh_agent", self.hosts.agent, *two_hosts.KEEPALIVE, "--host", where,
-                     "--bind-to", "none", *(word for name in exported for word in ("-x", name)), "-n", count]
+            words = ["mpirun", "--host", where, "--bind-to", "none", *(word for name in exported for word in ("-x", name)), "-n", count]
         data = data / chosen.model[-1]
         return [*words, ranks.TRAINER, *chosen.model, "--data-dir", data, *chosen.options, *self.more, "--max-steps", STEPS, "--save-checkpoint-steps", self.every, "--log-every", 1, "--checkpoint-dir", self.directory,
                 "--deadline", deadline, "--json"]
@@ -128,7 +127,8 @@ class Training:
         with open(self.place / "said", "wb") as said, open(self.place / "printed", "wb") as printed:
             process = subprocess.Popen(
                 [str(word) for word in [*self.hosts.inside("a"), *self.words(chosen, data, deadline)]], stdout=printed,
-                stderr=said, stdin=subprocess.DEVNULL, env={**two_hosts.ENVIRONMENT, **moment})
+                stderr=said, stdin=subprocess.DEVNULL, 
+                env={**two_hosts.ENVIRONMENT, **two_hosts.started_by(self.hosts.agent), **two_hosts.KEEPALIVE, **moment})
             try:
                 at = self.wait(process, fault, fired, not chosen.ranks)
             finally:

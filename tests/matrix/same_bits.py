@@ -77,8 +77,8 @@ class Bench:
         if not self.hosts:
             self.hosts = bridged_hosts.Hosts(tempfile.mkdtemp(dir=self.top), "abcd")
         places = ",".join(f"{host}:{count}" for host, count in training.places())
-        return [*self.hosts.inside("a"), "mpirun", *two_hosts.KEEPALIVE, "--host", places, "--bind-to", "none", *variables,
-                *(["--map-by", "node"] if "in turn" in training.layout else []), "-n", training.ranks], self.hosts.variables()
+        return [*self.hosts.inside("a"), "mpirun", "--host", places, "--bind-to", "none", *variables,
+                *(["--map-by", "node"] if "in turn" in training.layout else []), "-n", training.ranks], {**self.hosts.variables(), **two_hosts.KEEPALIVE}
 
     def run(self, training, *options, **moment):
         """One training: (status, what it printed, what it said)."""

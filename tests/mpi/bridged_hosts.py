@@ -75,7 +75,7 @@ class Hosts(two_hosts.Hosts):
 
     def variables(self):
         """Environment of a launcher: how it reaches the other hosts."""
-        return {**two_hosts.ENVIRONMENT, "OMPI_MCA_plm_rsh_agent": str(self.agent)}
+        return {**two_hosts.ENVIRONMENT, **two_hosts.started_by(self.agent)}
 
     def begin(self, name, *words, **variables):
         """Starts a command on that host."""

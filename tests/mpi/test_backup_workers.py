@@ -32,9 +32,8 @@ def test_a_slow_worker(tmp_path):
     steps = 120
     options = [*LENET, "--replicas-to-aggregate", 3, "--max-steps", steps, "--json", "--record", tmp_path / "record"]
     trainer = [str(ranks.TRAINER), *map(str, options)]
-    words = ranks.command(3, *options)
-    words += [":", "-n", "1", "env", f"LD_PRELOAD={library}", "SLOW_MICROSECONDS=50000", *trainer, ":", "-n", "1", *trainer]
-    summary, said = ranks.finish(words)
+    slow = ["env", f"LD_PRELOAD={library}", "SLOW_MICROSECONDS=50000", *trainer]
+    summary, said = ranks.finish(ranks.together((3, trainer), (1, slow), (1, trainer)))
     assert "4 workers (1 backup) and 1 server; global batch 24 (3 x 8)" in said
     rows = record(tmp_path / "record")
     used = collections.Counter(worker for step, worker, version in rows if version == step)

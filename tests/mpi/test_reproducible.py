@@ -133,8 +133,8 @@ def test_changes_are_named(tmp_path):
 def test_kernels_are_named(tmp_path):
     """Those of another processor: refused beside others, and said on resume."""
     options = [*LENET[:5], "--checkpoint-dir", tmp_path]
-    words = [*ranks.command(1, *options, "--run-option", "mpi"), ":", "-n", "1", "-x", "OPENBLAS_CORETYPE=Nehalem",
-             *ranks.command(0, *options, "--run-option", "mpi")]
+    trainer = ranks.command(0, *options, "--run-option", "mpi")
+    words = ranks.together((1, trainer), (1, ["env", "OPENBLAS_CORETYPE=Nehalem", *trainer]))
     run = subprocess.run(words, capture_output=True, text=True, timeout=waiting.DEADLINE, env=ranks.ENVIRONMENT)
     assert run.returncode == 2
     assert re.search("^trainer: rank 1 on host .*: --reproducible: this rank computes with OpenBLAS Nehalem.*, and rank 0 "

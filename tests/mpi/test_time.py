@@ -23,9 +23,7 @@ def slow(tmp_path_factory):
 def train(count, slow, options):
     """With `slow`, rank 1 is started by these words."""
     trainer = [str(ranks.TRAINER), *map(str, options)]
-    words = ranks.command(1, *options)
-    words += [":", "-n", "1", *(slow or trainer[:1]), *trainer[1:], ":", "-n", str(count - 2), *trainer]
-    return ranks.finish(words)
+    return ranks.finish(ranks.together((1, trainer), (1, [*(slow or trainer[:1]), *trainer[1:]]), (count - 2, trainer)))
 
 
 def check_sums(summary, count):

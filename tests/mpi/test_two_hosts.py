@@ -20,7 +20,7 @@ HOWS = {"mpi": ["--run-option", "mpi", "--micro-shards", 4], "ps": ["--run-optio
         "hybrid": ["--run-option", "hybrid"]}
 NEVER = 10**9
 # Seconds between mpirun's SIGTERM and its SIGKILL, in which a rank must come to say its last sentence, on a busy machine too.
-PATIENT = ["--mca", "odls_base_sigkill_timeout", "15"]
+PATIENT = two_hosts.parameters(odls_base_sigkill_timeout=15)
 
 
 def model_of(how):
@@ -34,12 +34,12 @@ def slow(tmp_path_factory):
 
 
 class Run:
-    def __init__(self, directory, slow, keepalive, model, *options):
+    def __init__(self, directory, slow, mpirun, model, *options):
         directory.mkdir()
         self.hosts, self.checkpoints = two_hosts.Hosts(directory), directory / "ckpt"
         self.process = self.hosts.start(
             *model, *options, "--max-steps", NEVER, "--checkpoint-dir", self.checkpoints, "--save-checkpoint-steps", 5,
-            "--quiet", keepalive=keepalive, **{name: slow[name] for name in ("LD_PRELOAD", "SLOW_MICROSECONDS")})
+            "--quiet", mpirun=mpirun, **{name: slow[name] for name in ("LD_PRELOAD", "SLOW_MICROSECONDS")})
 
     def step(self):
         return ranks.training_json(self.checkpoints).get("global_step", 0)
@@ -52,8 +52,8 @@ class Run:
 def run(tmp_path, slow):
     runs = []
 
-    def started(name, keepalive, how, *options):
-        runs.append(Run(tmp_path / name, slow, keepalive, model_of(how), *HOWS[how], *options))
+    def started(name, mpirun, how, *options):
+        runs.append(Run(tmp_path / name, slow, mpirun, model_of(how), *HOWS[how], *options))
         return runs[-1]
     yield started
     for one in runs:
@@ -79,7 +79,7 @@ def ends_with_the_same_bits(runs, tmp_path):
 def test_short_cuts(run, tmp_path):
     """A second in both directions, then five in one: TCP sends again what was lost. Without the keepalive, which on a busy
     machine might find the longer cut too long."""
-    runs = {how: run(how, [], how) for how in HOWS}
+    runs = {how: run(how, {}, how) for how in HOWS}
     for one in runs.values():
         one.reach(10)
     for seconds, senders in ((1, "ab"), (5, "b")):
@@ -97,8 +97,8 @@ def test_short_cuts(run, tmp_path):
 
 def test_long_cut(run, tmp_path):
     """A cut that is longer than one run's deadline and shorter than the other's. TCP tries again after 25 and 51 s."""
-    patient = run("mpi", [], "mpi", "--deadline", DEADLINE)
-    hasty = run("ps", [], "ps", "--deadline", 15)
+    patient = run("mpi", {}, "mpi", "--deadline", DEADLINE)
+    hasty = run("ps", {}, "ps", "--deadline", 15)
     for one in (patient, hasty):
         one.reach(10)
         one.hosts.cut("a", "b")
@@ -125,7 +125,7 @@ FAULTS = {
 
 def test_for_good(run):
     """mpirun ends its ranks once it notices, and its daemon on the other host does; the deadline is far away."""
-    runs = {name: run(name.replace(" ", "-"), [*two_hosts.KEEPALIVE, *PATIENT], how, "--deadline", DEADLINE)
+    runs = {name: run(name.replace(" ", "-"), {**two_hosts.KEEPALIVE, **PATIENT}, how, "--deadline", DEADLINE)
             for name, (how, _) in FAULTS.items()}
     for name, one in runs.items():
         one.reach(10)
@@ -150,7 +150,7 @@ def test_bytes_are_those_of_the_kernel(how, tmp_path):
         how, ["--run-option", "mpi", "--transport", how])
     if how == "hybrid":
         options = HOWS["hybrid"]
-    process = hosts.start(*model_of(how), *options, "--max-steps", steps, "--json", keepalive=[])
+    process = hosts.start(*model_of(how), *options, "--max-steps", steps, "--json", mpirun={})
     out, said = process.communicate(timeout=DEADLINE)
     assert process.returncode == 0, said
     kernel = {name: hosts.counted(name) for name in "ab"}
@@ -185,7 +185,7 @@ def test_stopped_rank_is_named(tmp_path):
         hosts = two_hosts.Hosts(directory)
         checkpoints = directory / "ckpt"
         process = hosts.start(*model_of(how), "--run-option", how, "--max-steps", NEVER, "--quiet", "--deadline", 10,
-                              "--save-checkpoint-steps", 5, "--checkpoint-dir", checkpoints, keepalive=[])
+                              "--save-checkpoint-steps", 5, "--checkpoint-dir", checkpoints, mpirun={})
         runs[how, host, number] = hosts, process, checkpoints
     for (how, host, number), (hosts, process, checkpoints) in runs.items():
         ranks.wait_for(process, lambda: ranks.training_json(checkpoints).get("global_step", 0) >= 5, "step 5")

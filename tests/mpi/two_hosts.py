@@ -26,14 +26,25 @@ AGENT = """#!/bin/sh
 shift
 echo "$*" >{fifo}
 """
+
+
+def parameters(**values):
+    """The variables by which mpirun and its daemons take these parameters: those of Open MPI 4.1, and of 5 and later."""
+    return {f"{prefix}_MCA_{name}": str(value) for name, value in values.items() for prefix in ("OMPI", "PRTE")}
+
+
 # By these Open MPI's daemons notice after 6 to 11 seconds that the link is lost; without them after eight minutes.
-KEEPALIVE = ["--mca", "oob_tcp_keepalive_time", "5", "--mca", "oob_tcp_keepalive_intvl", "2",
-             "--mca", "oob_tcp_keepalive_probes", "3"]
+KEEPALIVE = parameters(oob_tcp_keepalive_time=5, oob_tcp_keepalive_intvl=2, oob_tcp_keepalive_probes=3)
+
+
+def started_by(agent):
+    """The same, for what starts a daemon on another host."""
+    return parameters(plm_rsh_agent=agent, plm_ssh_agent=agent)
 
 
 # Where Open MPI has its sessions, which it tells apart by host name and process number: ours are everybody's.
 # And mpirun gives its ranks time to say something before it kills them.
-ENVIRONMENT = {**ranks.ENVIRONMENT, "TMPDIR": "/dev/shm", "OMPI_MCA_odls_base_sigkill_timeout": "3"}
+ENVIRONMENT = {**ranks.ENVIRONMENT, "TMPDIR": "/dev/shm", **parameters(odls_base_sigkill_timeout=3)}
 
 
 def checked(*words):
@@ -71,13 +82,13 @@ class Hosts:
     def inside(self, name):
         return ["nsenter", "--target", str(self.pids[name]), "--net", "--uts", "--mount", "--pid"]
 
-    def start(self, *options, keepalive, **variables):
-        """Two ranks on each host. keepalive: mpirun's options, KEEPALIVE or none."""
+    def start(self, *options, mpirun, **variables):
+        """Two ranks on each host. mpirun: variables for it alone."""
         ranks.started.append(subprocess.Popen(
-            [*self.inside("a"), "mpirun", "--mca", "plm_rsh_agent", str(self.agent), *keepalive, "--host", "a:2,b:2",
+            [*self.inside("a"), "mpirun", "--host", "a:2,b:2",
              "--bind-to", "none", *(word for name in variables for word in ("-x", name)), "-n", "4",
              str(ranks.TRAINER), *map(str, options)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-            env={**ENVIRONMENT, **variables}))
+            env={**ENVIRONMENT, **started_by(self.agent), **mpirun, **variables}))
         return ranks.started[-1]
 
     def cut(self, *senders):

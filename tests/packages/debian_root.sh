@@ -12,9 +12,13 @@ cannot() {
     exit 3
 }
 
+# Its / is that of a mount namespace, not one of chroot, which a test's own namespaces would leave.
 in_root() {
-    chroot "$root" /usr/bin/env -i PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LC_ALL=C.UTF-8 \
-        DEBIAN_FRONTEND=noninteractive $network ${CI:+CI="$CI"} /bin/sh -c "cd /work && $1"
+    unshare --mount --propagation private sh -c '
+        mount --rbind "$1" "$1" && cd "$1" && mkdir -p .outside && pivot_root . .outside && cd / && umount -l /.outside || exit
+        shift
+        exec "$@"' sh "$root" /usr/bin/env -i PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin HOME=/root \
+        LC_ALL=C.UTF-8 DEBIAN_FRONTEND=noninteractive $network ${CI:+CI="$CI"} /bin/sh -c "cd /work && $1"
 }
 
 # A name that Debian does not have is our mistake; what does not arrive is not.
