@@ -1,12 +1,11 @@
 #!/usr/bin/env python3
 """Holds the sources to the house rules: who may include whom, no two modules that need each other, headers that compile
-alone, names that are unique in their folder, lines, functions, files and folders in bounds, errors of memory said in one
-way, C laid out as .clang-format says; and no test that imports a test.
+alone, errors of memory said in one way, C laid out as .clang-format says; and no test that imports a test. Long functions are
+remarks, as advice.
 
 usage: lint.py [--cc CC] [--mpi FLAGS] [--format]      run from the root of the checkout; prints one line a finding, exit 1 if there is one
 """
 import argparse
-import collections
 import concurrent.futures
 import os
 import pathlib
@@ -106,7 +105,7 @@ LIBRARIES = {
 # Folders beside those whose C has the layout of .clang-format, and files that stay as they once were.
 LAID_OUT = ["tests", "bench", "examples"]
 AS_THEY_WERE = {"tests/abi/eventlog_0.h"}
-LINE, FUNCTION_LINES, FILE_LINES, TEST_LINES, FOLDER_FILES = 120, 80, 800, 600, 20
+LINE, FUNCTION_LINES = 120, 80
 
 
 def includes(path):
@@ -145,15 +144,13 @@ def check_includes(path, findings):
 
 def check_text(path, findings):
     lines = path.read_text().splitlines()
-    if len(lines) > FILE_LINES:
-        findings.append(f"{path}: {len(lines)} lines; is there a seam?")
     begin = None
     for number, line in enumerate(lines, 1):
         if line == "{":
             begin = number
         elif line == "}" and begin:
             if number - begin - 1 > FUNCTION_LINES:
-                findings.append(f"{path}:{begin}: function of {number - begin - 1} lines; is there a seam?")
+                print(f"lint: remark: {path}:{begin}: function of {number - begin - 1} lines; is there a seam?")
             begin = None
         if len(line) > LINE:
             findings.append(f"{path}:{number}: line of {len(line)} columns")
@@ -168,8 +165,6 @@ def check_tests(findings):
         lines = path.read_text().splitlines() if path.suffix in (".c", ".py") else []
         if path.suffix == ".py" and named.setdefault(path.name, path) != path:
             findings.append(f"{path}: pytest takes it for {named[path.name]}; give it a name of its own")
-        if len(lines) > TEST_LINES:
-            findings.append(f"{path}: {len(lines)} lines; which of them test something else?")
         for number, line in enumerate(lines, 1):
             if re.match(r"\s*(from|import) test_\w+", line):
                 findings.append(f"{path}:{number}: a test imports a test")
@@ -205,24 +200,6 @@ def check_circles(sources, findings):
         circle = sorted(other for other in below[module] if module in below.get(other, ()))
         if circle and module == circle[0]:
             findings.append(f"{module}.c: needs {', '.join(circle[1:])}, and is needed there; which can be read first?")
-
-
-def check_names(sources, findings):
-    """Whoever greps a name in a folder finds one function, or struct: not one in each of its files. A struct that a header
-    declares may have several forms, of which one is built."""
-    found, declared = collections.defaultdict(set), set()
-    for path in sources:
-        text = path.read_text()
-        if path.suffix == ".h":
-            declared.update(re.findall(r"^(struct \w+)", text, re.M))
-            continue
-        for name in re.findall(r"^static [\w ]*?\**(\w+)\(", text, re.M):
-            found[path.parent, f"{name}()"].add(path.name)
-        for name in re.findall(r"^(?:static )?(?:const )?((?:struct|enum|union) \w+) \{", text, re.M):
-            found[path.parent, name].add(path.name)
-    for (folder, name), files in sorted(found.items()):
-        if len(files) > 1 and name not in declared:
-            findings.append(f"{folder}/: {name} is in each of {', '.join(sorted(files))}; name it after its file")
 
 
 def check_memory(path, findings):
@@ -285,12 +262,8 @@ def main():
         check_text(path, findings)
         check_memory(path, findings)
     check_circles(sources, findings)
-    check_names(sources, findings)
     check_tests(findings)
     check_layout(findings)
-    for folder, count in collections.Counter(p.parent for p in sources if p.suffix == ".c").items():
-        if count > FOLDER_FILES:
-            findings.append(f"{folder}/: {count} source files; which of them are a room of their own?")
     with concurrent.futures.ThreadPoolExecutor() as pool:
         for found in pool.map(lambda p: header_alone(cc, shlex.split(options.mpi), p), [p for p in sources if p.suffix == ".h"]):
             findings += found
