@@ -18,6 +18,12 @@ ENVIRONMENT = {**os.environ, "OMPI_MCA_rmaps_base_oversubscribe": "1", "PRTE_MCA
                "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1", "ASAN_OPTIONS": "detect_leaks=0", "OPENBLAS_NUM_THREADS": "1"}
 
 
+def hears_the_end():
+    """Whether mpirun passes on what ranks say after SIGTERM: Open MPI 5 and later may not."""
+    said = subprocess.run(["mpirun", "--version"], capture_output=True, text=True, env=ENVIRONMENT).stdout
+    return "Open MPI" not in said or re.search(r"\(Open MPI\) [1-4]\.", said) is not None
+
+
 def command(ranks, *options):
     """The words that start the trainer; ranks 0: without mpirun."""
     launcher = ["mpirun", "--bind-to", "none", "-n", str(ranks)] if ranks else []

@@ -23,10 +23,9 @@ class Training(Terminal):
         super().__init__(columns, command, {**ranks.ENVIRONMENT, **variables})
         ranks.started.append(self.process)
 
-    def close(self, end=r"steps in "):
-        """end: what is said last; empty: nothing, as Open MPI 5 does not wait for what ranks say after SIGTERM."""
+    def close(self, heard=True):
         self.process.terminate()
-        self.shows(end)
+        self.shows(r"steps in " if heard else "")
         self.process.wait(DEADLINE)
         os.close(self.master)
 
@@ -60,7 +59,7 @@ def test_through_mpirun_to_a_terminal(slow):
     second = terminal.shows(line)
     # One every 10 s, not one a minute as into a file: by the steps between them, whatever a step takes.
     assert (int(second.group(1)) - int(first.group(1))) / float(second.group(2)) < 40
-    terminal.close("")
+    terminal.close(ranks.hears_the_end())
 
 
 @pytest.mark.parametrize("count,options,says", [
