@@ -140,7 +140,7 @@ int ranks_start(struct participants **out, struct error *e)
     launcher = getppid();
     /* Who waits here sleeps between two looks. With more ranks than cores Open MPI would yield at each look besides,
      * and Linux (since 6.18) lets who yields forfeit the time it was owed: a server that needs 2 % of a core would run
-     * only after the computing workers' slices. */
+     * only after the computing workers' slices. Open MPI 5 yields all the same. */
     setenv("OMPI_MCA_mpi_yield_when_idle", "0", 0);
     rc = ranks_failed(MPI_Init_thread(NULL, NULL, MPI_THREAD_FUNNELED, &provided), e, "starting MPI");
 
