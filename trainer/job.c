@@ -5,6 +5,7 @@
 #include "trainer/launch/child.h"
 #include "trainer/launch/mpirun_line.h"
 #include "trainer/launch/restart_rule.h"
+#include "trainer/saver.h"
 #include "trainer/training_lock.h"
 
 #include <inttypes.h>
@@ -113,10 +114,12 @@ static int supervise(const struct train_options *o, struct launch *l, struct log
             return rc;
         wait_for_rank_0(o, log);
         newest_of(o, newest);
+        f.state = training_state_read(o->checkpoint_directory, &state, NULL) == 1 ? &state : NULL;
+        if (!end.status && f.state && (!strcmp(state.state, "failed") || !strcmp(state.reason, LAUNCHER_GONE)))
+            end.status = EXIT_NO; /* Open MPI 5's mpirun ends with 0 when it has lost a host */
         f.status = end.status;
         f.asked = end.asked;
         f.progress = strcmp(before, newest) != 0;
-        f.state = training_state_read(o->checkpoint_directory, &state, NULL) == 1 ? &state : NULL;
         verdict = restart_rule(&f);
         tell(log, verdict, &f, newest);
         if (verdict != RESTART_AGAIN)

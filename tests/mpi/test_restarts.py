@@ -3,6 +3,7 @@ nobody disturbed; what should not be started again is not."""
 import os
 import pathlib
 import re
+import shutil
 import signal
 import subprocess
 
@@ -68,6 +69,20 @@ def test_killed_rank(tmp_path, slow):
     assert ranks.training_json(tmp_path / "ckpt")["state"] == "finished"
     ranks.train(3, *LENET, "--run-option", "mpi", "--max-steps", 16, "--quiet", "--checkpoint-dir", tmp_path / "straight")
     assert ranks.variables(tmp_path / "ckpt" / "model.ckpt-16") == ranks.variables(tmp_path / "straight" / "model.ckpt-16")
+
+
+def test_status_of_success(tmp_path, slow):
+    """mpirun may end with 0 after it has lost a host; training.json knows better."""
+    words = f'{shutil.which("mpirun")} "$@"'
+    (tmp_path / "mpirun").write_text(f'#!/bin/sh\n[ "$*" != --version ] || exec {words}\n{words}\nexit 0\n')
+    (tmp_path / "mpirun").chmod(0o755)
+    process = begin(tmp_path, "--run-option", "mpi", "--max-steps", 16, "--save-checkpoint-steps", 4, "--restarts", 2,
+                    hosts="localhost:0-1\n", **{**slow, "PATH": f"{tmp_path}:{slow['PATH']}"})
+    ranks.wait_for(process, lambda: checkpoint_above(tmp_path, 0), "a checkpoint")
+    os.kill(ranks.training_json(tmp_path / "ckpt")["pid"], signal.SIGKILL)
+    status, said, told = ended(process)
+    assert status == 0 and ranks.training_json(tmp_path / "ckpt")["state"] == "finished", said
+    assert len(told) == 1 and "ended with status 1; starting it again from model.ckpt-" in told[0]
 
 
 def kill_child(process, directory):
