@@ -9,8 +9,8 @@
 #include "base/error.h"
 #include "base/program/log.h"
 #include "trainer/collective/traffic.h"
-#include "trainer/rate.h"
 #include "trainer/strategies/strategy.h"
+#include "trainer/timing/rate.h"
 #include "trainer/timing/time_report.h"
 
 #include <stdint.h>

@@ -1,5 +1,5 @@
 /* Steps a second and time to go, of quick steps and of slow ones. */
-#include "trainer/rate.h"
+#include "trainer/timing/rate.h"
 
 #include "tests/check.h"
 

@@ -1,4 +1,4 @@
-#include "trainer/rate.h"
+#include "trainer/timing/rate.h"
 
 #include <math.h>
 

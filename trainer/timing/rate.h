@@ -2,8 +2,8 @@
  * rate.h - the speed of a training and its remaining time, from the steps of the last ten seconds, or from the last
  * step if that took longer. Pure; times are monotonic seconds.
  */
-#ifndef TRAINER_RATE_H
-#define TRAINER_RATE_H
+#ifndef TRAINER_TIMING_RATE_H
+#define TRAINER_TIMING_RATE_H
 
 #include <stdint.h>
 
