@@ -13,6 +13,7 @@
 #include "trainer/resuming.h"
 #include "trainer/tool/command.h"
 #include "trainer/trace_exchange.h"
+#include "trainer/training_data.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -84,56 +85,16 @@ static void handle_signals(void)
 
 /* ---- setting up: every rank does each phase, then all agree on the result ---------------------------------------- */
 
-static const char *training_transform(const struct train_options *o)
-{
-    return o->augment && o->recipe->transform ? o->recipe->transform : o->model->transform;
-}
-
 static int open_data(struct run *r, struct error *e)
 {
-    const struct train_options *o = &r->options;
-    const struct model *m = o->model;
-    const struct transform *t = transform_find(training_transform(o));
-    struct shard shard = { o->shard, r->workers, r->worker, o->shard_rule };
-    struct dataset_reading reading = o->reading;
-    int64_t together = o->shard == SHARD_RECORDS ? r->batches.together : r->batches.count;
-    int rc, height, width, channels;
+    int rc;
 
     if (r->worker < 0)
         return OK;
-    reading.fit = (struct dataset_shape){ m->height, m->width, m->channels, m->classes, m->integers };
-    transform_fit(t, &reading.fit);
-    if ((rc = dataset_open_as(&r->dataset, o->data, o->data_directory, DATASET_TRAIN, &shard, &reading, e)) < 0)
+    if ((rc = training_data_open(&r->dataset, &r->options, r->workers, r->worker, e)) < 0)
         return rc;
-    if (o->file && m->integers != (r->dataset->element == ELEMENT_INT32))
-        return error_set(e, ERR_ARG, "%s: its task is %s, but %s has %s", o->file->path,
-                         m->integers ? "next_word" : "classification", o->data, dataset_unit(r->dataset));
-    if (m->labels && (rc = dataset_sequences(r->dataset, m->labels, e)) < 0)
-        return error_prefix(e, "%s", m->name);
-    if ((rc = dataset_fit(r->dataset, m->features, m->classes, e)) < 0)
-        return error_prefix(e, "%s", m->name);
-    if ((rc = dataset_hold_out(r->dataset, (size_t)o->hold_out, e)) < 0)
-        return error_prefix(e, "--hold-out %" PRId64, o->hold_out);
     r->position.vocabulary = r->dataset->vocabulary;
-    if (!t && training_transform(o))
-        return error_set(e, ERR_ARG, "model %s: unknown transform '%s'", m->name, training_transform(o));
-    if ((rc = transform_check(t, r->dataset, e)) < 0)
-        return rc;
-    height = t && t->height ? t->height : r->dataset->height;
-    width = t && t->width ? t->width : r->dataset->width;
-    channels = t && t->channels ? t->channels : r->dataset->channels;
-    if (o->file)
-        model_file_complete(o->file, height, width, channels, r->dataset->classes);
-    if (height != m->height || width != m->width || channels != m->channels || r->dataset->classes != m->classes)
-        return error_set(e, ERR_ARG, "%s is for %s of %dx%dx%d in %d classes, but %s has %dx%dx%d in %d", m->name,
-                         dataset_unit(r->dataset), m->height, m->width, m->channels, m->classes, o->data, height, width,
-                         channels, r->dataset->classes);
-    if (together > (int64_t)r->dataset->count)
-        return error_set(e, ERR_ARG, "--%s %d: a step of %d worker%s would take %" PRId64 " %s, but %s has %zu",
-                         o->sizes.global_batch ? "global-batch" : "batch-size",
-                         o->sizes.global_batch ? o->sizes.global_batch : o->sizes.batch_size, r->workers,
-                         r->workers == 1 ? "" : "s", together, dataset_unit(r->dataset), o->data, r->dataset->count);
-    return OK;
+    return training_data_fills(r->dataset, &r->options, &r->batches, r->workers, e);
 }
 
 /* Servers read no data: what a model file leaves to it, they get from rank 0. */
@@ -288,25 +249,14 @@ static int share_state(struct run *r, struct error *e)
 }
 
 /* Workers that read the same files must have the same records: their parts would overlap otherwise. */
-/* The other workers would wait for nobody, but what a smaller share has would count more than the rest. */
-static int uneven_shares(const struct run *r, uint64_t count, uint64_t first, struct error *e)
-{
-    return error_set(e, ERR_ARG,
-                     "--shard files: worker %d has %" PRIu64 " %s of %s and worker 0 has %" PRIu64
-                     ", so some would count more than others; use as many workers as divide the files evenly, or "
-                     "--shard records",
-                     r->worker, count, dataset_unit(r->dataset), r->options.data, first);
-}
-
 static int compare_data(struct run *r, struct error *e)
 {
     uint64_t count = r->dataset ? r->dataset->count : 0, words = r->position.vocabulary, first[2] = { count, words };
     int rc = world_broadcast(r->world, first, sizeof first, "the size of the data", e);
 
-    if (rc == OK && r->worker >= 0 && r->options.shard == SHARD_FILES && r->options.strategy.synchronous &&
-        count != first[0])
-        rc = uneven_shares(r, count, first[0], e);
-    else if (rc == OK && r->worker >= 0 && r->options.shard != SHARD_FILES && count != first[0])
+    if (rc == OK && r->worker >= 0)
+        rc = training_data_even(r->dataset, &r->options, r->worker, first[0], e);
+    if (rc == OK && r->worker >= 0 && r->options.shard != SHARD_FILES && count != first[0])
         rc = error_set(e, ERR_ARG, "rank %d has %" PRIu64 " %s of %s, but rank 0 has %" PRIu64, r->worker, count,
                        dataset_unit(r->dataset), r->options.data, first[0]);
     else if (rc == OK && r->worker >= 0 && words != first[1])
@@ -340,7 +290,7 @@ static int start(struct run *r, struct error *e)
     struct strategy_options how = o->strategy;
     const int shards = o->sizes.micro_shards, threads = o->strategy.kind->threads;
     struct batch_source_options batches = {
-        .transform = transform_find(training_transform(o)),
+        .transform = training_data_transform(o),
         .shard = { o->shard, r->workers, r->worker, o->shard_rule },
         .batch_size = threads && shards ? (int)r->batches.together : r->batches.count,
         .workers = threads && !shards ? r->workers : 1,
@@ -384,19 +334,10 @@ static int averaged(const struct run *r)
 
 static int plan_batches(struct run *r, struct error *e)
 {
-    const struct train_options *o = &r->options;
-    int rc = OK;
+    const int rc = training_data_batches(&r->batches, &r->options, r->workers, r->worker, e);
 
-    if (o->reproducible && o->strategy.chosen)
-        rc = error_set(e, ERR_ARG,
-                       "--reproducible: an update has the gradients that are first, which depends on time; train "
-                       "without backup workers, tokens and records");
-    if (rc == OK)
-        rc = batch_sizes_aggregate(&r->options.sizes, o->strategy.aggregate, r->workers, e);
-    if (rc == OK)
-        rc = batch_plan_make(&r->batches, &r->options.sizes, r->workers, r->worker, e);
     if (rc == OK) /* backup workers' images do not count */
-        r->update = o->strategy.chosen ? (int64_t)r->batches.most * averaged(r) : r->batches.together;
+        r->update = r->options.strategy.chosen ? (int64_t)r->batches.most * averaged(r) : r->batches.together;
     return rc;
 }
 
@@ -409,7 +350,6 @@ static int set_up(struct run *r, struct error *e)
         rc = r->workers = how->kind->workers(how, world_size(r->world), e);
     if (rc > 0) {
         r->worker = world_rank(r->world) < r->workers ? world_rank(r->world) : -1;
-        r->options.strategy.chosen = strategy_chooses(&r->options.strategy, r->workers);
         if (r->options.scale_learning_rate)
             r->options.optimizer.schedule.workers = averaged(r);
         rc = plan_batches(r, e);

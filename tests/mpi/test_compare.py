@@ -4,6 +4,7 @@ import json
 import os
 import pathlib
 import re
+import shutil
 import signal
 import subprocess
 
@@ -81,7 +82,7 @@ def test_model_files_and_sequences(model, data, tmp_path):
 
 def test_ctrl_c_and_a_failure(tmp_path):
     """The running training ends in order; a failed cell is named, and run again the next time, without what it left."""
-    data, output = tmp_path / "data", tmp_path / "cmp"
+    data, output, saved = tmp_path / "data", tmp_path / "cmp", tmp_path / "saved"
     words = ["--strategies", "single,mirrored", "--ranks", 2, "--rounds", 1, "--output", output, "--model", "lenet", "--data",
              "fashion-mnist", "--data-dir", data, "--batch-size", 4, "--evaluate", "never", "--max-steps"]
     data.symlink_to(FASHION)
@@ -99,14 +100,21 @@ def test_ctrl_c_and_a_failure(tmp_path):
     assert "left out, because it is impossible: single with 2 workers" in said[1]
     assert json.loads(state.read_text())["state"] == "stopped" and results(output) == []
 
-    data.unlink()
-    words[1] = "mirrored"
+    shutil.copytree(state.parent, saved)
+    start = tmp_path / "start"
+    of_start = start / max(saved.glob("*.index")).stem
+    words[1:] = ["mirrored", "--init-from", of_start, *words[2:]]
     failed = compare(*words, 3, status=1)
-    assert f"round 1, mirrored-2: failed: {data}" in failed.stderr and f"mirrored-2 failed in 1 round: {data}" in joined(failed)
+    assert f"round 1, mirrored-2: failed: --init-from: {of_start}" in failed.stderr and f"mirrored-2 failed in 1 round: --init-from: {of_start}" in joined(failed)
     assert not state.exists() and [line["status"] for line in results(output)] == [2]
     assert "mirrored-2 failed in 1 round" in joined(compare("--output", output, status=1))
+    shutil.copytree(saved, start)
+    data.unlink()
+    assert f"mirrored-2: {data}: no such data directory" in compare(*words, 3, status=2).stderr and len(results(output)) == 1
     data.symlink_to(FASHION)
     whole = compare(*words, 3)
+    data.unlink()  # with nothing left to train, data are not asked for
+    assert compare(*words, 3).stdout == whole.stdout
     assert [line["status"] for line in results(output)] == [2, 0] and "failed" not in whole.stdout
 
 
@@ -126,6 +134,27 @@ def test_wrong_usage(tmp_path, monkeypatch, words, wanted):
     (tmp_path / "a file").write_text("")
     said = compare(*words, status=2).stderr
     assert wanted in said and said.count("\n") == 1 and os.listdir() == ["a file"]
+
+
+@pytest.mark.parametrize("files, options, wanted", [
+    ("train-images train-labels", [], "the evaluator: {data}"),  # no test data
+    ("train-images train-labels", ["--evaluate", "never", "--global-batch", 60001], "mpi-1: --global-batch 60001"),
+    ("train-images train-labels", ["--evaluate", "never", "--shard", "files"], "mpi-2: worker 1 of 2 has no file"),
+    ("train-images train-labels", ["--evaluate", "never", "--batch-size", 40000], "mpi-2: --batch-size 40000: a step of 2 workers"),
+    ("train-images train-labels", ["--evaluate", "never", "--global-batch", 33, "--ranks", "1,3,2"], "mpi-2: --global-batch 33"),
+    ("train t10k", ["--num-examples", 10001], "the evaluator: --num-examples 10001"),
+    ("train-labels t10k", [], "mpi-1: {data}"),
+])
+def test_data_of_all_cells_are_checked_before_the_first(tmp_path, files, options, wanted):
+    data = tmp_path / "data"
+    data.mkdir()
+    for path in pathlib.Path(FASHION).iterdir():
+        if path.name.startswith(tuple(files.split())):
+            (data / path.name).symlink_to(path)
+    said = compare("--strategies", "mpi", "--ranks", "1,2", "--rounds", 1, "--output", tmp_path / "cmp", "--model", "lenet", "--data",
+                   "fashion-mnist", "--data-dir", data, "--max-steps", 2, *options, status=2).stderr
+    assert said.startswith("trainer compare: " + wanted.format(data=data)) and said.count("\n") == 1
+    assert not (tmp_path / "cmp").exists()
 
 
 def test_checkpoints_at_steps_of_ones_own(tmp_path):

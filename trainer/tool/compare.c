@@ -33,6 +33,7 @@ struct compare {
     char counts[12 * RESOURCE_COUNTS_MOST]; /* --ranks, unless given */
     char **training; /* (training_count) the options that are not this command's, without its name */
     size_t training_count;
+    struct compare_wanted wanted;
     struct compare_plan plan;
     struct results results;
     struct cell_setup setup;
@@ -203,9 +204,10 @@ static int find_programs(struct compare *c, struct error *e)
     c->program[n] = '\0';
     snprintf(c->evaluator, sizeof c->evaluator, "%.*sevaluator", (int)(file_base_name(c->program) - c->program),
              c->program);
-    if (access(c->evaluator, X_OK) < 0)
-        snprintf(c->evaluator, sizeof c->evaluator, "evaluator");
-    return OK;
+    if (access(c->evaluator, X_OK) == 0 || !strcmp(c->evaluate, "never") ||
+        file_find_program("evaluator", c->evaluator))
+        return OK;
+    return error_set(e, ERR_ARG, "no %s, and no evaluator in PATH; --evaluate never trains without", c->evaluator);
 }
 
 /* Reads --resource-info, and how many workers its hosts are for. */
@@ -226,25 +228,27 @@ static int find_hosts(struct compare *c, struct error *e)
 
 static int set_up(struct compare *c, struct error *e)
 {
-    const struct compare_wanted wanted = {
+    int rc;
+
+    if ((rc = launch_may("strategies", e)) < 0 || (rc = find_programs(c, e)) < 0 || (rc = find_hosts(c, e)) < 0)
+        return rc;
+    c->wanted = (struct compare_wanted){
         .strategies = c->strategies,
         .ranks = c->ranks ? c->ranks : c->counts,
         .hosts = c->hosts_path ? &c->hosts : NULL,
         .samples = c->samples,
         .evaluations = strcmp(c->evaluate, "never") ? c->evaluations : 0,
+        .num_examples = c->num_examples,
         .training = c->training,
         .training_count = c->training_count,
     };
-    int rc;
-
-    if ((rc = launch_may("strategies", e)) < 0 || (rc = find_programs(c, e)) < 0 || (rc = find_hosts(c, e)) < 0 ||
-        (rc = compare_plan_make(&c->plan, &wanted, e)) < 0)
+    if ((rc = compare_plan_make(&c->plan, &c->wanted, e)) < 0)
         return rc;
     c->setup = (struct cell_setup){
         .program = c->program,
         .evaluator = c->evaluator,
         .directory = c->output,
-        .hosts = wanted.hosts,
+        .hosts = c->wanted.hosts,
         .mpirun = launch_mpirun(),
         .training = c->training,
         .training_count = c->training_count,
@@ -355,7 +359,6 @@ static int run_rounds(struct compare *c, struct error *e)
 {
     int rc = OK;
 
-    count_runs(c);
     c->began = clock_monotonic();
     for (int round = 1; round <= (int)c->rounds; round++)
         for (size_t i = 0; i < c->plan.count && rc == OK && !c->asked; i++) {
@@ -485,6 +488,9 @@ static int work(struct compare *c, struct error *e)
     if (c->results.count && strcmp(c->results.training, training) != 0)
         return error_set(e, ERR_ARG, "%s has a comparison with other options: %.200s; use another --output", c->output,
                          c->results.training);
+    count_runs(c);
+    if (c->to_do && (rc = compare_plan_check_data(&c->plan, &c->wanted, e)) < 0)
+        return rc;
     memcpy(c->results.training, training, sizeof training);
     if ((rc = results_begin(&c->results, c->output, e)) < 0)
         return rc;
