@@ -51,6 +51,30 @@ def column(text, key="run"):
     return [row[key] for row in csv.DictReader(io.StringIO(text))]
 
 
+def test_tags_that_only_some_runs_have_are_named(log, tmp_path):
+    """Once for all tags of the same runs; without a word where all have the same."""
+    for run, tags in ("a", "loss rate wait"), ("b", "loss rate wait"), ("c", "loss best"), ("d", "loss " + " ".join(f"t{i}" for i in range(9))):
+        write(tmp_path / "log" / run, [(tag, 1, 0.5) for tag in tags.split()])
+
+    def said(*words):
+        done = subprocess.run([EVENTLOG, *map(str, words)], capture_output=True, text=True, timeout=600, env=ENVIRONMENT)
+        assert done.returncode == 0
+        return done.stderr.splitlines()
+
+    program, left_out = "eventlog compare: only ", "; left out, --tag shows them"
+    wanted = [f"{program}c has best{left_out}", f"{program}a, b have rate, wait{left_out}",
+              f"{program}d has t0, t1, t2, t3, t4, t5 and 3 more{left_out}"]
+    assert said("compare", tmp_path / "log") == said("compare", tmp_path / "log", "--json") == wanted
+    assert said("compare", tmp_path / "log", "-o", tmp_path / "x.svg") == wanted
+    assert said("plot", tmp_path / "log") == [line.replace(" compare:", " plot:") for line in wanted]
+    assert said("compare", tmp_path / "log", "--tag", "best") == [f"{program}c has best"]  # shown, with holes
+    assert said("compare", tmp_path / "log/a", tmp_path / "log/c", "--tag", "loss") == said("compare", log) == []
+    for i in range(12):  # few lines, however many combinations there are
+        write(tmp_path / "many" / f"r{i}", [("loss", 1, 0.5), (f"own{i}", 1, 0.5)])
+    lines = said("compare", tmp_path / "many")
+    assert len(lines) == 9 and lines[-1] == f"{program}some runs have 4 other tags"
+
+
 def test_time_to_accuracy_is_one_command(log, tmp_path):
     for run, seconds in ("fast", 2), ("slow", 10), ("never", 1):
         lines = [{"tag": "loss", "step": 0, "value": 9, "wall_time": 100}]

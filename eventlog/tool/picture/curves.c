@@ -1,6 +1,7 @@
 #include "eventlog/tool/picture/curves.h"
 
 #include "base/bytes.h"
+#include "base/text.h"
 #include "eventlog/tool/gather.h"
 #include "eventlog/tool/picture/curve_group.h"
 #include "eventlog/tool/picture/picture_range.h"
@@ -10,6 +11,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+enum { NAMES_SAID = 6, LINES_SAID = 8 };
 
 int curves_settle(struct curves *w, struct error *e)
 {
@@ -115,10 +118,87 @@ static int by_text(const void *a, const void *b)
     return bytes_compare(x->text, x->length, y->text, y->length);
 }
 
+static int by_tag(const void *tag, const void *series)
+{
+    const struct curves_tag *x = tag;
+    const struct scalar_series *y = series;
+
+    return bytes_compare(x->text, x->length, y->tag, y->tag_length);
+}
+
+/* The series of a run are sorted by tag since it was read. */
+const struct scalar_series *curves_series(const struct curves *w, size_t run, const struct curves_tag *tag)
+{
+    const struct scalar_run *r = &w->runs[run];
+    const struct scalar_series *s = r->count ? bsearch(tag, r->series, r->count, sizeof *s, by_tag) : NULL;
+
+    return s && s->count ? s : NULL;
+}
+
+/* ---- tags that only some runs have ------------------------------------------------------------------------------- */
+
+static int same_runs(const struct curves *w, const struct curves_tag *a, const struct curves_tag *b)
+{
+    if (a->runs != b->runs)
+        return 0;
+    for (size_t i = 0; i < w->count; i++)
+        if (!curves_series(w, i, a) != !curves_series(w, i, b))
+            return 0;
+    return 1;
+}
+
+/* A name of a list that gets `count`: the first ones, and how many more there are. */
+static void list_name(struct buffer *b, const char *text, size_t length, size_t at, size_t count)
+{
+    if (at < NAMES_SAID) {
+        buffer_append_text(b, at ? ", " : "");
+        text_append_cut(b, text, length, TEXT_NAME_MOST, 0);
+    } else if (at + 1 == count)
+        buffer_format(b, " and %zu more", count - NAMES_SAID);
+}
+
+/* Logs which runs have this tag, which not all have, with the tags behind it that just these runs have. */
+static void say_alike(struct curves *w, struct curves_tag *tag, size_t count, const char *then)
+{
+    struct buffer runs = BUFFER_EMPTY, tags = BUFFER_EMPTY;
+    size_t run = 0, listed = 0, alike = 0;
+
+    for (size_t i = 0; i < count; i++)
+        alike += same_runs(w, tag, &tag[i]);
+    for (size_t i = 0; i < count; i++)
+        if (same_runs(w, tag, &tag[i])) {
+            list_name(&tags, tag[i].text, tag[i].length, listed++, alike);
+            tag[i].said = 1;
+        }
+    for (size_t i = 0; i < w->count; i++)
+        if (curves_series(w, i, tag))
+            list_name(&runs, w->names[i], strlen(w->names[i]), run++, tag->runs);
+    log_line(&w->scan->log, "only %s %s %s%s", buffer_text(&runs), tag->runs == 1 ? "has" : "have", buffer_text(&tags),
+             then);
+    buffer_release(&runs);
+    buffer_release(&tags);
+}
+
+static void say_partial(struct curves *w, size_t count, int left_out)
+{
+    size_t lines = 0, others = 0;
+
+    for (size_t i = 0; i < count; i++)
+        if (w->tags[i].runs < w->count && !w->tags[i].said) {
+            if (lines++ < LINES_SAID)
+                say_alike(w, &w->tags[i], count - i, left_out ? "; left out, --tag shows them" : "");
+            else
+                others++;
+        }
+    if (others)
+        log_line(&w->scan->log, "only some runs have %zu other tags", others);
+}
+
 /* The tags to show: with --tag all that match, else those that all runs have, else all. */
 int curves_choose_tags(struct curves *w, struct error *e)
 {
     size_t n = 0, kept = 0, common = 0;
+    int left_out;
 
     for (size_t i = 0; i < w->count; i++)
         n += w->runs[i].count;
@@ -133,7 +213,7 @@ int curves_choose_tags(struct curves *w, struct error *e)
                 continue;
             scan_series(w->scan, s);
             if (s->count)
-                w->tags[n++] = (struct curves_tag){ s->tag, s->tag_length, 1, 0 };
+                w->tags[n++] = (struct curves_tag){ .text = s->tag, .length = s->tag_length, .runs = 1 };
         }
     qsort(w->tags, n, sizeof *w->tags, by_text);
     for (size_t i = 0; i < n; i++)
@@ -143,7 +223,9 @@ int curves_choose_tags(struct curves *w, struct error *e)
             w->tags[kept++] = w->tags[i];
     for (size_t i = 0; i < kept; i++)
         common += w->tags[i].runs == w->count;
-    if (!w->scan->tags.patterns.count && common) {
+    left_out = !w->scan->tags.patterns.count && common;
+    say_partial(w, kept, left_out);
+    if (left_out) {
         n = 0;
         for (size_t i = 0; i < kept; i++)
             if (w->tags[i].runs == w->count)
@@ -161,23 +243,6 @@ int curves_choose_tags(struct curves *w, struct error *e)
         w->scan->unmatched += selection_tell(&w->lower, "--lower", "tag", &w->scan->log) +
                               selection_tell(&w->higher, "--higher", "tag", &w->scan->log);
     return OK;
-}
-
-static int by_tag(const void *tag, const void *series)
-{
-    const struct curves_tag *x = tag;
-    const struct scalar_series *y = series;
-
-    return bytes_compare(x->text, x->length, y->tag, y->tag_length);
-}
-
-/* The series of a run are sorted by tag since it was read. */
-const struct scalar_series *curves_series(const struct curves *w, size_t run, const struct curves_tag *tag)
-{
-    const struct scalar_run *r = &w->runs[run];
-    const struct scalar_series *s = r->count ? bsearch(tag, r->series, r->count, sizeof *s, by_tag) : NULL;
-
-    return s && s->count ? s : NULL;
 }
 
 void curves_release(struct curves *w)

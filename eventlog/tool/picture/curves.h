@@ -10,9 +10,10 @@
 #include "eventlog/tool/scan.h"
 
 struct curves_tag {
-    const char *text; /* borrowed from a series */
-    size_t length, runs;
-    int better; /* -1: lower is, 1: higher is, 0: neither; by --lower and --higher, else as tag_better() */
+    const char *text;    /* borrowed from a series */
+    size_t length, runs; /* runs: how many have it */
+    int said;            /* 1: a line has said which these are */
+    int better;          /* -1: lower is, 1: higher is, 0: neither; by --lower and --higher, else as tag_better() */
 };
 
 /* of a run: the lowest wall time and the lowest step of its points; infinite if it has none */
@@ -82,7 +83,8 @@ int curves_settle(struct curves *w, struct error *e);
 /* Reads the wanted runs of the scan in natural order, points in reading order. Release also after an error. */
 int curves_read(struct curves *w, struct error *e);
 int curves_sort_by_step(struct curves *w, struct error *e);
-/* Chooses the tags to show: with --tag all that match, else those that all runs have, else all. */
+/* Chooses the tags to show: with --tag all that match, else those that all runs have, else all. Of those that only some
+ * runs have, logs which have them, and whether they are left out. */
 int curves_choose_tags(struct curves *w, struct error *e);
 void curves_release(struct curves *w);
 
