@@ -21,6 +21,7 @@ import many_images
 import mnist_lstm_accuracy
 import model_speed
 import plan_cells
+import processors
 import programs
 import python_speed
 import resnet32_accuracy
@@ -98,11 +99,15 @@ BENCHMARKS = {
 
 def measured(name, options):
     """Whether there are results."""
+    others = processors.Others()
     try:
-        return bool(BENCHMARKS[name][0](options))
+        done = bool(BENCHMARKS[name][0](options))
     except programs.Missing as missing:
         print(f"\n{name}: missing: {missing}")
         return False
+    if done and (note := others.note()):
+        print(f"{name}: {note}", flush=True)
+    return done
 
 
 def main():

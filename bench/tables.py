@@ -21,6 +21,7 @@ import textwrap
 import time
 import typing
 
+import processors
 import programs
 import published
 
@@ -345,6 +346,9 @@ def compared(name, options, number, count):
     differs = comparison.differs.format(steps=measured.steps, epoch=epoch_steps(options) * CNN_BATCH)
     head = [textwrap.fill(line, WIDTH) for line in (f"{comparison.title[0].upper()}{comparison.title[1:]}.", f"Here: {differs}")]
     text = "\n".join(head) + f"\n\n{table(pairs)}"
+    busy = max(cell["other_programs_share"]["most"] if cell["other_programs_share"] else 0 for cell in measured.cells.values())
+    if busy > processors.BUSY:
+        text += f"Other programs used up to {100 * busy:.0f} % of the processors, so these speeds say little.\n"
     lines = list(comparison.log(measured))
     if lines:
         text += "\n".join(("\nAs the published log has it:", *lines)) + "\n"

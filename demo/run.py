@@ -18,8 +18,9 @@ import textwrap
 import time
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT / "tests"))
+sys.path[:0] = [str(ROOT / "tests"), str(ROOT / "bench")]
 import environment  # noqa: E402
+import processors  # noqa: E402
 
 BATCH = 128          # images of a worker in a step; each run has two workers
 CHECKPOINTS = 20     # of each run at most, and one at the start
@@ -35,7 +36,6 @@ RUNS = (
 CHARTS = (("best precision on test images: mpi equals ps", "all three/best precision$"),
           ("precision on test images, after so many seconds", "all three/precision after seconds$"),
           ("images a second", "images/sec$"), ("loss: eval on test images, train on batches", "loss$"))
-BUSY = 0.1           # share of the processors that other programs may use before the demo says so
 
 
 def say(text):
@@ -102,7 +102,7 @@ def train_and_evaluate(options, name, ranks, what, extra, updates):
     trainer, evaluator = [str(word) for word in trainer], [str(word) for word in evaluator]
 
     say(f"\n{name}: {what}\n  {shlex.join(evaluator)} &\n  {shlex.join(trainer)}")
-    started, progress, used = time.monotonic(), Progress(), processor_seconds()
+    started, progress, others = time.monotonic(), Progress(), processors.Others()
     variables = {**os.environ, "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
     with open(trainer_output, "w") as told, open(evaluator_output, "w") as scored, open(summary_file, "w") as summary:
         processes = {}
@@ -136,11 +136,9 @@ def train_and_evaluate(options, name, ranks, what, extra, updates):
         if process.returncode:
             sys.exit(f"demo: the {part} of {name} ended with status {process.returncode}; see {out}/output")
     done = ledger(logs / "eval" / "evaluations.jsonl")
-    seconds = time.monotonic() - started
-    say(f"  {len(done)} checkpoints, all evaluated, in {seconds:.1f} s")
-    others = others_share(used, processor_seconds(), seconds)
-    if others > BUSY:
-        say(f"  other programs used {100 * others:.0f} % of the processors meanwhile: speeds of this run say little")
+    say(f"  {len(done)} checkpoints, all evaluated, in {time.monotonic() - started:.1f} s")
+    if note := others.note():
+        say(f"  {note}")
     return json.loads(summary_file.read_text().splitlines()[-1]), done
 
 
@@ -186,20 +184,6 @@ def answer(options, results):
     both = precisions["mpi"].keys() & precisions["ps"].keys()
     add_points(options, "mpi minus ps", [("all three/mpi minus ps, 0 is equal", step, precisions["mpi"][step][0] -
                                           precisions["ps"][step][0], precisions["mpi"][step][1]) for step in sorted(both)])
-
-
-def processor_seconds():
-    """(of all programs on this machine, of those that have ended of this process and its children)"""
-    fields = list(map(int, pathlib.Path("/proc/stat").read_text().split("\n", 1)[0].split()[1:]))
-    used = sum(fields[:3]) + sum(fields[5:8])  # user, nice, system; irq, softirq, steal: proc_stat(5)
-    times = os.times()
-    return used / os.sysconf("SC_CLK_TCK"), times.user + times.system + times.children_user + times.children_system
-
-
-def others_share(before, after, seconds):
-    """What part of the processors other programs used."""
-    (all_before, own_before), (all_after, own_after) = before, after
-    return max(0, all_after - all_before - (own_after - own_before)) / seconds / os.cpu_count()
 
 
 def draw(options, results):

@@ -7,6 +7,7 @@ import re
 import shutil
 import signal
 import subprocess
+import sys
 
 import pytest
 
@@ -155,6 +156,19 @@ def test_data_of_all_cells_are_checked_before_the_first(tmp_path, files, options
                    "fashion-mnist", "--data-dir", data, "--max-steps", 2, *options, status=2).stderr
     assert said.startswith("trainer compare: " + wanted.format(data=data)) and said.count("\n") == 1
     assert not (tmp_path / "cmp").exists()
+
+
+def test_a_busy_machine_is_said(tmp_path):
+    """Programs that want all processors get a part of them, as one rank cannot have all; it is kept with the results."""
+    burn = "import os\nfor _ in os.sched_getaffinity(0):\n  if not os.fork(): break\nparent = os.getppid()\nwhile os.getppid() == parent: pass"
+    with subprocess.Popen([sys.executable, "-c", burn], start_new_session=True) as burning:
+        try:
+            run = compare("--strategies", "single", "--ranks", 1, "--rounds", 1, "--evaluate", "never", *TRAINING, "--output",
+                          tmp_path / "cmp")
+        finally:
+            os.killpg(burning.pid, signal.SIGKILL)
+    assert "(1 of 1); other programs used " in run.stderr and "so these speeds say little: single-1" in joined(run)
+    assert 0.1 < results(tmp_path / "cmp")[0]["others"] <= 1
 
 
 def test_checkpoints_at_steps_of_ones_own(tmp_path):

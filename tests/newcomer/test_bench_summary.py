@@ -1,5 +1,6 @@
 """What `make bench` says of an earlier run: a change counts where the measurements of both runs do not overlap."""
 import json
+import os
 import pathlib
 import sys
 
@@ -35,6 +36,19 @@ def test_compare(summary, tmp_path, capsys):
     assert "of 4 results that were measured before, too, 1 are worse and 1 better" in said and "1 of before are not" in said
     assert "worse: slow: 11 ms (10 to 12) before, 13 ms (12.5 to 14) now: 1.18 times" in said
     assert "better: fast: 11 ms (10 to 12) before, 9 ms (8 to 9.5) now: 0.82 times" in said
+
+
+def test_other_programs(monkeypatch):
+    """The processors of this process alone count, without waiting for disks and without guests twice."""
+    monkeypatch.syspath_prepend(BENCH)
+    import processors
+    stat = "cpu  9 9 9 9 9 9 9 9 9 9\ncpu0 100 20 30 5000 700 4 5 6 90 1\ncpu1 1000 0 0 9 9 0 0 0 0 0\ncpu10 7 0 0 1 1 0 0 1 0 0\nintr 5\n\n"
+    ticks = os.sysconf("SC_CLK_TCK")
+    assert processors.seconds_of(stat, {0, 10}) == 173 / ticks and processors.seconds_of(stat, {5}) == processors.seconds_of("", {0}) == 0
+    others = processors.Others()
+    for share, said in (0.05, ""), (0.25, "other programs used 25 % of the processors meanwhile: these speeds say little"):
+        monkeypatch.setattr(others, "share", lambda share=share: share)
+        assert others.note() == said
 
 
 def test_files_of_older_versions(summary, tmp_path, capsys):

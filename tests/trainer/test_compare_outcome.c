@@ -122,6 +122,7 @@ static void test_there_and_back(void **state)
                          .ranks = 3,
                          .cores = 8,
                          .steady = 12.25,
+                         .others = 0.375,
                          .reason = "said \"no\"\n" },
                    back;
     struct buffer line = BUFFER_EMPTY, again = BUFFER_EMPTY;
@@ -136,6 +137,7 @@ static void test_there_and_back(void **state)
     assert_string_equal(training, "--model 'a b'");
     assert_string_equal(back.reason, o.reason);
     assert_int_equal(back.evaluation_count, 1);
+    assert_near(back.others, 0.375, 0);
     outcome_write(&back, training, &again);
     assert_string_equal(buffer_text(&again), buffer_text(&line));
     /* every beginning is refused, but for the newline alone */

@@ -190,11 +190,41 @@ static void test_times(void **state)
     comparison_release(&c);
 }
 
+/* Cells during which other programs used the processors, in a round at least, are named. */
+static void test_busy(void **state)
+{
+    struct outcome list[] = { RUN("ps-1", "ps", 1, 1, 10, fast), RUN("ps-1", "ps", 1, 2, 9, fast),
+                              RUN("mpi-2", "mpi", 2, 1, 9, fast), RUN("ring-2", "ring", 2, 1, 9, fast) };
+    struct buffer out = BUFFER_EMPTY;
+    struct comparison c;
+
+    (void)state;
+    list[0].others = 0.0625;
+    list[1].others = 0.125;
+    list[2].others = 0.75;
+    list[3].others = -1;
+    make(&c, list, 4);
+    comparison_text(&c, &(struct text_style){ 80, 1 }, &out);
+    has_line(&out, "\nOther programs used up to 75 % of the processors, so these speeds say little:\nps-1, mpi-2.\n");
+    buffer_release(&out);
+    comparison_json(&c, "", &out);
+    assert_non_null(strstr(buffer_text(&out), "\"other_programs_share\":{\"median\":0.09375,\"least\":0.0625,"));
+    assert_non_null(strstr(buffer_text(&out), "\"other_programs_share\":null"));
+    buffer_release(&out);
+    comparison_release(&c);
+    list[1].others = list[2].others = 0.1;
+    make(&c, list, 4);
+    comparison_text(&c, &(struct text_style){ 80, 1 }, &out);
+    assert_null(strstr(buffer_text(&out), "Other programs"));
+    buffer_release(&out);
+    comparison_release(&c);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_rounds), cmocka_unit_test(test_superseded), cmocka_unit_test(test_nothing),
-        cmocka_unit_test(test_text),   cmocka_unit_test(test_times),
+        cmocka_unit_test(test_text),   cmocka_unit_test(test_times),      cmocka_unit_test(test_busy),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -3,6 +3,7 @@
 #include "base/file.h"
 #include "eventlog/eventlog.h"
 #include "trainer/launch/child.h"
+#include "trainer/timing/processor_use.h"
 
 #include <errno.h>
 #include <ftw.h>
@@ -280,8 +281,9 @@ static void read_all(const struct cell_setup *s, const struct cell_place *place,
 /* Runs the training, and the evaluator beside it if it is to be. */
 static int run_training(const struct cell_setup *s, const struct cell_job *j, const struct cell_place *place,
                         const char *const *evaluator, void (*look)(void *context), void *context,
-                        struct child children[2], struct error *e)
+                        struct child children[2], double *others, struct error *e)
 {
+    struct processor_use before, after;
     const char **line = NULL;
     int rc = cell_line(&line, s, j, place, e);
 
@@ -289,7 +291,10 @@ static int run_training(const struct cell_setup *s, const struct cell_job *j, co
         return rc;
     children[0] = (struct child){ .words = line, .output = place->summary, .errors = place->log };
     children[1] = (struct child){ .words = evaluator, .output = "/dev/null", .errors = place->evaluator_log };
+    processor_use_now(&before);
     rc = children_run(children, s->evaluate == EVALUATE_BESIDE ? 2 : 1, look, context, e);
+    processor_use_now(&after);
+    *others = processor_use_others(&before, &after);
     if (rc == OK && s->evaluate == EVALUATE_AFTER && children[0].end.status == 0 && !children[0].end.asked)
         rc = children_run(children + 1, 1, look, context, e);
     free(line);
@@ -316,7 +321,7 @@ int cell_run(const struct cell_setup *s, const struct cell_job *j, void (*look)(
     if ((rc = cell_place(&place, s, j, e)) < 0 || (rc = make_place(&place, e)) < 0)
         return rc;
     evaluator_words(evaluator, s, &place, examples);
-    if ((rc = run_training(s, j, &place, evaluator, look, context, children, e)) < 0)
+    if ((rc = run_training(s, j, &place, evaluator, look, context, children, &out->others, e)) < 0)
         return rc;
     *asked = children[0].end.asked ? children[0].end.asked : children[1].end.asked;
     out->status = children[0].end.status ? children[0].end.status : children[1].end.status;

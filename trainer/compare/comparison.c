@@ -123,6 +123,11 @@ static double serving(const struct outcome *o)
     return o->serving < 0 ? NAN : o->serving;
 }
 
+static double others(const struct outcome *o)
+{
+    return o->others < 0 ? NAN : o->others;
+}
+
 static double seconds(const struct outcome *o)
 {
     return o->seconds;
@@ -224,6 +229,7 @@ static void fill(struct standing *s, const struct collected *all, const struct o
     for (int p = 0; p < PHASE_COUNT; p++)
         s->phases[p] = phase_figures(all, s->cell, p);
     s->serving = figures(all, s->cell, serving);
+    s->others = figures(all, s->cell, others);
     s->sent = figures(all, s->cell, sent);
     s->busiest_bytes = figures(all, s->cell, busiest_bytes);
     s->staleness_mean = figures(all, s->cell, staleness_mean);

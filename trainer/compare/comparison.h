@@ -27,6 +27,7 @@ struct standing {
         staleness_max, dropped, at_equal_steps, at_equal_time, at_end, seconds;
     struct spread phases[PHASE_COUNT]; /* seconds a step, mean over workers */
     struct spread serving;             /* share of their time in which servers worked */
+    struct spread others;              /* share of the processors that other programs used */
     double samples_per_step;
     double speed_up, efficiency; /* samples a second against one worker; 0: there is none to compare with */
     char weights[20];            /* "": not known; COMPARISON_DIFFER: not the same in all rounds */

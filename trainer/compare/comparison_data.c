@@ -24,6 +24,7 @@ static const struct spread_member {
     { "saving_seconds_per_step", offsetof(struct standing, phases[PHASE_SAVING]) },
     { "other_seconds_per_step", offsetof(struct standing, phases[PHASE_OTHER]) },
     { "servers_working_share", offsetof(struct standing, serving) },
+    { "other_programs_share", offsetof(struct standing, others) },
     { "sent_per_step", offsetof(struct standing, sent) },
     { "busiest_bytes_per_step", offsetof(struct standing, busiest_bytes) },
     { "staleness_mean", offsetof(struct standing, staleness_mean) },

@@ -3,6 +3,7 @@
 #include "base/human.h"
 #include "base/program/table.h"
 #include "base/text.h"
+#include "trainer/timing/processor_use.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -320,6 +321,24 @@ static void add_precision(const struct comparison *c, const struct text_style *s
     print_table(&t, style, out);
 }
 
+/* The cells during which others used the processors, in a round at least. */
+static void add_busy(const struct comparison *c, const struct text_style *style, struct buffer *out)
+{
+    struct buffer cells = BUFFER_EMPTY;
+    double most = 0;
+
+    for (size_t i = 0; i < c->count; i++)
+        if (c->rows[i].others.most > PROCESSOR_USE_BUSY) {
+            buffer_format(&cells, "%s%s", cells.length ? ", " : "", c->rows[i].cell);
+            most = c->rows[i].others.most > most ? c->rows[i].others.most : most;
+        }
+    if (cells.length)
+        comparison_text_note(out, style,
+                             "Other programs used up to %.0f %% of the processors, so these speeds say little: %s.",
+                             100 * most, buffer_text(&cells));
+    buffer_release(&cells);
+}
+
 static void add_notes(const struct comparison *c, const struct text_style *style, struct buffer *out)
 {
     int crowded = 0;
@@ -334,6 +353,7 @@ static void add_notes(const struct comparison *c, const struct text_style *style
     if (crowded)
         comparison_text_note(out, style,
                              "*: more ranks or threads than cores, which take turns: the speed says little.");
+    add_busy(c, style, out);
     for (size_t i = 0; i < c->count; i++)
         if (c->rows[i].failed)
             comparison_text_note(out, style, "%s failed in %zu round%s: %s", c->rows[i].cell, c->rows[i].failed,

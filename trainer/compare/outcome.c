@@ -248,6 +248,8 @@ void outcome_write(const struct outcome *o, const char *training, struct buffer 
     }
     buffer_append_text(out, "},\"serving\":");
     json_double(out, o->serving);
+    buffer_append_text(out, ",\"others\":");
+    json_double(out, o->others);
     buffer_append_text(out, ",\"evaluations\":[");
     for (size_t i = 0; i < o->evaluation_count; i++) {
         buffer_format(out, "%s{\"step\":%lld,\"seconds\":", i ? "," : "", (long long)o->evaluations[i].step);
@@ -292,14 +294,20 @@ static int read_evaluations(struct outcome *o, const json_t *list, struct error 
     return rc;
 }
 
-/* Results of an earlier version do not have them. */
-static void read_phases(struct outcome *o, const json_t *root)
+static double known_share(const json_t *value)
 {
-    const json_t *phases = json_object_get(root, "phases"), *serving = json_object_get(root, "serving");
+    return json_is_number(value) ? json_number_value(value) : -1;
+}
+
+/* Results of an earlier version do not have them. */
+static void read_later(struct outcome *o, const json_t *root)
+{
+    const json_t *phases = json_object_get(root, "phases");
 
     for (int p = 0; p < PHASE_COUNT; p++)
         o->phases[p] = number_of(phases, phase_names[p]);
-    o->serving = json_is_number(serving) ? json_number_value(serving) : -1;
+    o->serving = known_share(json_object_get(root, "serving"));
+    o->others = known_share(json_object_get(root, "others"));
 }
 
 int outcome_read(struct outcome *o, char *training, size_t size, const char *line, size_t n, struct error *e)
@@ -314,7 +322,7 @@ int outcome_read(struct outcome *o, char *training, size_t size, const char *lin
             rc = error_set(e, ERR_CORRUPT, "not a line of results: no \"%s\"", members[i].name);
     if (rc == OK && (o->workers < 1 || o->workers > CELL_WORKERS_MOST || o->round < 1))
         rc = error_set(e, ERR_CORRUPT, "not a line of results: workers or round out of range");
-    read_phases(o, root);
+    read_later(o, root);
     if (rc == OK)
         rc = read_evaluations(o, json_object_get(root, "evaluations"), e);
     json_decref(root);

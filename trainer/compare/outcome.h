@@ -35,6 +35,7 @@ struct outcome {
     char busiest[40];                      /* "server 2"; "": nobody sends */
     double staleness_mean, staleness_max;  /* 0: synchronous */
     double dropped;                        /* gradients that made no update; -1: not counted */
+    double others;                         /* share of this host's processors that other programs used; -1: not known */
     char weights[20];                      /* hash */
     struct evaluation *evaluations;        /* (evaluation_count), owned */
     size_t evaluation_count, evaluation_room;

@@ -9,6 +9,7 @@
 #include "trainer/compare/comparison_text.h"
 #include "trainer/compare/results.h"
 #include "trainer/launch/mpirun_line.h"
+#include "trainer/timing/processor_use.h"
 #include "trainer/tool/command.h"
 #include "trainer/tool/compare_plan.h"
 #include "trainer/train_options.h"
@@ -314,7 +315,7 @@ static void look(void *context)
 
 static void say_outcome(struct compare *c, const struct outcome *o, const char *directory)
 {
-    char speed[HUMAN_TEXT_MAX], precision[48] = "";
+    char speed[HUMAN_TEXT_MAX], precision[48] = "", busy[80] = "";
 
     log_progress_end(&c->log);
     if (o->status != 0) {
@@ -324,8 +325,10 @@ static void say_outcome(struct compare *c, const struct outcome *o, const char *
     }
     if (o->evaluation_count)
         snprintf(precision, sizeof precision, ", precision %.4f", o->evaluations[o->evaluation_count - 1].precision);
-    log_line(&c->log, "round %" PRId64 ", %s: %s steps/s%s (%zu of %zu)", o->round, o->cell,
-             human_number(o->steps_per_second, speed), precision, c->done, c->to_do);
+    if (o->others > PROCESSOR_USE_BUSY)
+        snprintf(busy, sizeof busy, "; other programs used %.0f %% of the processors", 100 * o->others);
+    log_line(&c->log, "round %" PRId64 ", %s: %s steps/s%s (%zu of %zu)%s", o->round, o->cell,
+             human_number(o->steps_per_second, speed), precision, c->done, c->to_do, busy);
 }
 
 static int run_cell(struct compare *c, const struct cell_job *j, struct error *e)
