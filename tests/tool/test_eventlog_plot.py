@@ -275,6 +275,39 @@ def test_24_runs_in_a_picture(write, tmp_path):
     assert len(set(styles)) == 24
 
 
+@pytest.mark.parametrize("drawn, lettered", [("ps", False), ("mpi ps", False), ("a b ps-async-4 mpi", False), ("ps-2 mpi-2 ps-4", True)])
+def test_a_strategy_has_one_colour_everywhere(tmp_path, drawn, lettered):
+    """In pictures and on a terminal, whatever else is drawn; runs of one have dashes, and letters, of their own."""
+    names = [f"{name}/eval" for name in drawn.split()]
+    rows = "".join(f"{name},{step},{step / (i + 2)}\n" for i, name in enumerate(names) for step in range(5))
+    subprocess.run([TOOL, "write", "--dir", tmp_path / "log", "-"], input="run,step,acc\n" + rows, text=True, check=True)
+    svg = plot(tmp_path / "log", "--format", "svg")
+    order = sorted(names, key=lambda name: [int(part) if part.isdigit() else part for part in re.split(r"(\d+)", name)])
+    styles = dict(zip(order, re.findall(r'<path class="line (c\d d\d)"', svg)))
+    colours = {name: style.split()[0] for name, style in styles.items()}
+    own = {"mpi": "c0", "ps": "c1", "ps-async": "c2"}
+    for name in names:
+        if (strategy := re.sub(r"(-\d+)?/eval", "", name)) in own:
+            assert colours[name] == own[strategy]
+        else:
+            assert colours[name] not in ("c0", "c2") and name in ("a/eval", "b/eval")
+    assert len(set(styles.values())) == len(names) and (svg.count("letter m") > 0) == lettered
+    lines = plot(tmp_path / "log", "--color", "always").splitlines()
+    for name, code in ("mpi", 34), ("ps", 31), ("ps-async", 32):
+        for line in [line for line in lines if re.search(rf"\b{name}(-\d+)?/eval", line)]:
+            assert f"\033[{code}m" in line
+
+
+def test_all_strategies_of_the_trainer_have_a_colour(tmp_path):
+    """Each alone in a picture: a run that is of no strategy would have the first colour, as mpi has."""
+    said = subprocess.run([BUILD / "bin/trainer", "--help"], capture_output=True, text=True, check=True).stdout
+    names = re.search(r"--run-option (\S+)", said).group(1).split("|")
+    for name in names:
+        subprocess.run([TOOL, "write", "--dir", tmp_path / name, "-"], input=f"run,step,acc\n{name},1,1\n", text=True, check=True)
+    colours = [re.search(r'<path class="line (c\d)', plot(tmp_path / name, "--format", "svg")).group(1) for name in names]
+    assert len(set(colours)) == len(names) >= 6, dict(zip(names, colours))
+
+
 def test_one_point_and_flat_curves(write, tmp_path):
     log = write("log", [("a", 5, 100, 0.5), ("b", 5, 101, "nan")])
     text = plot(log, "--width", 40, "--height", 4)

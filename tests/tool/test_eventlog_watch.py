@@ -22,7 +22,7 @@ pyte = pytest.importorskip("pyte")
 BUILD = pathlib.Path(os.environ.get("EVALBOARD_BUILD", "build")).resolve()
 TOOL = BUILD / "bin/eventlog"
 ENVIRONMENT = {k: v for k, v in os.environ.items() if k not in ("COLUMNS", "LINES", "NO_COLOR", "LC_ALL", "LANG")}
-NAMES = ("mpi/train", "ps/a-long-name-that-has-to-be-cut-in-the-middle-of-it/train", "ps/train")
+NAMES = ("mpi/train", "other/a-long-name-that-has-to-be-cut-in-the-middle-of-it/train", "ps/train")
 
 
 class Terminal(pyte.Screen):
@@ -178,20 +178,20 @@ def test_not_finite_and_stalled(log):
     with Watch(log, "--stalled-after", 0.001) as watch:
         assert "1 stalled" in watch.shows(r"ps/train +103 .* stalled +1\.")
         watch.press("j")
-        assert watch.shows(r"^ps/a-long") and "brown" in watch.colours(watch.row_of("ps/train +103"))
+        assert watch.shows(r"^other/a-long") and "brown" in watch.colours(watch.row_of("ps/train +103"))
 
 
 def test_keys(log):
     with Watch(log) as watch:
         watch.shows("> ━ mpi/train")
         watch.press("j")
-        watch.shows("> ━ ps/a-long")
+        watch.shows("> ━ other/a-long")
         watch.press("\033OB")  # the arrow, as xterm's terminfo has it
         watch.shows("> ━ ps/train")
         watch.press(" ")
         watch.shows("^>   ps/train.*\n(.*\n)*ps/train: .*; hidden")
         watch.press(" k")
-        watch.shows("> ━ ps/a-long.*\n  ━ ps/train")
+        watch.shows("> ━ other/a-long.*\n  ━ ps/train")
         watch.shows("^ +run .* accuracy(.*\n)+tag 1 of 2; x: step ")
         watch.press("\t")
         watch.shows("^ +run .* loss")
@@ -214,19 +214,19 @@ def test_mouse(log):
         watch.shows("tags 1-2 of 2")
         watch.mouse(0, watch.row_of("ps/train"), 20)
         watch.shows("> ━ ps/train")
-        watch.mouse(0, watch.row_of("ps/a-long"), 2)
-        watch.shows(">   ps/a-long")
+        watch.mouse(0, watch.row_of("other/a-long"), 2)
+        watch.shows(">   other/a-long")
         watch.mouse(65, 3, 20)
         watch.shows("> ━ ps/train")
         watch.mouse(64, 3, 20)
-        watch.shows(">   ps/a-long")
+        watch.shows(">   other/a-long")
         watch.mouse(0, 15, 100)
         watch.shows("^ +run .* loss +accuracy")
 
 
 def test_sizes(log):
     with Watch(log, columns=60) as watch:
-        watch.shows("ps/a-l.*….*train(.*\n)+tag 1 of 2")
+        watch.shows("other/a-l.*….*train(.*\n)+tag 1 of 2")
         watch.resize(200, 50)
         text = watch.shows("tags 1-2 of 2(.*\n)+q quit.*c charts *$")
         assert NAMES[1] in text and len(text.splitlines()) == 50

@@ -258,10 +258,10 @@ static void draw_curves(struct buffer *b, struct canvas *c, const struct picture
 
 /* ---- text ------------------------------------------------------------------------------------------------------ */
 
-static void paint(struct buffer *b, const struct chart *chart, size_t run)
+static void paint(struct buffer *b, const struct chart *chart, const struct picture *p, size_t run)
 {
     if (chart->colour)
-        buffer_append_text(b, colours[run % COLOURS]);
+        buffer_append_text(b, colours[picture_colour(p, run, COLOURS)]);
 }
 
 static void unpaint(struct buffer *b, const struct chart *chart)
@@ -333,7 +333,7 @@ static void print_rows(struct buffer *b, const struct canvas *c)
 
             if (cell->run && cell->run != run) {
                 unpaint(b, c->chart);
-                paint(b, c->chart, cell->run - 1);
+                paint(b, c->chart, c->p, cell->run - 1);
                 run = cell->run;
             }
             print_cell(b, c, cell);
@@ -411,17 +411,17 @@ static void print_meanings(struct buffer *b, const struct canvas *c)
     buffer_release(&items);
 }
 
-static int chart_lettered(const struct chart *chart, size_t run_count)
+static int chart_lettered(const struct chart *chart, const struct picture *p)
 {
-    return !chart->ascii && run_count > (chart->colour ? COLOURS : 1);
+    return !chart->ascii && picture_shares_colours(p, chart->colour ? COLOURS : 1);
 }
 
-void chart_sign(struct buffer *b, const struct chart *chart, size_t run, size_t run_count)
+void chart_sign(struct buffer *b, const struct chart *chart, const struct picture *p, size_t run)
 {
-    paint(b, chart, run);
+    paint(b, chart, p, run);
     if (chart->ascii)
-        buffer_append_byte(b, sign_of(run, run_count));
-    else if (chart_lettered(chart, run_count))
+        buffer_append_byte(b, sign_of(run, p->run_count));
+    else if (chart_lettered(chart, p))
         buffer_append_byte(b, picture_letter(run));
     else
         buffer_append_text(b, "━");
@@ -469,7 +469,7 @@ static void print_legend(struct buffer *b, const struct canvas *c, const struct 
     for (const char *at = buffer_text(&lines), *end; (end = strchr(at, '\n')); at = end + 1, i++) {
         buffer_append(b, at, (size_t)c->label + 2);
         if (i)
-            chart_sign(b, c->chart, panel->curves[i - 1].run, c->p->run_count);
+            chart_sign(b, c->chart, c->p, panel->curves[i - 1].run);
         else
             buffer_append_byte(b, ' ');
         buffer_append(b, at + indent - 1, (size_t)(end + 1 - (at + indent - 1)));
@@ -520,7 +520,7 @@ void chart_draw(struct buffer *b, const struct picture *p, const struct chart *c
     for (size_t i = 0; ranges && i < p->panel_count; i++)
         b->failed |= (ranges[i] = picture_range_of(p, &p->panels[i], 0, 0)).failed;
     c.high = within(chart->rows, CHART_ROWS_LEAST, CHART_ROWS_MOST);
-    c.lettered = chart_lettered(chart, p->run_count);
+    c.lettered = chart_lettered(chart, p);
     c.gutter = c.lettered ? within(1 + (int)(p->run_count / (size_t)c.high), 2, GUTTER_MOST) : 0;
     c.label = ranges ? label_width(&c, ranges) : 0;
     c.wide = columns - c.label - 2 - c.gutter;

@@ -27,7 +27,7 @@ enum {
  * in letters, to the right of the plot. Check buffer_ok() at the end. */
 void chart_draw(struct buffer *out, const struct picture *p, const struct chart *chart);
 
-/* Appends the mark, one column wide, of a run's curves in charts of pictures with `run_count` runs. */
-void chart_sign(struct buffer *out, const struct chart *chart, size_t run, size_t run_count);
+/* Appends the mark, one column wide, of a run's curves in charts of pictures with p's runs and styles. */
+void chart_sign(struct buffer *out, const struct chart *chart, const struct picture *p, size_t run);
 
 #endif

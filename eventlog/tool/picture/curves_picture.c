@@ -219,6 +219,7 @@ static int allocate(struct curves_picture *p, const struct curves *w, size_t pan
     p->lines = calloc(w->count + 1, sizeof *p->lines);
     p->labels = calloc(w->count + 1, sizeof *p->labels);
     p->line_of = calloc(w->count + 1, sizeof *p->line_of);
+    p->styles = calloc(w->count + 1, sizeof *p->styles);
     p->panels = calloc(panels + 1, sizeof *p->panels);
     p->curves = calloc(panels * w->count + 1, sizeof *p->curves);
     p->members = calloc(w->count + 1, sizeof *p->members);
@@ -229,9 +230,15 @@ static int allocate(struct curves_picture *p, const struct curves *w, size_t pan
         p->highs = calloc(points, sizeof *p->highs);
         points = p->means && p->lows && p->highs ? points : 0;
     }
-    if (!p->lines || !p->labels || !p->line_of || !p->panels || !p->curves || !p->members || !p->points || !points)
+    if (!p->lines || !p->labels || !p->line_of || !p->styles || !p->panels || !p->curves || !p->members || !p->points ||
+        !points)
         return error_memory(e, NULL, "for a picture");
     return OK;
+}
+
+static const char *name_of(const void *picture, size_t line)
+{
+    return ((const struct curves_picture *)picture)->lines[line].name;
 }
 
 int curves_picture_new(struct curves_picture *p, struct curves *w, size_t most, struct error *e)
@@ -249,7 +256,9 @@ int curves_picture_new(struct curves_picture *p, struct curves *w, size_t most, 
     *p = (struct curves_picture){ .band = w->band && !strcmp(w->band, "min-max") ? CURVE_BAND_RANGE : 0 };
     if ((rc = allocate(p, w, panels, columns, e)) != OK || (rc = find_lines(p, w, e)) != OK)
         return rc;
+    run_styles(name_of, p, p->line_count, p->styles);
     p->picture = (struct picture){ .runs = p->labels,
+                                   .styles = p->styles,
                                    .run_count = p->line_count,
                                    .panels = p->panels,
                                    .panel_count = panels,
@@ -287,6 +296,7 @@ void curves_picture_release(struct curves_picture *p)
     }
     free(p->lines);
     free(p->labels);
+    free(p->styles);
     free(p->line_of);
     free(p->panels);
     free(p->curves);

@@ -26,6 +26,7 @@ struct curves_picture {
     enum curve_band band;
     /* private: what the picture points into */
     const char **labels;
+    size_t *styles;
     struct picture_panel *panels;
     struct picture_curve *curves, *members;
     struct picture_point *points, *means, *lows, *highs;

@@ -197,6 +197,20 @@ void picture_value_ticks(const struct picture *p, double y0, double y1, int most
 
 /* ---- curves ---------------------------------------------------------------------------------------------------- */
 
+int picture_shares_colours(const struct picture *p, size_t colours)
+{
+    unsigned seen = 0;
+
+    for (size_t i = 0; i < p->run_count; i++) {
+        const unsigned colour = 1u << picture_colour(p, i, colours);
+
+        if (seen & colour)
+            return 1;
+        seen |= colour;
+    }
+    return 0;
+}
+
 char picture_letter(size_t run)
 {
     static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789";

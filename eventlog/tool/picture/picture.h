@@ -6,6 +6,8 @@
 #ifndef EVENTLOG_TOOL_PICTURE_PICTURE_H
 #define EVENTLOG_TOOL_PICTURE_PICTURE_H
 
+#include "eventlog/tool/picture/run_style.h"
+
 #include <stddef.h>
 
 enum picture_axis { PICTURE_STEP, PICTURE_RELATIVE_STEP, PICTURE_WALL, PICTURE_RELATIVE, PICTURE_AXES };
@@ -15,7 +17,7 @@ struct picture_point {
 };
 
 struct picture_curve {
-    size_t run;                         /* index into the runs: colour, dash and letter */
+    size_t run;                         /* index into the runs, and of its letter */
     const struct picture_point *points; /* in drawing order */
     size_t count;
     /* The edges of a band around the curve, which is then not smoothed: as many points, at the same x; NULL: no
@@ -38,6 +40,7 @@ struct picture {
     const char *title;       /* of the whole picture; NULL: none */
     const char *settings;    /* the options chosen below and for the points, in words; NULL: none */
     const char *const *runs; /* their names, by number */
+    const size_t *styles;    /* by number (run_style.h); NULL: the numbers themselves */
     size_t run_count;
     const struct picture_panel *panels;
     size_t panel_count;
@@ -76,6 +79,21 @@ void picture_axis_ticks(enum picture_axis axis, double x0, double x1, int most, 
 void picture_value_ticks(const struct picture *p, double y0, double y1, int most, struct picture_ticks *out);
 
 /* ---- curves ---------------------------------------------------------------------------------------------------- */
+
+/* The run's style (run_style.h). */
+static inline size_t picture_style(const struct picture *p, size_t run)
+{
+    return p->styles ? p->styles[run] : run;
+}
+
+/* Its colour where there are so many, at most RUN_COLOURS. */
+static inline size_t picture_colour(const struct picture *p, size_t run, size_t colours)
+{
+    return picture_style(p, run) % RUN_COLOURS % colours;
+}
+
+/* 1: two runs have the same of so many colours. */
+int picture_shares_colours(const struct picture *p, size_t colours);
 
 /* A letter or digit for each run: A to Z, a to z, 0 to 9, and from the start again. */
 char picture_letter(size_t run);

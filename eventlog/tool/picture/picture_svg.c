@@ -25,7 +25,7 @@ static const double AIR = 0.06, CHARACTER = 7.3 /* of the font, at most on avera
 /* Okabe and Ito's colours for all kinds of colour vision, in an order that keeps neighbours distinct, darkened where
  * they were too pale for a white background; beside them lighter ones for a dark background. */
 /* clang-format off */
-static const struct { const char *light, *dark, *dash; } styles[PICTURE_SVG_COLOURS] = {
+static const struct { const char *light, *dark, *dash; } styles[RUN_COLOURS] = {
     { "#0072b2", "#56b4e9", "" },           { "#d55e00", "#ff8c42", "8 4" },
     { "#009e73", "#2fd0a2", "2.5 3.5" },    { "#b04a86", "#e79ac4", "10 3 2.5 3" },
     { "#a87400", "#f0b429", "14 4" },       { "#3a86b8", "#9ad5f5", "5 3" },
@@ -140,10 +140,10 @@ static void draw_axes(struct buffer *b, const struct picture *p, enum picture_ax
 
 /* ---- marks and figures ------------------------------------------------------------------------------------------- */
 
-/* With more runs than colours, letters tell them apart. */
+/* Where runs share a colour, letters tell them apart. */
 static int svg_lettered(const struct picture *p)
 {
-    return p->run_count > PICTURE_SVG_COLOURS;
+    return picture_shares_colours(p, RUN_COLOURS);
 }
 
 /* The height of a point's mark: those of values outside are at the edge. */
@@ -174,7 +174,7 @@ static void draw_marks(struct buffer *b, const struct picture *p, const struct p
         last[mark] = picture_svg_x(f, q.x);
         picture_point_text(panel->axis, q.x, f->range.x0, f->range.x1, at, sizeof at);
         buffer_format(b, "<path class=\"%s c%zu\" d=\"M%.1f %.1f%s\"><title>", marks[mark].class,
-                      picture_svg_colour(c->run), last[mark], mark_y(f, mark, q.y), marks[mark].path);
+                      picture_svg_colour(p, c->run), last[mark], mark_y(f, mark, q.y), marks[mark].path);
         escape(b, p->runs[c->run], strlen(p->runs[c->run]));
         buffer_format(b, ": %.6g at %s</title></path>\n", c->points[walk.next - 1].y, at);
     }
@@ -200,7 +200,7 @@ static void draw_figures(struct buffer *b, const struct picture *p, const struct
             continue;
         picture_point_text(panel->axis, q.x, f->range.x0, f->range.x1, at, sizeof at);
         buffer_format(b, "<circle class=\"%s c%zu\" cx=\"%.1f\" cy=\"%.1f\" r=\"%s\"><title>", i ? "f last" : "best",
-                      picture_svg_colour(c->run), picture_svg_x(f, q.x), picture_svg_y(f, q.y), i ? last : best);
+                      picture_svg_colour(p, c->run), picture_svg_x(f, q.x), picture_svg_y(f, q.y), i ? last : best);
         escape(b, p->runs[c->run], strlen(p->runs[c->run]));
         buffer_format(b, ": %s %.6g at %s</title></circle>\n", i ? "final" : "best", points[i]->y, at);
     }
@@ -264,7 +264,7 @@ static void draw_letters(struct buffer *b, const struct picture *p, const struct
     picture_spread(places, n, (double)LETTER / (double)columns, f->top, f->top + f->height);
     for (size_t i = 0; i < n; i++) {
         double x = f->left + f->width + 11 + (double)(i % columns) * (double)LETTER;
-        size_t colour = picture_svg_colour(ends[i].run);
+        size_t colour = picture_svg_colour(p, ends[i].run);
 
         buffer_format(b,
                       "<path class=\"lead c%zu\" d=\"M%.1f %.1fL%.1f %.1f\"/><text class=\"f letter m c%zu\" "
@@ -284,10 +284,10 @@ static void draw_name(struct buffer *b, const struct picture *p, size_t run, dou
 {
     double name = SAMPLE_WIDTH + 8 + (svg_lettered(p) ? LETTER + 5 : 0);
 
-    buffer_format(b, "<path class=\"line c%zu d%zu\" d=\"M%.1f %.1fh%d\"/>", picture_svg_colour(run),
-                  picture_svg_dash(run), x, y - 4, SAMPLE_WIDTH);
+    buffer_format(b, "<path class=\"line c%zu d%zu\" d=\"M%.1f %.1fh%d\"/>", picture_svg_colour(p, run),
+                  picture_svg_dash(p, run), x, y - 4, SAMPLE_WIDTH);
     if (svg_lettered(p))
-        buffer_format(b, "<text class=\"f letter m c%zu\" x=\"%.1f\" y=\"%.1f\">%c</text>", picture_svg_colour(run),
+        buffer_format(b, "<text class=\"f letter m c%zu\" x=\"%.1f\" y=\"%.1f\">%c</text>", picture_svg_colour(p, run),
                       x + (double)SAMPLE_WIDTH + 11, y, picture_letter(run));
     draw_text(b, "row", x + name, y, width - name, p->runs[run], strlen(p->runs[run]));
 }
@@ -458,7 +458,7 @@ static unsigned svg_draw_panel(struct buffer *b, const struct picture *p, const 
 
 static void draw_colours(struct buffer *b, int dark)
 {
-    for (int i = 0; i < PICTURE_SVG_COLOURS; i++) {
+    for (int i = 0; i < RUN_COLOURS; i++) {
         const char *colour = dark ? styles[i].dark : styles[i].light;
 
         buffer_format(b, ".c%d{stroke:%s}.f.c%d{fill:%s;stroke:none}\n", i, colour, i, colour);
@@ -481,7 +481,7 @@ static void draw_style(struct buffer *b)
         ".lead{stroke-width:1;opacity:.5}\n"
         ".band{opacity:.18}.best,.plus,.minus,.above,.below{fill:none;stroke-width:1.6}\n");
     draw_colours(b, 0);
-    for (int i = 0; i < PICTURE_SVG_COLOURS; i++)
+    for (int i = 0; i < RUN_COLOURS; i++)
         if (*styles[i].dash)
             buffer_format(b, ".line.d%d{stroke-dasharray:%s}", i, styles[i].dash);
     buffer_append_text(b, "\n@media(prefers-color-scheme:dark){\n"

@@ -93,7 +93,8 @@ void picture_svg_line(struct buffer *b, const struct picture *p, const struct pi
     struct picture_point q;
     enum picture_mark mark;
 
-    buffer_format(b, "<path class=\"%s c%zu d%zu\" d=\"", class, picture_svg_colour(c->run), picture_svg_dash(c->run));
+    buffer_format(b, "<path class=\"%s c%zu d%zu\" d=\"", class, picture_svg_colour(p, c->run),
+                  picture_svg_dash(p, c->run));
     while (picture_walk_next(&walk, &q, &mark))
         if (picture_draws_line(mark))
             pen_to(&pen, q.x, q.y);
@@ -108,12 +109,11 @@ struct band_column {
     double x, low, high; /* in units of the picture, y from above: low is the larger */
 };
 
-static void draw_band_piece(struct buffer *b, const struct picture_curve *c, const struct band_column *columns,
-                            size_t n)
+static void draw_band_piece(struct buffer *b, size_t colour, const struct band_column *columns, size_t n)
 {
     if (!n)
         return;
-    buffer_format(b, "<path class=\"f band c%zu\" d=\"", picture_svg_colour(c->run));
+    buffer_format(b, "<path class=\"f band c%zu\" d=\"", colour);
     for (size_t i = 0; i < n; i++)
         buffer_format(b, "%c%.1f %.1f", i ? 'L' : 'M', columns[i].x, columns[i].high);
     for (size_t i = n; i-- > 0;)
@@ -135,7 +135,7 @@ void picture_svg_band(struct buffer *b, const struct picture *p, const struct pi
     while (picture_walk_next(&below, &l, &l_mark) && picture_walk_next(&above, &h, &h_mark)) {
         double x = picture_svg_x(f, h.x), bottom = f->top + f->height;
         if (!picture_draws_line(h_mark) || !(picture_draws_line(l_mark) || l_mark == PICTURE_GAP)) {
-            draw_band_piece(b, c, columns, n);
+            draw_band_piece(b, picture_svg_colour(p, c->run), columns, n);
             n = 0;
             continue;
         }
@@ -149,5 +149,5 @@ void picture_svg_band(struct buffer *b, const struct picture *p, const struct pi
             columns[n++] = (struct band_column){ x, l.y, h.y };
         }
     }
-    draw_band_piece(b, c, columns, n);
+    draw_band_piece(b, picture_svg_colour(p, c->run), columns, n);
 }

@@ -10,8 +10,6 @@
 #include "eventlog/tool/picture/picture.h"
 #include "eventlog/tool/picture/picture_range.h"
 
-enum { PICTURE_SVG_COLOURS = 8 };
-
 /* where a plot is and its range */
 struct picture_svg_plot {
     double left, top, width, height; /* in units of the picture */
@@ -30,14 +28,16 @@ static inline double picture_svg_y(const struct picture_svg_plot *f, double y)
 }
 
 /* The number of a run's colour, and of its dash, which tells runs of one colour apart. */
-static inline size_t picture_svg_colour(size_t run)
+static inline size_t picture_svg_colour(const struct picture *p, size_t run)
 {
-    return run % PICTURE_SVG_COLOURS;
+    return picture_colour(p, run, RUN_COLOURS);
 }
 
-static inline size_t picture_svg_dash(size_t run)
+static inline size_t picture_svg_dash(const struct picture *p, size_t run)
 {
-    return (run + run / PICTURE_SVG_COLOURS * 3) % PICTURE_SVG_COLOURS;
+    const size_t style = picture_style(p, run);
+
+    return (style + style / RUN_COLOURS * 3) % RUN_COLOURS;
 }
 
 /* Draws the curve with this smoothing; class: the kind of line. A line of one point is a short stroke. */

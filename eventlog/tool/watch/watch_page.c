@@ -157,7 +157,7 @@ static void put_runs(struct watch_page *p, const struct watch_model *m, const st
         if (!at)
             continue;
         buffer_clear(&sign);
-        chart_sign(&sign, &chart, number, m->run_count);
+        chart_sign(&sign, &chart, &(struct picture){ .run_count = m->run_count, .styles = p->styles }, number);
         if (!m->runs[number].hidden)
             cell_grid_put(&p->grid, row, 2, m->columns, plain, buffer_text(&sign), sign.length);
         if (number == m->run) {
@@ -344,6 +344,7 @@ static int draw_chart(struct watch_page *p, const struct watch_model *m, size_t 
                                              .title_length = m->tags.entries[tag].length,
                                              .count = d.count };
         const struct picture picture = { .run_count = m->run_count,
+                                         .styles = p->styles,
                                          .panels = &panel,
                                          .panel_count = 1,
                                          .low = NAN,
@@ -412,13 +413,23 @@ static void put_help(struct watch_page *p, const struct watch_model *m)
     put_cut(p, m->rows - 1, 0, m->columns, faint, "any key leads back");
 }
 
+static const char *name_of(const void *model, size_t run)
+{
+    return ((const struct watch_model *)model)->runs[run].name;
+}
+
 static int put_page(struct watch_page *p, const struct watch_model *m, double now, struct error *e)
 {
     struct watch_status *statuses = malloc((m->run_count + 1) * sizeof *statuses);
+    size_t *styles = realloc(p->styles, (m->run_count + 1) * sizeof *styles);
     int below = m->layout.list.row + m->layout.list.rows, foot = m->rows - 1, rc = OK;
 
-    if (!statuses)
+    p->styles = styles ? styles : p->styles;
+    if (!statuses || !styles) {
+        free(statuses);
         return error_memory(e, NULL, "for %zu runs", m->run_count);
+    }
+    run_styles(name_of, m, m->run_count, styles);
     for (size_t i = 0; i < m->run_count; i++)
         statuses[i] = watch_status_of(&m->runs[i], now, m->stalled_after);
     put_title(p, m, statuses, now);
@@ -456,4 +467,5 @@ void watch_page_release(struct watch_page *p)
 {
     cell_grid_release(&p->grid);
     cell_grid_release(&p->charts);
+    free(p->styles);
 }
