@@ -73,12 +73,13 @@ EVALUATOR   := $(and $(CHECKPOINTS),$(call with,OPENBLAS JPEG))
 
 # Debian's packages, by what they are for. `make test` and its like (INSTALLS) install those that are missing, then make
 # starts again and sees them; their rules are those between ifneq ($(MISSING),) and endif.
-PACKAGES_build = build-essential pkg-config zlib1g-dev libpng-dev libjpeg62-turbo-dev libprotobuf-c-dev protobuf-c-compiler protobuf-compiler \
-                 libjansson-dev libopenblas-dev libdnnl-dev libinotifytools0-dev libopenmpi-dev openmpi-bin \
+# Few, as `make demo` is the first command of all: no C++, of OpenBLAS one variant. MPI is 60 to 80 of them.
+PACKAGES_build = gcc libc6-dev make pkg-config zlib1g-dev libpng-dev libjpeg62-turbo-dev libprotobuf-c-dev protobuf-c-compiler protobuf-compiler \
+                 libjansson-dev libopenblas-pthread-dev libdnnl-dev libinotifytools0-dev libopenmpi-dev openmpi-bin \
                  libsqlite3-dev libncurses-dev libzstd-dev libdeflate-dev libnghttp2-dev python3
 PACKAGES_deps  = $(PACKAGES_build)
 PACKAGES_demo  = $(PACKAGES_build) python3-venv dataset-fashion-mnist
-PACKAGES_bench = $(PACKAGES_demo) libsnappy-dev iproute2
+PACKAGES_bench = $(PACKAGES_demo) g++ libsnappy-dev iproute2
 PACKAGES_soak  = $(PACKAGES_demo)
 PACKAGES_tables = $(PACKAGES_demo)
 PACKAGES_pages = chromium chromium-driver
@@ -89,7 +90,7 @@ PACKAGES_rank-faults = $(PACKAGES_build) iproute2
 PACKAGES_same-bits = $(PACKAGES_build) iproute2 dataset-fashion-mnist
 PACKAGES_fuzz  = $(PACKAGES_build) clang libclang-rt-dev
 PACKAGES_fuzz-structured = $(PACKAGES_fuzz)
-PACKAGES_test  = $(PACKAGES_demo) librsvg2-2 libcmocka-dev libsnappy-dev iproute2 systemd fish groff-base mandoc gfortran git cmake $(PACKAGES_pages)
+PACKAGES_test  = $(PACKAGES_demo) g++ dpkg-dev librsvg2-2 libcmocka-dev libsnappy-dev iproute2 systemd fish groff-base mandoc gfortran git cmake $(PACKAGES_pages)
 PACKAGES_check = $(PACKAGES_test)
 INSTALLS := $(filter deps test check demo bench soak tables gallery faults kills rank-faults same-bits fuzz fuzz-structured,$(MAKECMDGOALS))
 PACKAGES := $(sort $(foreach goal,$(INSTALLS),$(PACKAGES_$(goal))))
