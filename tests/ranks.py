@@ -19,8 +19,8 @@ ENVIRONMENT = {**os.environ, "OMPI_MCA_rmaps_base_oversubscribe": "1", "PRTE_MCA
 
 
 def open_mpi_5():
-    """Whether mpirun is that of Open MPI 5 or later. It may not pass on what ranks say after SIGTERM, and lets ranks that are
-    more than the cores yield whatever they ask for."""
+    """Whether mpirun is that of Open MPI 5 or later. It may not pass on what ranks say after SIGTERM, lets ranks that are
+    more than the cores yield whatever they ask for, and ends with 0 when it has lost a host."""
     said = subprocess.run(["mpirun", "--version"], capture_output=True, text=True, env=ENVIRONMENT).stdout
     return re.search(r"\(Open MPI\) [1-4]\.", said) is None and "Open MPI" in said
 

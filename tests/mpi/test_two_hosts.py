@@ -132,11 +132,12 @@ def test_for_good(run):
         FAULTS[name][1](one.hosts)
     for name, one in runs.items():
         _, said = one.process.communicate(timeout=DEADLINE)
-        assert one.process.returncode != 0, name
+        lost = ranks.open_mpi_5() and "lost communication with a remote daemon" in said  # it asks no rank then, and ends with 0
+        assert one.process.returncode != 0 or lost, name
         named = re.search(r"^trainer: rank [01] on host a: .*waited .* s at step \d+ for ranks? .*\d on host b\b", said, re.M)
         # Connections that end tell mpirun and MPI at once, and then no rank may have begun to wait.
         ended = re.search(r"on node b$|^trainer: rank [01] on host a: the connection with rank \d on host b failed: ", said, re.M)
-        assert named or (name == "killed" and ended), f"{name}: {said}"
+        assert named or (name == "killed" and ended) or lost, f"{name}: {said}"
         for host in "ab" if one.hosts.alive("b") else "a":
             wait_for(lambda: not one.hosts.processes(host), lambda: f"{name}: {one.hosts.processes(host)} to end")
 
