@@ -92,7 +92,8 @@ PACKAGES_fuzz  = $(PACKAGES_build) clang libclang-rt-dev
 PACKAGES_fuzz-structured = $(PACKAGES_fuzz)
 PACKAGES_test  = $(PACKAGES_demo) g++ dpkg-dev librsvg2-2 libcmocka-dev libsnappy-dev iproute2 systemd fish groff-base mandoc gfortran git cmake $(PACKAGES_pages)
 PACKAGES_check = $(PACKAGES_test)
-INSTALLS := $(filter deps test check demo bench soak tables gallery faults kills rank-faults same-bits fuzz fuzz-structured,$(MAKECMDGOALS))
+PACKAGES_coverage = $(PACKAGES_test)
+INSTALLS := $(filter deps test check coverage demo bench soak tables gallery faults kills rank-faults same-bits fuzz fuzz-structured,$(MAKECMDGOALS))
 PACKAGES := $(sort $(foreach goal,$(INSTALLS),$(PACKAGES_$(goal))))
 MISSING  := $(if $(INSTALLED),,$(if $(INSTALLS),$(shell sh tests/install_packages.sh --missing $(PACKAGES))))
 ifeq ($(MISSING)$(call exists,zlib libpng),0)
@@ -357,14 +358,20 @@ $(B)/tests/eventlog/test_event_encode: SYSTEM_eventlog += $(shell $(CONFIG) --li
 # Our images read by the reference.
 $(B)/tests/eventlog/test_image_png: SYSTEM_eventlog += $(shell $(CONFIG) --libs libpng)
 $(B)/tests/eventlog/test_event_encode: $(call lib,proto)
+wrap = $(addprefix -Wl$(comma)--wrap=,$1)
+WRAP_ALLOCATIONS = malloc calloc realloc strdup strndup
+WRAP_CALLS = open openat fcntl stat lstat fstat fstatat statfs fstatfs access lseek read pread write realpath opendir readdir \
+             pthread_create mmap mremap inotify_init1 inotify_add_watch
 # Allocation fails in these where they say: tests/failing_allocation.h.
 $(addprefix $(B)/tests/,base/test_array $(addprefix checkpoint/test_,data_file safetensors_index saved_slices tensor_match) \
                         $(addprefix dataset/test_,csv fixed_records idx_files image_folder tfrecord) \
                         $(addprefix evaluator/test_,checkpoint_data lookout queue sightings) \
                         $(addprefix eventlog/test_,event_output event_writer_memory log_reader_memory public_merge public_rewrite) \
                         $(addprefix trainer/test_,server_core server_core_decided aggregation arbiter follower saving)): \
-	WRAP = $(addprefix -Wl$(comma)--wrap=,malloc calloc realloc strdup strndup)
-$(B)/tests/trainer/test_saving: WRAP += $(addprefix -Wl$(comma)--wrap=,mmap statvfs)
+	WRAP = $(call wrap,$(WRAP_ALLOCATIONS))
+# System calls as well: tests/failing_calls.h.
+$(addprefix $(B)/tests/,checkpoint/test_checkpoint_failing eventlog/test_log_failing): WRAP = $(call wrap,$(WRAP_ALLOCATIONS) $(WRAP_CALLS))
+$(B)/tests/trainer/test_saving: WRAP += $(call wrap,mmap statvfs)
 # Gradient checks run on the double build of the model.
 $(B)/tests/model/test_gradient%: $(B)/double/tests/model/test_gradient%.o $(call lib,model-double) $(NEEDS_base)
 	$(call say,LINK)
@@ -439,6 +446,18 @@ programs-for-tests: $(TESTS_TO_RUN) $(if $(SAN),,all $(HELPERS) $(INJECTORS))
 test: programs-for-tests
 	$(Q)python3 tests/run.py --build $(B) $(if $(PEERS),--peers $(PEERS)) $(if $(SAN),--sanitizer $(SAN)) $(TEST_ARGS) $(TESTS_TO_RUN)
 check: test
+# gcc's own record of which lines and branches ran, of what COVERED_TESTS run. Killed processes leave none.
+COVERED_TESTS  = $(filter $(addprefix $(B)/tests/,eventlog/% checkpoint/% fuzz/%),$(TESTS))
+COVERED_PYTHON = tests/checkpoint $(wildcard tests/tool/test_eventlog*.py tests/tool/test_export*.py)
+ifeq ($(B),build-coverage)
+coverage: programs-for-tests
+	$(Q)find $(B) -name '*.gcda' -delete
+	$(Q)python3 tests/run.py --build $(B) --folders '$(COVERED_PYTHON)' $(COVERED_TESTS)
+	$(Q)python3 tests/coverage.py --build $(B) $(COVERAGE_ARGS)
+else
+coverage:
+	$(Q)$(MAKE) --no-print-directory $@ B=build-coverage CFLAGS='-O0 -g --coverage -fprofile-update=atomic'
+endif
 demo: all
 	$(Q)python3 demo/run.py --build $(B) $(DEMO_ARGS)
 # With PEERS=all the programs it compares with are installed first, into build/venv.
@@ -592,6 +611,10 @@ Check
                    and safetensors; SAN=address,undefined or SAN=thread: the C
                    tests with sanitizers; TEST_ARGS='--only WORD': some of them
   check            the same as test
+  coverage         which branches of the readers and of checkpoint/ the tests run
+                   (gcc), in build-coverage; fails below 95 %.
+                   COVERAGE_ARGS='--uncovered WORD': those of files with WORD
+                   in their names that no test runs
   lint             only check the rules of the sources
   format           lay C out as .clang-format says
   cross            build eventlog and libeventlog for ARCH (arm64), and run
@@ -629,5 +652,5 @@ endef
 help:
 	$(info $(HELP))@:
 
-.PHONY: all deps test check demo bench tables soak gallery lint format wheel static dist musl cross cross-programs reproducible fuzz fuzz-structured fuzzers structured-fuzzers faults kills rank-faults same-bits install uninstall \
+.PHONY: all deps test check coverage demo bench tables soak gallery lint format wheel static dist musl cross cross-programs reproducible fuzz fuzz-structured fuzzers structured-fuzzers faults kills rank-faults same-bits install uninstall \
     documents compdb clean help FORCE programs-for-tests

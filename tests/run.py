@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Runs all tests and prints last `N passed, N failed, N skipped`. Called by `make test`.
 
-usage: run.py --build DIR [--peers all] [--sanitizer NAMES] [--only WORD] TEST_PROGRAM...
+usage: run.py --build DIR [--peers all] [--sanitizer NAMES] [--only WORD] [--folders FOLDERS] TEST_PROGRAM...
 
 First what the Python tests need is installed into build/venv, and that is said. Then come lint, the C test programs (two
 at a time) and the Python tests: mpi/ (ranks under mpirun), faults/ (killed processes), evaluator/, checkpoint/ and tool/
@@ -82,14 +82,14 @@ def c_tests(programs, sanitizer):
     return total
 
 
-def python_tests(build, python, only):
+def python_tests(build, python, only, folders):
     """One pytest over the folders, three files at a time, as most tests wait; its JUnit file is counted."""
     report = pathlib.Path(build) / "pytest.xml"
     report.unlink(missing_ok=True)
     variables = {"EVALBOARD_BUILD": str(build), "PYTHONDONTWRITEBYTECODE": "1", "TF_CPP_MIN_LOG_LEVEL": "3",
                  "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
     command = [str(python), "-m", "pytest", "-q", "-rsfE", "--durations=15", "-p", "no:cacheprovider", f"--junitxml={report}",
-               "-n", "3", "--dist", "loadfile", "--no-loadscope-reorder", *(["-k", only] if only else []), *FOLDERS]
+               "-n", "3", "--dist", "loadfile", "--no-loadscope-reorder", *(["-k", only] if only else []), *folders]
     status = subprocess.run(command, cwd=ROOT, env={**os.environ, **variables}).returncode
     count = Count()
     if report.exists():
@@ -109,6 +109,7 @@ def main():
     parser.add_argument("--peers", default="")
     parser.add_argument("--sanitizer", default="")
     parser.add_argument("--only", default="", help="pytest's -k, and part of the names of C test programs")
+    parser.add_argument("--folders", default="", help="of Python tests, or files, instead of all; without lint")
     parser.add_argument("programs", nargs="*")
     options = parser.parse_args()
     os.chdir(ROOT)
@@ -123,7 +124,7 @@ def main():
         except RuntimeError as error:
             say(f"the Python tests will not run: {error}")
             total["failed"] += 1
-    if not options.only and not options.sanitizer:
+    if not options.only and not options.folders and not options.sanitizer:
         with progress.running("make lint", say):
             status = subprocess.run(["make", "-s", "lint"]).returncode
         total["failed" if status else "passed"] += 1
@@ -132,7 +133,7 @@ def main():
     total += c_tests(programs, options.sanitizer)
     if python:
         say("Python tests:")
-        total += python_tests(options.build, python, options.only)
+        total += python_tests(options.build, python, options.only, options.folders.split() or FOLDERS)
     print(f"{time.monotonic() - started:.0f} seconds")
     print(total.line())
     sys.exit(1 if total["failed"] else 0)
