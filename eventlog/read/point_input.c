@@ -376,6 +376,12 @@ static int member_kind(const char *key)
     return !strcmp(key, "type") ? SERIES + 1 : column_kind(key, 0);
 }
 
+/* 0: why point_json_next() ended. */
+static int has_memory(const struct point_json_member *m)
+{
+    return buffer_ok(&m->key) && buffer_ok(&m->text);
+}
+
 /* Reads the members that apply to all points of the object. given: which of RUN to VALUE, and SERIES + 1 for "type", it
  * has. */
 static int object(struct point_input *p, const char *line, size_t n, struct point_input_point *point,
@@ -406,6 +412,8 @@ static int object(struct point_input *p, const char *line, size_t n, struct poin
             return error_set(e, ERR_CORRUPT, "\"%s\" is not a string", buffer_text(&m->key));
         }
     }
+    if (rc < 0 && !has_memory(m))
+        return error_memory(e, NULL, "for the name and value of a member");
     if (rc < 0)
         return error_set(e, ERR_CORRUPT, "not a JSON object at column %zu", (size_t)(j.next - line) + 1);
     return OK;
@@ -437,7 +445,7 @@ static int members(struct point_input *p, const char *line, size_t n, struct poi
         rc = visit(context, point, e);
         (*visited)++;
     }
-    return rc;
+    return rc == OK && !has_memory(m) ? error_memory(e, NULL, "for the name and value of a member") : rc;
 }
 
 static int json_line(struct point_input *p, const char *line, size_t n, point_input_visit *visit, void *context,
