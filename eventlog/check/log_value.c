@@ -11,13 +11,13 @@ static void read_shape(struct log_value *v, const uint8_t *p, const uint8_t *end
 {
     struct wire_field f, inner;
 
-    while (p < end && wire_take(&p, end, &f) == 1) {
+    while (wire_take(&p, end, &f) == 1) {
         const uint8_t *q = f.bytes, *stop = q + f.length;
         uint64_t size = 0;
 
         if (f.number != 2 || f.type != WIRE_BYTES)
             continue;
-        while (q < stop && wire_take(&q, stop, &inner) == 1)
+        while (wire_take(&q, stop, &inner) == 1)
             if (inner.number == 1)
                 size = inner.integer;
         v->rank += v->rank < 1000;
@@ -44,7 +44,7 @@ static void read_tensor(struct log_value *v, const uint8_t *p, const uint8_t *en
 {
     struct wire_field f;
 
-    while (p < end && wire_take(&p, end, &f) == 1) {
+    while (wire_take(&p, end, &f) == 1) {
         if (f.number == 1)
             v->dtype = (int)(int32_t)f.integer;
         else if (f.number == 2)
@@ -68,7 +68,7 @@ static void read_histogram(struct log_value *v, const uint8_t *p, const uint8_t 
 {
     struct wire_field f;
 
-    while (p < end && wire_take(&p, end, &f) == 1) {
+    while (wire_take(&p, end, &f) == 1) {
         size_t count = f.type == WIRE_BYTES ? f.length / 8 : 1;
 
         if (f.number == 6)
@@ -87,7 +87,7 @@ static void read_metadata(struct log_value *v, const uint8_t *p, const uint8_t *
     struct wire_field f, inner;
 
     v->has_metadata = 1;
-    while (p < end && wire_take(&p, end, &f) == 1) {
+    while (wire_take(&p, end, &f) == 1) {
         const uint8_t *q = f.bytes, *stop = q + f.length;
 
         if (f.number == 4)
@@ -101,7 +101,7 @@ static void read_metadata(struct log_value *v, const uint8_t *p, const uint8_t *
         }
         if (f.number != 1)
             continue;
-        while (q < stop && wire_take(&q, stop, &inner) == 1) {
+        while (wire_take(&q, stop, &inner) == 1) {
             if (inner.number == 1) {
                 v->plugin = (const char *)inner.bytes;
                 v->plugin_length = inner.length;
@@ -117,7 +117,7 @@ static void read_image(struct log_value *v, const uint8_t *p, const uint8_t *end
 {
     struct wire_field f;
 
-    while (p < end && wire_take(&p, end, &f) == 1)
+    while (wire_take(&p, end, &f) == 1)
         if (f.number == 4) {
             v->image = f.bytes;
             v->image_length = f.length;
@@ -134,7 +134,7 @@ void log_value_read(struct log_value *v, const uint8_t *bytes, size_t n)
     v->content = v->image = v->bytes = bytes;
     v->length = n;
     v->elements = v->last_dimension = 1;
-    while (p < end && wire_take(&p, end, &f) == 1) {
+    while (wire_take(&p, end, &f) == 1) {
         const uint8_t *stop = f.bytes + f.length;
 
         if ((f.number >= EVENT_VALUE_SIMPLE && f.number <= EVENT_VALUE_AUDIO) || f.number == EVENT_VALUE_TENSOR)
@@ -239,7 +239,7 @@ enum log_finding_kind log_value_series_fault(const struct log_value *v, int clas
     if (log_value_plugin_is(v, "custom_scalars") &&
         (v->tag_length != sizeof layout - 1 || memcmp(v->tag, layout, sizeof layout - 1) != 0))
         return LOG_LAYOUT_TAG;
-    while (p < end && wire_take(&p, end, &f) == 1) {
+    while (wire_take(&p, end, &f) == 1) {
         version = f.number == 1 && f.type == WIRE_VARINT ? f.integer : version;
         shape |= f.number == 6;
         body |= f.number >= 2 && f.number <= 4 && f.type == WIRE_BYTES;

@@ -180,7 +180,7 @@ enum event_fault graph_wire_check(const uint8_t *bytes, size_t n, size_t *nodes)
     struct wire_field f;
 
     *nodes = 0;
-    while (bytes < end && wire_take(&bytes, end, &f) == 1)
+    while (wire_take(&bytes, end, &f) == 1)
         *nodes += f.number == 1 && f.type == WIRE_BYTES;
     return fault;
 }

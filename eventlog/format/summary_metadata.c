@@ -19,7 +19,7 @@ void summary_metadata_read(struct summary_metadata *m, const uint8_t *bytes, siz
 
     m->plugin = m->content = m->display_name = m->description = nothing;
     m->data_class = 0;
-    while (p < end && wire_take(&p, end, &f) == 1) {
+    while (wire_take(&p, end, &f) == 1) {
         const uint8_t *q = f.bytes, *stop = q + f.length;
 
         if (f.number == 4 && f.type == WIRE_VARINT)
@@ -30,7 +30,7 @@ void summary_metadata_read(struct summary_metadata *m, const uint8_t *bytes, siz
             m->display_name = span_of(&f);
         else if (f.number == 3)
             m->description = span_of(&f);
-        while (f.number == 1 && q < stop && wire_take(&q, stop, &inner) == 1) {
+        while (f.number == 1 && wire_take(&q, stop, &inner) == 1) {
             if (inner.type == WIRE_BYTES && inner.number == 1)
                 m->plugin = span_of(&inner);
             else if (inner.type == WIRE_BYTES && inner.number == 2)
@@ -44,7 +44,7 @@ static void read_value(struct hparam *h, const uint8_t *p, const uint8_t *end)
 {
     struct wire_field f;
 
-    while (p < end && wire_take(&p, end, &f) == 1) {
+    while (wire_take(&p, end, &f) == 1) {
         if (f.number == 2 && f.type == WIRE_FIXED64) {
             h->type = HPARAM_NUMBER;
             h->number = bits_double(f.integer);
@@ -66,7 +66,7 @@ static void read_entry(struct hparam *h, const uint8_t *p, const uint8_t *end)
     struct wire_field f;
 
     *h = (struct hparam){ nothing, HPARAM_OTHER, 0, nothing };
-    while (p < end && wire_take(&p, end, &f) == 1) {
+    while (wire_take(&p, end, &f) == 1) {
         if (f.type != WIRE_BYTES)
             continue;
         if (f.number == 1)
@@ -84,12 +84,12 @@ int summary_metadata_hparams(const struct summary_metadata *m, int (*each)(void 
     struct hparam h;
     int rc;
 
-    while (p < end && wire_take(&p, end, &f) == 1) {
+    while (wire_take(&p, end, &f) == 1) {
         const uint8_t *q = f.bytes, *stop = q + f.length;
 
         if (f.number != 3 || f.type != WIRE_BYTES) /* session_start_info */
             continue;
-        while (q < stop && wire_take(&q, stop, &inner) == 1) {
+        while (wire_take(&q, stop, &inner) == 1) {
             if (inner.number != 1 || inner.type != WIRE_BYTES) /* hparams */
                 continue;
             read_entry(&h, inner.bytes, inner.bytes + inner.length);

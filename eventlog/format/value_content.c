@@ -16,7 +16,7 @@ static int last_field(const uint8_t *p, size_t n, uint64_t number, struct span *
     int any = 0;
 
     *found = (struct span){ empty, 0 };
-    while (p < end && wire_take(&p, end, &f) == 1)
+    while (wire_take(&p, end, &f) == 1)
         if (f.number == number && f.type == WIRE_BYTES) {
             *found = (struct span){ f.bytes, f.length };
             any = 1;
@@ -32,7 +32,7 @@ static int content(const uint8_t *value, size_t n, enum event_kind kind, struct 
     struct wire_field f;
 
     *found = (struct span){ empty, 0 };
-    while (value < end && wire_take(&value, end, &f) == 1) {
+    while (wire_take(&value, end, &f) == 1) {
         int is_float = f.number == EVENT_VALUE_SIMPLE;
 
         if ((f.number > EVENT_VALUE_AUDIO && f.number != EVENT_VALUE_TENSOR) || f.number < EVENT_VALUE_SIMPLE ||
@@ -50,13 +50,13 @@ static void read_shape(struct tensor_content *t, const uint8_t *p, const uint8_t
 {
     struct wire_field f, inner;
 
-    while (p < end && wire_take(&p, end, &f) == 1) {
+    while (wire_take(&p, end, &f) == 1) {
         const uint8_t *q = f.bytes, *stop = q + f.length;
         int64_t size = 0;
 
         if (f.number != 2 || f.type != WIRE_BYTES)
             continue;
-        while (q < stop && wire_take(&q, stop, &inner) == 1)
+        while (wire_take(&q, stop, &inner) == 1)
             if (inner.number == 1 && inner.type == WIRE_VARINT)
                 size = (int64_t)inner.integer;
         if (t->rank < TENSOR_RANK)
@@ -78,7 +78,7 @@ int tensor_content_read(struct tensor_content *t, const uint8_t *value, size_t n
         return 0;
     p = t->message.bytes;
     end = p + t->message.length;
-    while (p < end && wire_take(&p, end, &f) == 1) {
+    while (wire_take(&p, end, &f) == 1) {
         if (f.number == 1 && f.type == WIRE_VARINT)
             t->dtype = (int)(int32_t)f.integer;
         else if (f.number == 2 && f.type == WIRE_BYTES)
@@ -92,7 +92,7 @@ int tensor_content_string(const struct tensor_content *t, size_t *at, struct spa
     const uint8_t *p = t->message.bytes + *at, *end = t->message.bytes + t->message.length;
     struct wire_field f;
 
-    while (p < end && wire_take(&p, end, &f) == 1)
+    while (wire_take(&p, end, &f) == 1)
         if (f.number == 8 && f.type == WIRE_BYTES) {
             *text = (struct span){ f.bytes, f.length };
             *at = (size_t)(p - t->message.bytes);
@@ -177,7 +177,7 @@ int tensor_content_bytes(const struct tensor_content *t, size_t limit, struct bu
         buffer_append(out, content.bytes, n);
         return buffer_ok(out);
     }
-    while (good && p < end && wire_take(&p, end, &f) == 1)
+    while (good && wire_take(&p, end, &f) == 1)
         if (f.number == d->field)
             good = append_list(&f, d, &list);
     good = good && buffer_ok(&list);
@@ -218,7 +218,7 @@ static int legacy_rows(const struct span *message, struct buffer *out, size_t *c
     struct wire_field f;
     int good = 1;
 
-    while (good && p < end && wire_take(&p, end, &f) == 1) {
+    while (good && wire_take(&p, end, &f) == 1) {
         if (f.number == 1 && f.type == WIRE_FIXED64)
             min = bits_double(f.integer);
         else if (f.number == 2 && f.type == WIRE_FIXED64)
@@ -314,7 +314,7 @@ void image_content_size(const uint8_t *value, size_t n, int64_t *width, int64_t 
     if (content(value, n, EVENT_VALUE_IMAGE, &found)) {
         const uint8_t *p = found.bytes, *end = p + found.length;
 
-        while (p < end && wire_take(&p, end, &f) == 1)
+        while (wire_take(&p, end, &f) == 1)
             if (f.type == WIRE_VARINT && (f.number == 1 || f.number == 2))
                 *(f.number == 1 ? height : width) = (int64_t)f.integer;
     } else if (tensor_content_read(&t, value, n) && tensor_content_string(&t, &at, &found)) {

@@ -33,7 +33,7 @@ struct wire_field {
 };
 
 /* Reads the field at *p (before end) and moves *p past it (past the end of a group). 1: *f; 0: these bytes are not a
- * field; -1: the end of a group that was never opened. For 0 and -1, *p stays. */
+ * field, or there are none; -1: the end of a group that was never opened. For 0 and -1, *p stays. */
 int wire_take(const uint8_t **p, const uint8_t *end, struct wire_field *f);
 
 /* ---- writing ---- */

@@ -232,7 +232,7 @@ static void find_payload(struct eventlog_reader *r)
     const uint8_t *p = r->event.data, *end = p + r->event.length;
     struct wire_field f;
 
-    while (p < end && wire_take(&p, end, &f) == 1)
+    while (wire_take(&p, end, &f) == 1)
         if (f.number == (uint64_t)r->event.what && f.type == WIRE_BYTES) {
             r->event.payload = f.bytes;
             r->event.payload_length = f.length;

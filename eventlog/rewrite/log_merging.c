@@ -129,7 +129,7 @@ static int merging_plan_run_metadata(struct log_merging *m, uint64_t offset, con
     const char *tag = "";
     size_t length = 0;
 
-    while (data < end && wire_take(&data, end, &f) == 1)
+    while (wire_take(&data, end, &f) == 1)
         for (const uint8_t *q = f.bytes, *stop = q + f.length; f.number == 8 && q < stop;) {
             if (wire_take(&q, stop, &inner) != 1)
                 break;

@@ -98,7 +98,7 @@ static void put_value(struct wire *w, const struct event_value *v, const struct 
         wire_bytes(w, FIELD_TAG, choice->tag, choice->tag_length);
     if (!choice->tag)
         buffer_append(&w->bytes, p, v->length);
-    for (const uint8_t *from = p; choice->tag && p < end && wire_take(&p, end, &f) == 1; from = p)
+    for (const uint8_t *from = p; choice->tag && wire_take(&p, end, &f) == 1; from = p)
         if (f.number != FIELD_TAG)
             buffer_append(&w->bytes, from, (size_t)(p - from));
     if (metadata)
@@ -180,7 +180,7 @@ int log_rewrite_record(struct log_rewrite *r, const uint8_t *data, size_t n, con
     mark = begin_record(out);
     if (!changed)
         buffer_append(out, data, n);
-    for (const uint8_t *from = p; changed && p < end && wire_take(&p, end, &f) == 1; from = p)
+    for (const uint8_t *from = p; changed && wire_take(&p, end, &f) == 1; from = p)
         if (f.number < WHAT_FIRST || f.number > WHAT_LAST)
             buffer_append(out, from, (size_t)(p - from));
     if (changed) {

@@ -107,7 +107,7 @@ static struct found look(const struct event_value *v, const char *word)
         if (image_content_read(v->bytes, v->length, &file))
             found.bytes = file.length;
     } else {
-        while (p < end && wire_take(&p, end, &f) == 1)
+        while (wire_take(&p, end, &f) == 1)
             if (f.type == WIRE_BYTES && (f.number == FIELD_HISTOGRAM || f.number == FIELD_AUDIO))
                 found.bytes = f.length;
     }

@@ -46,7 +46,7 @@ static int last_bytes(const uint8_t *p, size_t n, uint64_t number, struct span *
     struct wire_field f;
     int found = 0;
 
-    while (p < end && wire_take(&p, end, &f) == 1)
+    while (wire_take(&p, end, &f) == 1)
         if (f.number == number && f.type == WIRE_BYTES) {
             *out = (struct span){ f.bytes, f.length };
             found = 1;
@@ -186,7 +186,7 @@ static int names_right(const struct wire_field *shape)
     const uint8_t *p = shape->bytes, *end = p + shape->length;
     struct wire_field dim, inner;
 
-    while (p < end && wire_take(&p, end, &dim) == 1)
+    while (wire_take(&p, end, &dim) == 1)
         for (const uint8_t *q = dim.bytes, *stop = q + dim.length; dim.number == SHAPE_DIM && q < stop;) {
             if (wire_take(&q, stop, &inner) != 1)
                 return 0;
