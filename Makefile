@@ -366,7 +366,7 @@ WRAP_CALLS = open openat fcntl stat lstat fstat fstatat statfs fstatfs access ls
 $(addprefix $(B)/tests/,base/test_array $(addprefix checkpoint/test_,data_file safetensors_index saved_slices tensor_match) \
                         $(addprefix dataset/test_,csv fixed_records idx_files image_folder tfrecord) \
                         $(addprefix evaluator/test_,checkpoint_data lookout queue sightings) \
-                        $(addprefix eventlog/test_,event_output event_writer_memory log_reader_memory public_merge public_rewrite) \
+                        $(addprefix eventlog/test_,event_output event_writer_memory log_check log_reader_memory public_merge public_rewrite) \
                         $(addprefix trainer/test_,server_core server_core_decided aggregation arbiter follower saving)): \
 	WRAP = $(call wrap,$(WRAP_ALLOCATIONS))
 # System calls as well: tests/failing_calls.h.

@@ -407,7 +407,7 @@ static int quick(struct log_check *c, uint64_t offset, const uint8_t *p, size_t 
         return 0;
     s = &c->series[c->at];
     if (!is_usual(s, value, length)) {
-        size_t tag = length >= 2 && value[0] == 0x0a && value[1] <= length - 2 ? value[1] : SIZE_MAX;
+        size_t tag = value[0] == 0x0a && value[1] <= length - 2 ? value[1] : SIZE_MAX;
 
         if (tag == SIZE_MAX || !(s = find(c, (const char *)value + 2, tag)) || !is_usual(s, value, length))
             return 0;
@@ -464,12 +464,12 @@ static int values(struct log_check *c, const uint8_t *data, size_t n, const stru
     struct wire_field f, inner;
     int rc = OK;
 
-    while (rc == OK && p < end && wire_take(&p, end, &f) == 1) {
+    while (rc == OK && wire_take(&p, end, &f) == 1) {
         const uint8_t *q = f.bytes, *stop = q + f.length;
 
         if (f.number != 5)
             continue;
-        while (rc == OK && q < stop && wire_take(&q, stop, &inner) == 1) {
+        while (rc == OK && wire_take(&q, stop, &inner) == 1) {
             struct log_value v;
 
             if (inner.number != 1)
@@ -487,7 +487,7 @@ static int graph(struct log_check *c, const uint8_t *data, size_t n, uint64_t of
     size_t length = 0, nodes;
     struct wire_field f;
 
-    while (p < end && wire_take(&p, end, &f) == 1)
+    while (wire_take(&p, end, &f) == 1)
         if (f.number == 4) {
             graph_def = f.bytes;
             length = f.length;

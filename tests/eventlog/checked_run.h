@@ -112,26 +112,40 @@ static inline struct bytes scalar(const char *tag, float v)
 
 static struct log_check *check;
 static uint64_t place;
+static int may_fail, failed; /* may_fail: for want of memory; then all that follows is left out */
+
+static inline void good(int rc)
+{
+    failed |= rc == ERR_NOMEM && may_fail;
+    if (!failed)
+        assert_int_equal(rc, OK);
+}
 
 static inline void file(const char *name)
 {
-    assert_int_equal(log_check_file(check, name, NULL), OK);
+    if (!failed)
+        good(log_check_file(check, name, NULL));
     place = 0;
 }
 
 static inline void add(struct bytes b)
 {
-    uint8_t *exact = malloc(b.n ? b.n : 1); /* a byte too many is seen by the sanitizer */
+    uint8_t *exact = failed ? NULL : malloc(b.n ? b.n : 1); /* a byte too many is seen by the sanitizer */
 
+    if (!exact) {
+        failed = may_fail;
+        return;
+    }
     memcpy(exact, b.at, b.n);
-    assert_int_equal(log_check_record(check, place, exact, b.n, NULL), OK);
+    good(log_check_record(check, place, exact, b.n, NULL));
     place += b.n + RECORD_OVERHEAD;
     free(exact);
 }
 
 static inline void end(void)
 {
-    assert_int_equal(log_check_end(check, place, place, NULL), OK);
+    if (!failed)
+        good(log_check_end(check, place, place, NULL));
 }
 
 static inline void begin_at(const char *name, double wall)
@@ -149,7 +163,8 @@ static inline void damage(enum record_damage kind)
 {
     struct record r = { .offset = place, .damage = kind };
 
-    assert_int_equal(log_check_damage(check, &r, NULL), OK);
+    if (!failed)
+        good(log_check_damage(check, &r, NULL));
     place += 30;
 }
 
