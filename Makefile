@@ -361,16 +361,16 @@ $(B)/tests/eventlog/test_event_encode: $(call lib,proto)
 wrap = $(addprefix -Wl$(comma)--wrap=,$1)
 WRAP_ALLOCATIONS = malloc calloc realloc strdup strndup
 WRAP_CALLS = open openat fcntl stat lstat fstat fstatat statfs fstatfs access lseek read pread write realpath opendir readdir \
-             pthread_create mmap mremap inotify_init1 inotify_add_watch
+             pthread_create mmap mremap inotify_init1 inotify_add_watch memfd_create unlink rename fsync
 # Allocation fails in these where they say: tests/failing_allocation.h.
-$(addprefix $(B)/tests/,base/test_array $(addprefix checkpoint/test_,data_file safetensors_index saved_slices tensor_match) \
+$(addprefix $(B)/tests/,base/test_array $(addprefix checkpoint/test_,data_file safetensors_index tensor_match) \
                         $(addprefix dataset/test_,csv fixed_records idx_files image_folder tfrecord) \
                         $(addprefix evaluator/test_,checkpoint_data lookout queue sightings) \
                         $(addprefix eventlog/test_,event_output event_writer_memory log_check log_reader_memory public_merge public_rewrite) \
                         $(addprefix trainer/test_,server_core server_core_decided aggregation arbiter follower saving)): \
 	WRAP = $(call wrap,$(WRAP_ALLOCATIONS))
 # System calls as well: tests/failing_calls.h.
-$(addprefix $(B)/tests/,checkpoint/test_checkpoint_failing eventlog/test_log_failing): WRAP = $(call wrap,$(WRAP_ALLOCATIONS) $(WRAP_CALLS))
+$(addprefix $(B)/tests/,$(addprefix checkpoint/test_,checkpoint_failing saved_slices) eventlog/test_log_failing): WRAP = $(call wrap,$(WRAP_ALLOCATIONS) $(WRAP_CALLS))
 $(B)/tests/trainer/test_saving: WRAP += $(call wrap,mmap statvfs)
 # Gradient checks run on the double build of the model.
 $(B)/tests/model/test_gradient%: $(B)/double/tests/model/test_gradient%.o $(call lib,model-double) $(NEEDS_base)

@@ -276,14 +276,9 @@ static int keep_in_memory(struct tensor_bundle *b, const struct buffer *data, st
     if (shard->fd < 0)
         return error_system(e, "%s: cannot make a file in memory for its values", b->prefix);
     b->shard_count = 1;
-    for (size_t done = 0; done < data->length;) {
-        const ssize_t n = write(shard->fd, data->data + done, data->length - done);
-
-        if (n < 0 && errno != EINTR)
-            return error_system(e, "%s: cannot keep its values in memory", b->prefix);
-        done += n > 0 ? (size_t)n : 0;
-    }
-    return OK;
+    return io_write_full(&io_real, shard->fd, data->data, data->length) < 0
+               ? error_system(e, "%s: cannot keep its values in memory", b->prefix)
+               : OK;
 }
 
 static int take_saved(struct tensor_bundle *b, struct saved_slices *s, struct error *e)

@@ -63,6 +63,10 @@ FAILING_CALL(ssize_t, -1, 1, write, (int fd, const void *bytes, size_t n), (fd, 
 FAILING_CALL(char *, NULL, 0, realpath, (const char *path, char *out), (path, out))
 FAILING_CALL(DIR *, NULL, 0, opendir, (const char *path), (path))
 FAILING_CALL(struct dirent *, NULL, 0, readdir, (DIR * d), (d))
+FAILING_CALL(int, -1, 0, unlink, (const char *path), (path))
+FAILING_CALL(int, -1, 0, rename, (const char *from, const char *to), (from, to))
+FAILING_CALL(int, -1, 0, fsync, (int fd), (fd))
+FAILING_CALL(int, -1, 0, memfd_create, (const char *name, unsigned flags), (name, flags))
 FAILING_CALL(int, -1, 0, inotify_init1, (int flags), (flags))
 FAILING_CALL(int, -1, 0, inotify_add_watch, (int fd, const char *path, uint32_t mask), (fd, path, mask))
 FAILING_CALL(int, errno, 0, pthread_create,

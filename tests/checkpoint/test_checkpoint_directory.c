@@ -2,6 +2,7 @@
 #include "tests/checkpoint/checkpoint_fixture.h"
 
 #include "checkpoint/directory/checkpoint_directory.h"
+#include "checkpoint/directory/stop_file.h"
 #include "checkpoint/directory/training_state.h"
 #include "tests/failing_io.h"
 
@@ -49,6 +50,17 @@ static void test_names(void **state)
         { "model.ckpt-3.part-00000-of-00002", -1, 1 },
         { "checkpoint.tmp0123456789abcdef", -1, 1 },
         { "my_template.ckpt-5", 5, 0 },
+        { "a-00001-of-00002", -1, 0 }, /* its stem has none */
+        { "a-7-00001-of-00002", 7, 0 },
+        { "a00001-of-00002", 2, 0 }, /* no parts */
+        { "00001-of-00002", 2, 0 },
+        { "a-of-00002", 2, 0 },
+        { "-of-00002", 2, 0 },
+        { "of-00002", 2, 0 },
+        { "a-0001-of-00002", 2, 0 },
+        { "12345", -1, 0 },
+        { "a12345", -1, 0 },
+        { "a-00000000000000000000000000000000000000001", -1, 0 },
         { "model.partial-5", 5, 0 },
     };
 
@@ -303,6 +315,64 @@ static void test_broken_state_file(void **state)
     assert_int_equal(e.system, ENOENT);
 }
 
+/* What is longer than a path can be is refused, or is not there. */
+static void test_long_paths(void **state)
+{
+    struct checkpoint_name item = { .format = CHECKPOINT_FORMAT_BUNDLE, .name = (char[]){ "m-1" } };
+    struct training_state training = { .state = "running" };
+    struct stop_file stop = { .reason = "enough" };
+    struct checkpoint_list list;
+    struct error e = { 0 };
+    char path[PATH_MAX + 40], out[8];
+
+    (void)state;
+    memset(path, 'a', PATH_MAX - 2);
+    strcpy(path + PATH_MAX - 2, "");
+    assert_int_equal(checkpoint_directory_list(path, &list, &e), ERR_IO);
+    assert_int_equal(checkpoint_directory_commit(NULL, path, "m-1", 0, &e), ERR_ARG);
+    assert_int_equal(training_state_read(path, &training, &e), ERR_ARG);
+    assert_int_equal(training_state_write(path, &training, &e), ERR_ARG);
+    assert_int_equal(stop_file_read(path, &stop, &e), ERR_ARG);
+    assert_int_equal(stop_file_write(path, &stop, &e), ERR_ARG);
+    assert_null(checkpoint_listed_here(path, "m-1"));
+    assert_null(checkpoint_listed_here(".", "m-1/"));
+    assert_false(checkpoint_listed_whole(path, &item, &e));
+    assert_false(checkpoint_leads_elsewhere(path, "m-1"));
+    assert_false(checkpoint_leads_elsewhere(".", path));
+    assert_false(checkpoint_directory_disagrees(path, "m-1", &e));
+    assert_false(checkpoint_weights_within(AT_FDCWD, "checkpoint-7", out, sizeof out));
+    assert_int_equal(errno, ENAMETOOLONG);
+    strcpy(path + PATH_MAX - 2, "/a-7/model.safetensors");
+    assert_int_equal(checkpoint_path_safetensors(path), -1);
+    strcpy(path + PATH_MAX - 2, "-7.safetensors.index.json");
+    assert_int_equal(checkpoint_path_safetensors(path), -1);
+    assert_int_equal(checkpoint_path_safetensors("model.safetensors"), -1);
+    assert_int_equal(checkpoint_path_safetensors("a-7/model.safetensors"), 7);
+    assert_int_equal(checkpoint_path_safetensors("a-7/model.safetensors.index.json"), 7);
+    assert_int_equal(checkpoint_path_safetensors("a/b-8.safetensors.index.json"), 8);
+    assert_int_equal(checkpoint_directory_commit(NULL, ".", "", 0, &e), ERR_ARG);
+    assert_int_equal(checkpoint_directory_commit(NULL, ".", "a/b", 0, &e), ERR_ARG);
+}
+
+/* Only what is named as shards are is deleted with a checkpoint. */
+static void test_what_is_kept(void **state)
+{
+    static const char *const others[] = { "m-1.data-x", "m-1.data-0", "m-1.data-0-of-", "m-1.data-0-of-1x",
+                                          "m-1.data" };
+    struct fixture *f = *state;
+    struct error e = { 0 };
+
+    put_checkpoint(f, "m-1");
+    put_checkpoint(f, "m-2");
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        fixture_write(f, others[i], "x", 1);
+    assert_int_equal(checkpoint_directory_commit(NULL, f->directory, "m-1", 1, &e), OK);
+    assert_int_equal(checkpoint_directory_commit(NULL, f->directory, "m-2", 1, &e), OK);
+    assert_false(fixture_exists(f, "m-1.index") || fixture_exists(f, "m-1.data-00000-of-00001"));
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        assert_true(fixture_exists(f, others[i]));
+}
+
 static void test_training_state(void **state)
 {
     static const struct {
@@ -313,7 +383,10 @@ static void test_training_state(void **state)
         { "{\"state\":\"finished\",\"global_step\":12,\"new\":[1]}", 1, "" },
         { "{\"state\":\"paused\"}", ERR_CORRUPT, "running, finished, stopped, failed" },
         { "{}", ERR_CORRUPT, "running, finished, stopped, failed" },
+        { "{\"state\":\"failed\",\"global_step\":12}", 1, "" },
         { "{\"state\":\"running\",\"pid\":\"7\"}", ERR_CORRUPT, "the wrong type" },
+        { "{\"state\":\"running\",\"started\":\"7\"}", ERR_CORRUPT, "the wrong type" },
+        { "{\"state\":\"running\",\"model\":7}", ERR_CORRUPT, "the wrong type" },
         { "{\"state\":\"running\"", ERR_CORRUPT, "line 1" },
         { "[]", ERR_CORRUPT, "running" },
         { "", ERR_CORRUPT, "line" },
@@ -388,6 +461,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_moved_directory, fixture_setup, fixture_teardown),
         cmocka_unit_test_setup_teardown(test_disagreements, fixture_setup, fixture_teardown),
         cmocka_unit_test_setup_teardown(test_broken_state_file, fixture_setup, fixture_teardown),
+        cmocka_unit_test(test_long_paths),
+        cmocka_unit_test_setup_teardown(test_what_is_kept, fixture_setup, fixture_teardown),
         cmocka_unit_test_setup_teardown(test_training_state, fixture_setup, fixture_teardown),
     };
 

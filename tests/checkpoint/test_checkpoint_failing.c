@@ -291,17 +291,33 @@ static int list_directory(struct error *e)
     return OK;
 }
 
+/* m-1 and m-2 in turn: the other one is no longer listed, and what is left of it is deleted. */
 static int commit_in_directory(struct error *e)
 {
-    return checkpoint_directory_commit(NULL, f->directory, "m-1", 1, e);
+    static int times;
+    const char *name = times++ % 2 ? "m-1" : "m-2";
+
+    return checkpoint_directory_commit(NULL, f->directory, name, 1, e);
 }
 
 static void test_directory(void **state)
 {
+    static const int passing[] = { EMFILE, ENFILE, ENOMEM, ESTALE };
+
     (void)state;
     fill_directory();
     with_each_failure(list_directory);
     with_each_failure(commit_in_directory);
+    for (size_t i = 0; i < sizeof passing / sizeof *passing; i++) { /* the state file counts, another time */
+        struct error e = { 0 };
+
+        call_error = passing[i];
+        call_count = 0;
+        call_stays = 1;
+        call_fail_at = 1;
+        assert_int_equal(commit_in_directory(&e), passing[i] == ENOMEM ? ERR_NOMEM : ERR_IO);
+        call_fail_at = 0;
+    }
 }
 
 static int write_and_read_notes(struct error *e)

@@ -1,10 +1,10 @@
-/* V1 checkpoints: a file that TensorFlow wrote, damaged in every way that a table can carry, in shards, with every failing
- * allocation. */
+/* V1 checkpoints: a file that TensorFlow wrote, damaged in every way that a table can carry, in shards, with every allocation
+ * and system call failing. */
 #include "checkpoint/saved_slices.h"
 #include "checkpoint/table.h"
 #include "checkpoint/tensor_bundle.h"
 #include "tests/checkpoint/checkpoint_fixture.h"
-#include "tests/failing_allocation.h"
+#include "tests/failing_calls.h"
 
 /* By tf.compat.v1.train.Saver(write_version=V1) of TensorFlow 2.21: conv1/biases float32 [2] 1, -0.5; emb/mat float32
  * [4,2] 0 to 7 in two parts; global_step 700; half float16 [2] 1.5, -2; mask bool [3] 1, 0, 1; names string [2] cat, horse;
@@ -102,22 +102,26 @@ static void test_damage(void **state)
     }
 }
 
-static void test_no_memory(void **state)
+static struct fixture *fixture;
+
+static int read_golden(struct error *e)
 {
-    int rc = ERR_NOMEM;
+    struct tensor_bundle *b;
+    float got[8];
+    int rc = tensor_bundle_open(&b, fixture_path(fixture, "old-700"), e);
 
-    (void)state;
-    for (int n = 1; rc != OK; n++) {
-        struct saved_slices s = { 0 };
+    if (rc != OK)
+        return rc;
+    rc = tensor_bundle_read_float(b, tensor_bundle_find(b, "emb/mat"), got, 8, e);
+    tensor_bundle_close(b);
+    return rc;
+}
 
-        calls = 0;
-        fail_at = n;
-        if ((rc = saved_slices_read(&s, "old", golden(), GOLDEN, NULL)) == OK)
-            rc = saved_slices_finish(&s, "old", NULL);
-        fail_at = 0;
-        saved_slices_release(&s);
-        assert_true(n < 10000);
-    }
+static void test_failures(void **state)
+{
+    fixture = *state;
+    fixture_write(fixture, "old-700", golden(), GOLDEN);
+    with_each_failure(read_golden);
 }
 
 /* ---- tables made here -------------------------------------------------------------------------------------------- */
@@ -240,10 +244,8 @@ static void test_shards(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_golden, fixture_setup, fixture_teardown),
-        cmocka_unit_test(test_damage),
-        cmocka_unit_test(test_no_memory),
-        cmocka_unit_test(test_refused),
+        cmocka_unit_test_setup_teardown(test_golden, fixture_setup, fixture_teardown),   cmocka_unit_test(test_damage),
+        cmocka_unit_test_setup_teardown(test_failures, fixture_setup, fixture_teardown), cmocka_unit_test(test_refused),
         cmocka_unit_test_setup_teardown(test_shards, fixture_setup, fixture_teardown),
     };
 

@@ -5,6 +5,9 @@
 
 #include <time.h>
 
+#define ZEROS "00000000000000000000000000000000000000000000000000000000000000000000000000000000"
+#define TOO_LONG "last_preserved_timestamp: 1" ZEROS ZEROS ZEROS ZEROS
+
 /* wanted: newest, then "|" and each path; NULL: refused. */
 static const struct {
     const char *name, *text, *wanted;
@@ -22,6 +25,10 @@ static const struct {
     { "octal UTF-8", "model_checkpoint_path: \"\\303\\244\\344\\270\\226\"", "\xc3\xa4\xe4\xb8\x96" },
     { "raw UTF-8", "model_checkpoint_path: \"\xc3\xa4\"", "\xc3\xa4" },
     { "unicode escapes", "model_checkpoint_path: \"\\u00e4\\U0001F600\"", "\xc3\xa4\xf0\x9f\x98\x80" },
+    { "hexadecimal in capitals, ended by another letter", "model_checkpoint_path: \"\\X4A\\x4Ag\\x4 \\18\"",
+      "JJg\x04 \x01"
+      "8" },
+    { "short code points", "model_checkpoint_path: \"\\u0041\\u4e16\"", "A\xe4\xb8\x96" },
     { "strings join", "model_checkpoint_path: \"a\" 'b'\n  \"c\" # end\n", "abc" },
     { "separators",
       "model_checkpoint_path: \"a\"; all_model_checkpoint_paths: \"b\", all_model_checkpoint_paths: \"c\"", "a|b|c" },
@@ -39,6 +46,12 @@ static const struct {
       "all_model_checkpoint_timestamps: 1700000000.1234567 all_model_checkpoint_timestamps: [1, 2.5e0] "
       "last_preserved_timestamp: -1.5f model_checkpoint_path: \"p\"",
       "p" },
+    { "times with a suffix",
+      "all_model_checkpoint_timestamps: [1F, 2f, inf, 3]; last_preserved_timestamp: 7 model_checkpoint_path: "
+      "\"\\r\\n\"",
+      "\r\n" },
+    { "a time that is too long", TOO_LONG, NULL },
+    { "no hexadecimal digit", "model_checkpoint_path: \"\\xg\"", NULL },
     { "cut string", "model_checkpoint_path: \"m", NULL },
     { "newline in a string", "model_checkpoint_path: \"m\n\"", NULL },
     { "no quotes", "model_checkpoint_path: m", NULL },
