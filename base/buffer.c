@@ -78,6 +78,15 @@ void buffer_append_byte(struct buffer *b, int byte)
     buffer_append(b, &c, 1);
 }
 
+void buffer_append_utf8(struct buffer *b, uint32_t c)
+{
+    const int more = c < 0x80 ? 0 : c < 0x800 ? 1 : c < 0x10000 ? 2 : 3; /* bytes behind the first */
+
+    buffer_append_byte(b, (int)(more ? (0xf0 << (3 - more) & 0xf0) | c >> 6 * more : c));
+    for (int i = more - 1; i >= 0; i--)
+        buffer_append_byte(b, (int)(0x80 | (c >> 6 * i & 0x3f)));
+}
+
 void buffer_format(struct buffer *b, const char *format, ...)
 {
     va_list args;

@@ -7,6 +7,7 @@
 #define BASE_BUFFER_H
 
 #include <stddef.h>
+#include <stdint.h>
 
 struct buffer {
     char *data; /* length bytes, then always a NUL once anything was appended; NULL while empty */
@@ -29,6 +30,7 @@ char *buffer_reserve(struct buffer *b, size_t n);
 void buffer_append(struct buffer *b, const void *bytes, size_t n);
 void buffer_append_text(struct buffer *b, const char *text);
 void buffer_append_byte(struct buffer *b, int byte);
+void buffer_append_utf8(struct buffer *b, uint32_t code_point); /* at most 0x10ffff */
 void buffer_format(struct buffer *b, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* The text so far, never NULL ("" while empty). Borrowed until the next append. */

@@ -109,25 +109,6 @@ static long read_digits(struct parser *p, int base, int most)
     return v;
 }
 
-static void append_code_point(struct buffer *b, uint32_t c)
-{
-    if (c < 0x80) {
-        buffer_append_byte(b, (int)c);
-    } else if (c < 0x800) {
-        buffer_append_byte(b, (int)(0xc0 | c >> 6));
-        buffer_append_byte(b, (int)(0x80 | (c & 0x3f)));
-    } else {
-        if (c < 0x10000) {
-            buffer_append_byte(b, (int)(0xe0 | c >> 12));
-        } else {
-            buffer_append_byte(b, (int)(0xf0 | c >> 18));
-            buffer_append_byte(b, (int)(0x80 | (c >> 12 & 0x3f)));
-        }
-        buffer_append_byte(b, (int)(0x80 | (c >> 6 & 0x3f)));
-        buffer_append_byte(b, (int)(0x80 | (c & 0x3f)));
-    }
-}
-
 /* After the backslash. */
 static int read_escape(struct parser *p)
 {
@@ -163,7 +144,7 @@ static int read_escape(struct parser *p)
         v = read_digits(p, 16, (int)digits);
         if (p->at - begin != digits || v > 0x10ffff)
             return wrong(p, "an escape that is not a character");
-        append_code_point(&p->string, (uint32_t)v);
+        buffer_append_utf8(&p->string, (uint32_t)v);
         return OK;
     }
     return wrong(p, "an unknown escape");

@@ -265,7 +265,7 @@ static int row(struct point_input *p, const char *text, size_t n, point_input_vi
 {
     struct point_input_point point = { .tag = p->tag };
     size_t count;
-    int rc = split(p, text, n, &count, e), stepped = 0;
+    int rc = split(p, text, n, &count, e);
 
     if (rc != OK)
         return rc;
@@ -281,7 +281,6 @@ static int row(struct point_input *p, const char *text, size_t n, point_input_vi
         case STEP:
             if (!parse_step(f, &point.step))
                 return bad(e, "step", f);
-            stepped = 1;
             break;
         case WALL_TIME:
             point.has_wall_time = *f != 0;
@@ -295,8 +294,6 @@ static int row(struct point_input *p, const char *text, size_t n, point_input_vi
         default: break;
         }
     }
-    if (!stepped)
-        return error_set(e, ERR_CORRUPT, "no step");
     if (p->is_long)
         return visit(context, &point, e);
     for (size_t i = 0; i < count && rc == OK; i++) {
@@ -455,7 +452,7 @@ static int json_line(struct point_input *p, const char *line, size_t n, point_in
     int given[SERIES + 2] = { 0 }, is_long, rc;
     size_t visited = 0;
 
-    while (n && strchr(" \t\r", line[n - 1]) && line[n - 1])
+    while (n && memchr(" \t\r", line[n - 1], 3))
         n--;
     if (!n || (n == 1 && (*line == '[' || *line == ']')) || (n == 2 && !memcmp(line, "[]", 2)))
         return OK;

@@ -8,7 +8,7 @@ enum { DEPTH = 64 };
 
 static void blank(struct point_json *j)
 {
-    while (j->next < j->end && strchr(" \t\r\n", *j->next) && *j->next)
+    while (j->next < j->end && memchr(" \t\r\n", *j->next, 4))
         j->next++;
 }
 
@@ -36,33 +36,13 @@ static int hex4(struct point_json *j, uint32_t *out)
     *out = 0;
     for (int i = 0; i < 4; i++) {
         char c = *j->next++;
-        const char *digits = "0123456789abcdef", *at = c ? strchr(digits, c >= 'A' && c <= 'F' ? c + 32 : c) : NULL;
+        const char *digits = "0123456789abcdef", *at = memchr(digits, c >= 'A' && c <= 'F' ? c + 32 : c, 16);
 
         if (!at)
             return 0;
         *out = *out << 4 | (uint32_t)(at - digits);
     }
     return 1;
-}
-
-static void put_utf8(struct buffer *b, uint32_t c)
-{
-    if (c < 0x80) {
-        buffer_append_byte(b, (int)c);
-        return;
-    }
-    if (c < 0x800) {
-        buffer_append_byte(b, (int)(0xc0 | c >> 6));
-    } else {
-        if (c < 0x10000) {
-            buffer_append_byte(b, (int)(0xe0 | c >> 12));
-        } else {
-            buffer_append_byte(b, (int)(0xf0 | c >> 18));
-            buffer_append_byte(b, (int)(0x80 | (c >> 12 & 63)));
-        }
-        buffer_append_byte(b, (int)(0x80 | (c >> 6 & 63)));
-    }
-    buffer_append_byte(b, (int)(0x80 | (c & 63)));
 }
 
 /* Behind the backslash. */
@@ -75,7 +55,7 @@ static int escape(struct point_json *j, struct buffer *b)
     if (j->next == j->end)
         return 0;
     if (*j->next != 'u') {
-        if (!*j->next || !(at = strchr(plain, *j->next)))
+        if (!(at = memchr(plain, *j->next, sizeof plain - 1)))
             return 0;
         j->next++;
         buffer_append_byte(b, means[at - plain]);
@@ -94,7 +74,7 @@ static int escape(struct point_json *j, struct buffer *b)
     } else if ((c >= 0xdc00 && c <= 0xdfff) || !c) {
         return 0; /* a NUL would end the name */
     }
-    put_utf8(b, c);
+    buffer_append_utf8(b, c);
     return 1;
 }
 
@@ -133,7 +113,7 @@ static int number(struct point_json *j, struct buffer *b)
     const char *from = j->next;
 
     if (!word(j, "NaN") && !word(j, "Infinity") && !word(j, "-Infinity"))
-        while (j->next < j->end && *j->next && strchr("+-.0123456789eE", *j->next))
+        while (j->next < j->end && memchr("+-.0123456789eE", *j->next, 15))
             j->next++;
     buffer_append(b, from, (size_t)(j->next - from));
     return j->next > from;
@@ -173,9 +153,9 @@ static int value(struct point_json *j, struct point_json_member *m)
 {
     if (j->next == j->end)
         return 0;
-    m->kind = *j->next == '"'                                 ? POINT_JSON_STRING
-              : strchr("-0123456789NI", *j->next) && *j->next ? POINT_JSON_NUMBER
-                                                              : POINT_JSON_OTHER;
+    m->kind = *j->next == '"'                         ? POINT_JSON_STRING
+              : memchr("-0123456789NI", *j->next, 13) ? POINT_JSON_NUMBER
+                                                      : POINT_JSON_OTHER;
     if (m->kind == POINT_JSON_STRING)
         return string(j, &m->text);
     if (m->kind == POINT_JSON_NUMBER)

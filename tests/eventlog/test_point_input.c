@@ -46,6 +46,14 @@ static const struct {
       ".|a\xc3\xa9\xf0\x9f\x98\x80\n|1|2.5|nan;-|b|2|-|-1000.0;" },
     { "wide json", "{\"step\":3,\"loss\":0.5,\"acc\":1,\"phase\":\"train\",\"ok\":false,\"odd\":Infinity,\"s\":\"1\"}",
       "-|loss|3|-|0.5;-|acc|3|-|1.0;-|odd|3|-|inf;" },
+    { "names in Unicode", "{\"step\":1,\"\\u0041\\u00DF\\u4E16\\uE000\\ud83D\\uDE00\":1}",
+      "-|A\xc3\x9f\xe4\xb8\x96\xee\x80\x80\xf0\x9f\x98\x80|1|-|1.0;" },
+    { "what JSON does not say",
+      "{\"step\":1,\"a\":-Infinity,\"wall_time\":null}\n{\"step\":\"x\",\"a\":1}\n{\"wall_time\":\"x\"}\n[]\n "
+      "\n{\"step\":1,\"type\":\"x\",\"value\":2},\n",
+      "-|a|1|-|-inf;!'x' is not a step;!'x' is not a wall time;-|value|1|-|2.0;" },
+    { "times and steps that are not there", "step,wall_time,a\n1,,2\n,1,3\n4,x,5\n",
+      "-|a|1|-|2.0;!'' is not a step;!'x' is not a wall time;" },
     { "no points", "{\"type\":\"image\",\"step\":1,\"tag\":\"x\"}\n{\"step\":1,\"phase\":\"x\"}\n", "" },
     { "array", "[\n{\"tag\":\"a\",\"step\":1,\"value\":1},\n{\"tag\":\"a\",\"step\":2,\"value\":2}\n]\n",
       "-|a|1|-|1.0;-|a|2|-|2.0;" },
@@ -131,10 +139,61 @@ static void test_nul_bytes(void **state)
     buffer_release(&b);
 }
 
+/* Whatever is wrong in a line of JSON, it is told, and the next line is read. */
+static void test_bad_json(void **state)
+{
+    static const char *const bad[] = { "\"\\u00z0\":1",
+                                       "\"\\u00",
+                                       "\"\\ud83d\":1",
+                                       "\"\\ud83d\\n\":1",
+                                       "\"\\ud83dx\":1",
+                                       "\"\\ud83d\\u0041\":1",
+                                       "\"\\ud83d\\ue000\":1",
+                                       "\"\\ud83d\\uzzzz\":1",
+                                       "\"\\udc00\":1",
+                                       "\"\\u0000\":1",
+                                       "\"\\q\":1",
+                                       "\"a\\",
+                                       "\"a\tb\":1",
+                                       "\"a",
+                                       "\"a\" 1",
+                                       "\"a\":",
+                                       "\"a\":[}",
+                                       "\"a\":{]",
+                                       "\"a\":[1",
+                                       "\"a\":[\"\\q\"]",
+                                       "\"a\":tru",
+                                       "\"a\":1 2",
+                                       "\"a\":1,,",
+                                       "\"a\":1}}" };
+    struct buffer text = BUFFER_EMPTY, got = BUFFER_EMPTY;
+
+    (void)state;
+    for (size_t i = 0; i <= sizeof bad / sizeof *bad; i++) {
+        buffer_clear(&text);
+        buffer_clear(&got);
+        buffer_append_text(&text, "{\"step\":1,");
+        if (i < sizeof bad / sizeof *bad)
+            buffer_append_text(&text, bad[i]);
+        else
+            buffer_append_text(&text, "\"a\":");
+        for (int k = 0; i == sizeof bad / sizeof *bad && k < 65; k++) /* too deep */
+            buffer_append_byte(&text, '[');
+        buffer_append_text(&text, "}\n{\"step\":1,\"b\":2}\n");
+        read_all(buffer_text(&text), text.length, NULL, &got);
+        if (strncmp(buffer_text(&got), "!not a JSON object at column ", 29) != 0 ||
+            !strstr(buffer_text(&got), ";-|b|1|-|2.0;"))
+            fail_msg("%s: %s", buffer_text(&text), buffer_text(&got));
+    }
+    buffer_release(&text);
+    buffer_release(&got);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_cases),
+        cmocka_unit_test(test_bad_json),
         cmocka_unit_test(test_a_tag_from_outside),
         cmocka_unit_test(test_nul_bytes),
     };
