@@ -101,6 +101,13 @@ static const struct {
     { "{\"a\":" T("U8", "[1]", "[1,0]") "}", 1, "ends before" },
     { "{\"a\":" T("U8", "[2]", "[0,1]") "}", 1, "shape and dtype need 2" },
     { "{\"a\":" T("U8", "[1]", "[0,1,2]") "}", 1, "dtype, shape" },
+    { "{\"a\":{\"dtype\":1,\"shape\":[],\"data_offsets\":[0,1]}}", 1, "dtype, shape" },
+    { "{\"a\":{\"dtype\":\"U8\",\"shape\":1,\"data_offsets\":[0,1]}}", 1, "dtype, shape" },
+    { "{\"a\":{\"dtype\":\"U8\",\"shape\":[],\"data_offsets\":1}}", 1, "dtype, shape" },
+    { "{\"a\":{\"dtype\":\"U8\",\"shape\":[]}}", 1, "dtype, shape" },
+    { "{\"a\":" T("U8", "[1]", "[-1,1]") "}", 1, "not negative" },
+    { "{\"a\":" T("U8", "[0]", "[0,0]") ",\"b\":" T("U8", "[0]", "[0,0]") ",\"c\":" T("U8", "[]", "[0,1]") "}", 1,
+      NULL },
     { "{\"a\":" T("U8", "[1]", "[1,2]") "}", 2, "the one before ends at 0" },
     { "{\"a\":" T("U8", "[2]", "[0,2]") ",\"b\":" T("U8", "[2]", "[1,3]") "}", 3, "the one before ends at 2" },
     { "{\"a\":" T("U8", "[2]", "[0,2]") ",\"b\":" T("U8", "[0]", "[1,1]") "}", 2, "the one before ends at 2" },
@@ -303,6 +310,76 @@ static void test_wrong_writing(void **state)
             assert_int_equal(safetensors_tensor_type(safetensors_dtype(type)), type);
 }
 
+/* Where the step is, and what is none. */
+static void test_steps(void **state)
+{
+    static const struct {
+        const char *json;
+        const char *bytes;
+        size_t n;
+        int64_t step;
+        int torch;
+    } cases[] = {
+        { "{\"global_step\":" T("I32", "[]", "[0,4]") "}", "\x05\0\0\0", 4, 5, 0 },
+        { "{\"global_step\":" T("I64", "[1]", "[0,8]") "}", "\x06\0\0\0\0\0\0\0", 8, 6, 0 },
+        { "{\"global_step\":" T("I32", "[]", "[0,4]") ",\"__metadata__\":{\"step\":\"7\"}}", "\xff\xff\xff\xff", 4, 7,
+          0 },
+        { "{\"global_step\":" T("F32", "[]", "[0,4]") ",\"__metadata__\":{\"format\":\"pt\"}}", "\x05\0\0\0", 4, -1,
+          1 },
+        { "{\"global_step\":" T("I32", "[2]", "[0,8]") ",\"__metadata__\":{\"format\":\"tf\"}}", "\0\0\0\0\0\0\0\0", 8,
+          -1, 0 },
+        { "{\"__metadata__\":{\"global_step\":\"x\",\"step\":\"-1\"}}", "", 0, -1, 0 },
+        { "{\"__metadata__\":{\"global_step\":\"8\",\"step\":\"9\"}}", "", 0, 8, 0 },
+        { "{}", "", 0, -1, 0 },
+    };
+    struct fixture *f = *state;
+    struct error e = { 0 };
+
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const size_t n = strlen(cases[i].json);
+        struct safetensors *s;
+        uint8_t file[256] = { 0 };
+
+        put_le64(file, n);
+        memcpy(file + 8, cases[i].json, n);
+        memcpy(file + 8 + n, cases[i].bytes, cases[i].n);
+        fixture_write(f, "s", file, 8 + n + cases[i].n);
+        if (safetensors_open(&s, fixture_path(f, "s"), &e) != OK)
+            fail_msg("%s", e.message);
+        assert_int_equal(safetensors_step(s, &e), cases[i].step);
+        assert_int_equal(safetensors_from_torch(s), cases[i].torch);
+        assert_int_equal(safetensors_bytes(s), 8 + n + cases[i].n);
+        if (safetensors_contents(s)->count) {
+            const struct safetensors_tensor *t = safetensors_contents(s)->tensors;
+
+            assert_int_equal(safetensors_read(s, t, cases[i].n + 1, file, 0, &e), ERR_ARG);
+            assert_int_equal(truncate(fixture_path(f, "s"), (off_t)(8 + n)), 0); /* after it was opened */
+            assert_int_equal(safetensors_read(s, t, 0, file, 1, &e), ERR_CORRUPT);
+        }
+        safetensors_close(s);
+    }
+}
+
+static void test_writes_nothing(void **state)
+{
+    struct fixture *f = *state;
+    struct safetensors_writer *w;
+    struct safetensors *s;
+    struct error e = { 0 };
+    char path[PATH_MAX + 1];
+
+    assert_int_equal(safetensors_writer_open(&w, NULL, fixture_path(f, "x"), NULL, 0, NULL, 0, &e), OK);
+    assert_int_equal(safetensors_writer_append(w, "", 0, &e), OK);
+    assert_int_equal(safetensors_writer_finish(w, &e), OK);
+    assert_int_equal(safetensors_open(&s, fixture_path(f, "x"), &e), OK);
+    assert_int_equal(safetensors_contents(s)->count, 0);
+    safetensors_close(s);
+    memset(path, 'a', PATH_MAX);
+    path[PATH_MAX] = '\0';
+    assert_int_equal(safetensors_writer_open(&w, NULL, path, NULL, 0, NULL, 0, &e), ERR_ARG);
+    safetensors_writer_abandon(NULL);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -312,6 +389,8 @@ int main(void)
         cmocka_unit_test(test_limits),
         cmocka_unit_test_setup_teardown(test_writes_the_vector, fixture_setup, fixture_teardown),
         cmocka_unit_test_setup_teardown(test_wrong_writing, fixture_setup, fixture_teardown),
+        cmocka_unit_test_setup_teardown(test_steps, fixture_setup, fixture_teardown),
+        cmocka_unit_test_setup_teardown(test_writes_nothing, fixture_setup, fixture_teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

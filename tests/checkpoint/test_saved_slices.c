@@ -183,6 +183,12 @@ static void test_refused(void **state)
         { "", SCALAR_X, "12111a0a2a080000803f0000803f0a01781200", "tensor x has 2 values where its shape has 1" },
         { "", SCALAR_X, "12050a01781200", "tensor x has 0 values where its shape has 1" },
         { "", PAIR_X, "12050a01781200", "its values are a slice of another rank" },
+        { "", PAIR_X, "120b0a017812060a0408011005", "a slice does not lie within it" },
+        { "", PAIR_X, "12090a017812040a020801", "a slice does not lie within it" },
+        { "",
+          "0a0d0a0b" X "12001808"
+          "22020a00",
+          NULL, "slice 0 has 1 dimensions, the tensor 0" },
         { "", PAIR_X, "120b0a017812060a0408021001", "a slice does not lie within it" },
     };
 
@@ -233,6 +239,11 @@ static void test_shards(void **state)
     fixture_write(f, "m-5-00001-of-00002", table.data, table.length); /* x, again */
     assert_int_equal(tensor_bundle_open(&b, fixture_path(f, names[0]), &e), ERR_CORRUPT);
     assert_says(e, "it has a tensor twice");
+    buffer_clear(&table);
+    make_table(&table, "", "0a0b0a09" X "120018032200", "12071a003a0012020a00");
+    fixture_write(f, "m-5-00001-of-00002", table.data, table.length); /* x of another type */
+    assert_int_equal(tensor_bundle_open(&b, fixture_path(f, names[0]), &e), ERR_CORRUPT);
+    assert_says(e, "tensor x has another type or shape in another shard");
     buffer_clear(&table);
     make_table(&table, "", PAIR_X, "12071a002a0012020a00");
     fixture_write(f, "m-5-00001-of-00002", table.data, table.length); /* x of another shape */

@@ -203,6 +203,40 @@ static void test_two_blocks(void **state)
 }
 
 /* Whoever looks for a key begins at a restart: TensorFlow does. Each must be where an entry begins that shares nothing. */
+static int count_entry(void *context, const void *key, size_t key_length, const void *value, size_t value_length,
+                       struct error *e)
+{
+    (void)key, (void)key_length, (void)value, (void)value_length, (void)e;
+    ++*(size_t *)context;
+    return OK;
+}
+
+/* Each value has a block of its own: the index names the blocks by keys between those of two. */
+static void test_keys_between(void **state)
+{
+    static const char *const keys[] = { "",      "a",         "ab", "abc", "abd",  "abz",     "b",
+                                        "b\xff", "b\xff\xff", "c",  "e",   "\xff", "\xff\xff" };
+    static uint8_t value[300 << 10];
+
+    (void)state;
+    for (size_t n = 1; n <= sizeof keys / sizeof *keys; n++) {
+        struct buffer file = BUFFER_EMPTY;
+        struct table_builder t;
+        struct error e = { 0 };
+        size_t count = 0;
+
+        table_builder_init(&t, &file);
+        for (size_t i = 0; i < n; i++)
+            table_builder_add(&t, keys[i], strlen(keys[i]), value, sizeof value);
+        assert_int_equal(table_builder_finish(&t, &e), OK);
+        table_builder_release(&t);
+        if (table_read("keys", file.data, file.length, count_entry, &count, &e) != OK)
+            fail_msg("%s", e.message);
+        assert_int_equal(count, n);
+        buffer_release(&file);
+    }
+}
+
 static void test_restarts(void **state)
 {
     struct buffer file;
@@ -531,17 +565,12 @@ static void test_slices(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_small_and_snappy),
-        cmocka_unit_test(test_broken_files),
-        cmocka_unit_test(test_two_blocks),
-        cmocka_unit_test(test_every_damaged_byte),
-        cmocka_unit_test(test_real_index),
-        cmocka_unit_test(test_slice_numbers),
-        cmocka_unit_test(test_entries),
-        cmocka_unit_test(test_headers),
-        cmocka_unit_test(test_slices),
-        cmocka_unit_test(test_restarts),
-        cmocka_unit_test(test_empty_first_block),
+        cmocka_unit_test(test_small_and_snappy), cmocka_unit_test(test_broken_files),
+        cmocka_unit_test(test_two_blocks),       cmocka_unit_test(test_every_damaged_byte),
+        cmocka_unit_test(test_real_index),       cmocka_unit_test(test_slice_numbers),
+        cmocka_unit_test(test_entries),          cmocka_unit_test(test_headers),
+        cmocka_unit_test(test_slices),           cmocka_unit_test(test_keys_between),
+        cmocka_unit_test(test_restarts),         cmocka_unit_test(test_empty_first_block),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

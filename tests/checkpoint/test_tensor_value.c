@@ -244,12 +244,60 @@ static void test_variants(void **state)
     assert_says(e, "variant 0");
 }
 
+/* Whatever the bytes, of whatever type: every element is counted once, and a tensor differs from another as that one
+ * does from it. */
+static void test_all_types(void **state)
+{
+    enum { COUNT = 2000, TYPES = 66 };
+    static uint8_t a[16 * COUNT], b[16 * COUNT];
+    uint32_t random = 1;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof a; i++) {
+        random = random * 1664525 + 1013904223;
+        a[i] = i % 7 < 5 ? (uint8_t)(random >> 24) : i % 2 ? 0xff : 0x7f; /* with NaN and infinity in all types */
+        b[i] = i % 32 < 24 ? a[i] : (uint8_t)(random >> 16);
+    }
+    for (int type = 0; type < TYPES; type++) {
+        struct tensor_statistics s = { 0 };
+        struct tensor_difference none = { 0 }, there = { .absolute_tolerance = 1 }, back = { .absolute_tolerance = 1 };
+        double x[1], y[1];
+        char text[TENSOR_VALUE_TEXT];
+
+        tensor_difference_add(&none, type, a, a, COUNT);
+        assert_true(none.elements == COUNT && !none.different && !none.other_bits);
+        tensor_difference_add(&there, type, a, b, COUNT);
+        tensor_difference_add(&back, type, b, a, COUNT);
+        assert_true(there.different == back.different && there.outside == back.outside && there.first == back.first);
+        assert_true(there.absolute == back.absolute && there.relative == back.relative &&
+                    there.outside <= there.different);
+        assert_true(there.squares_a == back.squares_b || tensor_kind(type) == TENSOR_KIND_NONE);
+        if (tensor_kind(type) == TENSOR_KIND_NONE)
+            continue;
+        tensor_statistics_add(&s, type, a, COUNT);
+        assert_int_equal(s.elements, COUNT);
+        assert_int_equal(s.finite + s.nan + s.infinite, COUNT);
+        assert_true(s.least <= s.most);
+        if (type != TENSOR_DOUBLE && type != 18) /* their sum is infinite */
+            assert_true(s.least <= s.mean && s.mean <= s.most && tensor_statistics_deviation(&s) >= 0);
+        for (size_t i = 0; i < COUNT; i++) {
+            tensor_values(type, a + i * tensor_type_size(type), 1, x);
+            tensor_value_text(type, a + i * tensor_type_size(type), text);
+            assert_true(*text && (x[0] - x[0] != 0 || (s.least <= x[0] && x[0] <= s.most)));
+        }
+        tensor_values(type, a, 1, x);
+        tensor_values(type, b, 1, y);
+        assert_true(isnan(x[0]) == isnan(y[0]));
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_values),
         cmocka_unit_test(test_statistics),
         cmocka_unit_test(test_differences),
+        cmocka_unit_test(test_all_types),
         cmocka_unit_test_setup_teardown(test_streams, fixture_setup, fixture_teardown),
         cmocka_unit_test(test_variants),
     };
