@@ -162,6 +162,41 @@ static void test_names(void **state)
 }
 
 /* A directory that lies, with a right CRC: names that lead outside, sizes that cannot be. */
+/* A footer with a right CRC of a file of 16 bytes head, 100 of members and directory, and itself. */
+static void test_footers_that_lie(void **state)
+{
+    static const struct {
+        uint64_t offset, length, members, size;
+        int rc;
+    } cases[] = {
+        { 16, 100, 2, 156, OK },
+        { 20, 96, 2, 156, OK },
+        { 16, 101, 2, 156, ERR_CORRUPT },
+        { 15, 100, 2, 156, ERR_CORRUPT },
+        { 17, 100, 2, 156, ERR_CORRUPT },
+        { 16, 100, 3, 156, ERR_CORRUPT },
+        { 16, 0, 0, 56, OK },
+        { 16, 0, 0, 55, ERR_CORRUPT },
+        { 16, UINT64_MAX, 2, 156, ERR_CORRUPT },
+    };
+    struct log_archive a;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        uint8_t footer[LOG_ARCHIVE_FOOTER] = { 0 };
+        struct log_archive_place place;
+
+        put_le64(footer, cases[i].offset);
+        put_le64(footer + 8, cases[i].length);
+        put_le64(footer + 16, cases[i].members);
+        put_le32(footer + 28, crc32c(footer, 28));
+        memcpy(footer + 32, "TFZ end\n", 8);
+        assert_int_equal(log_archive_footer(&place, footer, cases[i].size, NULL), cases[i].rc);
+    }
+    assert_int_equal(log_archive_open(&a, "/dev/null", NULL), ERR_ARG);
+    log_archive_release(&a);
+}
+
 static void test_directories_that_lie(void **state)
 {
     static const struct {
@@ -200,6 +235,7 @@ int main(void)
         cmocka_unit_test(test_round_trip),
         cmocka_unit_test(test_every_flip_and_cut_is_found),
         cmocka_unit_test(test_names),
+        cmocka_unit_test(test_footers_that_lie),
         cmocka_unit_test(test_directories_that_lie),
     };
 

@@ -59,14 +59,15 @@ static void put_zstd(const char *name)
 
 static int write_archive(struct error *e)
 {
-    static const char *const members[] = { "x/events.out.tfevents.1", "x/y/events.out.tfevents.2" };
+    static const char *const members[] = { "events.out.tfevents.0", "readme", "x/events.out.tfevents.1",
+                                           "x/y/events.out.tfevents.2" };
     int to = open(in_directory("logs.tfz"), O_RDWR | O_CREAT | O_TRUNC, 0600), from, rc;
     struct log_archive_writer *w;
 
     if (to < 0)
         return error_system(e, "logs.tfz");
     rc = log_archive_writer_new(&w, to, "logs.tfz", 1, e);
-    for (size_t i = 0; i < 2 && rc == OK; i++) {
+    for (size_t i = 0; i < sizeof members / sizeof *members && rc == OK; i++) {
         if ((from = open(in_directory("a/events.out.tfevents.1"), O_RDONLY)) < 0) {
             rc = error_system(e, "events");
             break;
@@ -126,6 +127,10 @@ static int setup(void **state)
     assert_int_equal(gzclose(packed), Z_OK);
     put("b/other.txt", "x", 1);
     symlink("a", in_directory("link"));
+    symlink("missing", in_directory("b/nothing"));
+    symlink("other.txt", in_directory("b/text"));
+    mkfifo(in_directory("b/events.out.tfevents.pipe"), 0600);
+    symlink("events.out.tfevents.pipe", in_directory("b/to_pipe"));
     mkdir(in_directory("c"), 0700);
     symlink("..", in_directory("c/up"));
     symlink("../b", in_directory("a/out"));
@@ -165,6 +170,40 @@ static int list_with(struct directory_cache *cache, int there, struct error *e)
     return rc;
 }
 
+/* In the directory itself: relative paths, none at all, several that are missing. */
+static int list_here(struct error *e)
+{
+    static const struct {
+        const char *paths[3];
+        size_t count, runs;
+    } cases[] = {
+        { { "a" }, 1, 1 },
+        { { "a", "./b//" }, 2, 2 },
+        { { "/" }, 0, 0 },
+        { { "a", "b/events.out.tfevents.2.gz" }, 2, 2 },
+        { { "events.out.tfevents.9" }, 1, 1 },
+        { { "none", "nothing", "a" }, 3, 1 },
+        { { "a", "ab" }, 2, 1 },
+        { { "." }, 0, 0 },
+    };
+    int rc = OK;
+
+    for (size_t i = 0; i < sizeof cases / sizeof *cases && rc == OK; i++) {
+        struct log_input input = { 0 };
+        struct log_directory d;
+        char paths[3][32] = { "" }, *list[3];
+
+        for (size_t k = 0; k < 3; k++)
+            list[k] = strcpy(paths[k], cases[i].paths[k] ? cases[i].paths[k] : "");
+        rc = log_directory_list_there(&d, &input, list, cases[i].count, e);
+        if (rc == OK && !fail_at && !call_fail_at && d.count < cases[i].runs)
+            fail_msg("%s: %zu runs", list[0], d.count);
+        log_directory_release(&d);
+        log_input_release(&input);
+    }
+    return rc;
+}
+
 static int list_paths(struct error *e)
 {
     const int rc = list_with(NULL, 0, e);
@@ -188,7 +227,15 @@ static int list_cached(struct error *e)
 
 static void test_listing(void **state)
 {
+    char here[PATH_MAX];
+
     (void)state;
+    assert_non_null(getcwd(here, sizeof here));
+    assert_int_equal(chdir(directory), 0);
+    put("events.out.tfevents.9", plain.data, plain.length);
+    with_each_failure(list_here);
+    assert_int_equal(unlink("events.out.tfevents.9"), 0);
+    assert_int_equal(chdir(here), 0);
     with_each_failure(list_paths);
     with_each_failure(list_cached);
     with_each_failure(write_archive);
@@ -260,9 +307,53 @@ static int follow(struct error *e)
     return rc;
 }
 
+/* To the end, at rest, and on from there in another reader. */
+static int resume(struct error *e)
+{
+    struct log_input input = { 0 };
+    struct event_reader_place place, other;
+    struct event_reader *r, *next;
+    struct event_damage damage;
+    struct event event;
+    const char *path = in_directory("a/events.out.tfevents.1");
+    int rc = event_reader_open(&r, &input, path, e);
+
+    if (rc != OK)
+        return rc;
+    assert_int_equal(event_reader_left(r), 0);
+    while ((rc = event_reader_next(r, &event, &damage, e)) > 0)
+        ;
+    event_reader_left(r);
+    if (rc == OK && event_reader_place(r, &place)) {
+        event_reader_rest(r);
+        event_reader_left(r);
+        rc = event_reader_next(r, &event, &damage, e);
+        for (size_t i = 0; rc == OK && i < 8; i++) {
+            other = place;
+            other.device += i == 0;
+            other.inode += i == 1;
+            other.size += i == 2;
+            other.offset += i == 3 ? place.size : 0;
+            other.modified[0] += i == 4;
+            other.modified[1] += i == 5;
+            other.changed[0] += i == 6;
+            other.changed[1] += i == 7;
+            assert_false(event_reader_can_continue(path, &other));
+        }
+        if (rc == OK && (rc = event_reader_continue(&next, path, &place, e)) == OK) {
+            rc = event_reader_next(next, &event, &damage, e);
+            event_reader_close(next);
+        }
+    }
+    event_reader_close(r);
+    log_input_release(&input);
+    return rc == ERR_CORRUPT ? error_set(e, ERR_IO, "not the same file") : rc;
+}
+
 static void test_reading(void **state)
 {
     (void)state;
+    with_each_failure(resume);
     with_each_failure(read_points);
     with_each_failure(read_rounds);
     with_each_failure(follow);
