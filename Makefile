@@ -370,7 +370,7 @@ $(addprefix $(B)/tests/,base/test_array $(addprefix checkpoint/test_,data_file s
                         $(addprefix trainer/test_,server_core server_core_decided aggregation arbiter follower saving)): \
 	WRAP = $(call wrap,$(WRAP_ALLOCATIONS))
 # System calls as well: tests/failing_calls.h.
-$(addprefix $(B)/tests/,$(addprefix checkpoint/test_,checkpoint_failing saved_slices) eventlog/test_log_failing): WRAP = $(call wrap,$(WRAP_ALLOCATIONS) $(WRAP_CALLS))
+$(addprefix $(B)/tests/,$(addprefix checkpoint/test_,checkpoint_failing saved_slices) $(addprefix eventlog/test_,log_failing points_failing)): WRAP = $(call wrap,$(WRAP_ALLOCATIONS) $(WRAP_CALLS))
 $(B)/tests/trainer/test_saving: WRAP += $(call wrap,mmap statvfs)
 # Gradient checks run on the double build of the model.
 $(B)/tests/model/test_gradient%: $(B)/double/tests/model/test_gradient%.o $(call lib,model-double) $(NEEDS_base)

@@ -350,9 +350,12 @@ static int csv_line(struct point_input *p, const char *line, size_t n, point_inp
             buffer_append_byte(&p->row, '\n');
         buffer_append(&p->row, line, n);
         if (!buffer_ok(&p->row) || p->row.length > ROW_MOST) {
+            const int memory = buffer_ok(&p->row);
+
             buffer_clear(&p->row);
             p->open = 0;
-            return error_set(e, ERR_CORRUPT, "a row of more than %d bytes: is a quote not closed?", ROW_MOST);
+            return memory ? error_set(e, ERR_CORRUPT, "a row of more than %d bytes: is a quote not closed?", ROW_MOST)
+                          : error_memory(e, NULL, "for a row of several lines");
         }
         if ((p->open = quote_open(p->row.data, p->row.length)))
             return OK;
@@ -371,12 +374,6 @@ static int csv_line(struct point_input *p, const char *line, size_t n, point_inp
 static int member_kind(const char *key)
 {
     return !strcmp(key, "type") ? SERIES + 1 : column_kind(key, 0);
-}
-
-/* 0: why point_json_next() ended. */
-static int has_memory(const struct point_json_member *m)
-{
-    return buffer_ok(&m->key) && buffer_ok(&m->text);
 }
 
 /* Reads the members that apply to all points of the object. given: which of RUN to VALUE, and SERIES + 1 for "type", it
@@ -409,14 +406,14 @@ static int object(struct point_input *p, const char *line, size_t n, struct poin
             return error_set(e, ERR_CORRUPT, "\"%s\" is not a string", buffer_text(&m->key));
         }
     }
-    if (rc < 0 && !has_memory(m))
+    if (rc < 0 && !(buffer_ok(&m->key) && buffer_ok(&m->text)))
         return error_memory(e, NULL, "for the name and value of a member");
     if (rc < 0)
         return error_set(e, ERR_CORRUPT, "not a JSON object at column %zu", (size_t)(j.next - line) + 1);
     return OK;
 }
 
-/* Visits the members that are numbers: all of a wide object, or "value". */
+/* Visits the members that are numbers: all of a wide object, or "value". After object() there is memory for each. */
 static int members(struct point_input *p, const char *line, size_t n, struct point_input_point *point, int is_long,
                    point_input_visit *visit, void *context, size_t *visited, struct error *e)
 {
@@ -442,7 +439,7 @@ static int members(struct point_input *p, const char *line, size_t n, struct poi
         rc = visit(context, point, e);
         (*visited)++;
     }
-    return rc == OK && !has_memory(m) ? error_memory(e, NULL, "for the name and value of a member") : rc;
+    return rc;
 }
 
 static int json_line(struct point_input *p, const char *line, size_t n, point_input_visit *visit, void *context,

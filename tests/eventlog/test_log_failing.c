@@ -7,7 +7,6 @@
 #include "eventlog/read/log_archive.h"
 #include "eventlog/read/log_directory.h"
 #include "eventlog/read/log_follow.h"
-#include "eventlog/read/point_input.h"
 #include "eventlog/read/run_pieces.h"
 #include "eventlog/read/scalar_series.h"
 #include "tests/failing_calls.h"
@@ -126,15 +125,15 @@ static int setup(void **state)
     assert_int_equal(gzwrite(packed, plain.data, (unsigned)plain.length), plain.length);
     assert_int_equal(gzclose(packed), Z_OK);
     put("b/other.txt", "x", 1);
-    symlink("a", in_directory("link"));
-    symlink("missing", in_directory("b/nothing"));
-    symlink("other.txt", in_directory("b/text"));
+    assert_int_equal(symlink("a", in_directory("link")), 0);
+    assert_int_equal(symlink("missing", in_directory("b/nothing")), 0);
+    assert_int_equal(symlink("other.txt", in_directory("b/text")), 0);
     mkfifo(in_directory("b/events.out.tfevents.pipe"), 0600);
-    symlink("events.out.tfevents.pipe", in_directory("b/to_pipe"));
+    assert_int_equal(symlink("events.out.tfevents.pipe", in_directory("b/to_pipe")), 0);
     mkdir(in_directory("c"), 0700);
-    symlink("..", in_directory("c/up"));
-    symlink("../b", in_directory("a/out"));
-    symlink("../b/events.out.tfevents.2.gz", in_directory("a/events.out.tfevents.3.gz"));
+    assert_int_equal(symlink("..", in_directory("c/up")), 0);
+    assert_int_equal(symlink("../b", in_directory("a/out")), 0);
+    assert_int_equal(symlink("../b/events.out.tfevents.2.gz", in_directory("a/events.out.tfevents.3.gz")), 0);
     return write_archive(&e);
 }
 
@@ -265,16 +264,29 @@ static int read_points(struct error *e)
 /* To the end, whatever fails on the way; the first failure. */
 static int read_rounds(struct error *e)
 {
+    static const char *const all[] = { "*", "none" };
+    const struct eventlog_reader_options options = { .runs = all, .run_count = 2, .tags = all, .tag_count = 2 };
     struct eventlog_error own, later;
     struct eventlog_reader *r;
-    int rc = eventlog_reader_open(&r, in_directory("b"), NULL, &own), failed = OK;
+    int rc = eventlog_reader_open(&r, in_directory("b"), &options, &own), failed = OK;
 
     if (rc != OK)
         return of_public(rc, &own, e);
     eventlog_reader_descriptor(r);
-    for (int round = 0, i = 0; round < 2 && i < ROUNDS_MOST; round += rc == EVENTLOG_READ_END, i++)
+    for (int round = 0, i = 0; round < 2 && i < ROUNDS_MOST; round += rc == EVENTLOG_READ_END, i++) {
+        const struct eventlog_bucket *buckets;
+        struct eventlog_tensor tensor;
+        struct eventlog_blobs blobs;
+        size_t count;
+
         if ((rc = eventlog_reader_next(r, failed < 0 ? &later : &own)) < 0 && failed == OK)
             failed = rc;
+        do { /* also before the first value, and of what is of another kind */
+            eventlog_reader_tensor(r, &tensor, NULL);
+            eventlog_reader_histogram(r, &buckets, &count, NULL);
+            eventlog_reader_blobs(r, &blobs, NULL);
+        } while (rc == EVENTLOG_READ_EVENT && eventlog_reader_value(r));
+    }
     eventlog_reader_wait(r, 0, NULL);
     eventlog_reader_close(r);
     return of_public(failed, &own, e);
@@ -350,6 +362,49 @@ static int resume(struct error *e)
     return rc == ERR_CORRUPT ? error_set(e, ERR_IO, "not the same file") : rc;
 }
 
+static int take_none(void *context, const struct usual_event *event)
+{
+    (void)event;
+    ++*(int *)context;
+    return 0;
+}
+
+/* What a reader may be asked in any state. */
+static void test_states(void **state)
+{
+    static const char *const names[] = { "a/events.out.tfevents.1", "b/events.out.tfevents.2.gz" };
+    struct log_input input = { 0 };
+    struct event_reader_place place;
+    struct event_damage damage;
+    struct event event;
+    int usual = 0;
+
+    (void)state;
+    for (int i = 0; i < 4; i++) {
+        const int packed = i % 2, records_only = i >= 2;
+        struct event_reader *r;
+
+        assert_int_equal(event_reader_open(&r, &input, in_directory(names[packed]), NULL), OK);
+        if (records_only)
+            event_reader_records_only(r);
+        event_reader_take_usual(r, take_none, &usual);
+        assert_int_equal(event_reader_check(r, NULL), OK);
+        assert_int_equal(event_reader_check(r, NULL), OK);
+        assert_int_equal(event_reader_next(r, &event, &damage, NULL), EVENT_READER_EVENT);
+        assert_int_equal(event_reader_left(r) > 0, !packed);
+        assert_false(event_reader_place(r, &place));
+        while (event_reader_next(r, &event, &damage, NULL) > 0)
+            event_reader_take_usual(r, take_none, &usual);
+        assert_int_equal(event_reader_left(r), 0);
+        assert_int_equal(event_reader_place(r, &place), !packed);
+        usual = 0;
+        event_reader_take_usual(r, take_none, &usual);
+        assert_int_equal(usual, 0);
+        event_reader_close(r);
+    }
+    log_input_release(&input);
+}
+
 static void test_reading(void **state)
 {
     (void)state;
@@ -422,40 +477,11 @@ static int read_pieces(struct error *e)
     return rc;
 }
 
-static int take_point(void *context, const struct point_input_point *point, struct error *e)
-{
-    (void)context, (void)point, (void)e;
-    return OK;
-}
-
-static int read_text(struct error *e)
-{
-    static const char *const texts[][4] = {
-        { "run,step,\"a\"\"b\",b,c", "r,1,2,3,4", "r,2,\"3\",,5", NULL },
-        { "step\ta\\tb", "1\t2", NULL },
-        { "{\"run\":\"r\\u00e4\",\"tag\":\"t\\n\",\"step\":1,\"value\":\"NaN\"}", "{\"step\":1,\"a\":2}", NULL },
-    };
-    struct point_input *p;
-    int rc = OK;
-
-    for (size_t t = 0; t < sizeof texts / sizeof *texts && rc == OK; t++) {
-        if ((rc = point_input_new(&p, POINT_INPUT_AUTO, NULL, e)) != OK)
-            return rc;
-        for (size_t i = 0; texts[t][i] && rc == OK; i++)
-            rc = point_input_line(p, texts[t][i], strlen(texts[t][i]), take_point, NULL, e);
-        if (rc == OK)
-            rc = point_input_end(p, e);
-        point_input_free(p);
-    }
-    return rc;
-}
-
 static void test_series(void **state)
 {
     (void)state;
     with_each_failure(read_series);
     with_each_failure(read_pieces);
-    with_each_failure(read_text);
 }
 
 /* ---- checking ------------------------------------------------------------------------------------------------------- */
@@ -548,10 +574,8 @@ static void test_checking(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_listing),
-        cmocka_unit_test(test_reading),
-        cmocka_unit_test(test_series),
-        cmocka_unit_test(test_checking),
+        cmocka_unit_test(test_listing), cmocka_unit_test(test_states),   cmocka_unit_test(test_reading),
+        cmocka_unit_test(test_series),  cmocka_unit_test(test_checking),
     };
 
     return cmocka_run_group_tests(tests, setup, teardown);

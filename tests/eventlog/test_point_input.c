@@ -32,6 +32,8 @@ static const struct {
       "!2 columns, but the header has 3;"
       "!'x' is not a step;!'x' is not a number;!'' is not a number;!text after the quotes of column 1;-|t|1|-|2.0;" },
     { "tabs", "run\ttag\tstep\tvalue\n.\ta,\"b\\t\\\\\\n\t1\t2\nr\tc\t3\t4\r\n", ".|a,\"b\t\\\n|1|-|2.0;r|c|3|-|4.0;" },
+    { "tabs and backslashes", "step\ta\\\n1\t2\\\n1\t\\x\n1\t2\n",
+      "!'2\\' is not a number;!'\\x' is not a number;-|a\\|1|-|2.0;" },
     { "wide with tabs", "step\ta,b\tc\n1\t\t2\n", "-|c|1|-|2.0;" },
     { "no step", "a,b\n1,2\n", "!the header has no column 'step';!no header before it;" },
     { "no series", "step\n1\n",
@@ -139,6 +141,32 @@ static void test_nul_bytes(void **state)
     buffer_release(&b);
 }
 
+/* Rows without an end, and with more columns than can be. */
+static void test_too_long(void **state)
+{
+    struct buffer b = BUFFER_EMPTY, text = BUFFER_EMPTY;
+
+    (void)state;
+    point_input_free(NULL);
+    buffer_append_text(&text, "tag,step,value\n\"");
+    for (int i = 0; i < 17; i++) {
+        memset(buffer_reserve(&text, 1 << 20), 'x', 1 << 20);
+        text.length += 1 << 20;
+        buffer_append_byte(&text, '\n');
+    }
+    buffer_append_text(&text, "t,1,2\n");
+    read_all(buffer_text(&text), text.length, NULL, &b);
+    assert_non_null(strstr(buffer_text(&b), "!a row of more than 16777216 bytes: is a quote not closed?;"));
+    buffer_clear(&text);
+    buffer_clear(&b);
+    for (int i = 0; i < 300000; i++)
+        buffer_append_byte(&text, ',');
+    read_all(buffer_text(&text), text.length, NULL, &b);
+    assert_string_equal(buffer_text(&b), "!more than 100000 columns;");
+    buffer_release(&text);
+    buffer_release(&b);
+}
+
 /* Whatever is wrong in a line of JSON, it is told, and the next line is read. */
 static void test_bad_json(void **state)
 {
@@ -192,9 +220,8 @@ static void test_bad_json(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_cases),
-        cmocka_unit_test(test_bad_json),
-        cmocka_unit_test(test_a_tag_from_outside),
+        cmocka_unit_test(test_cases),     cmocka_unit_test(test_bad_json),
+        cmocka_unit_test(test_too_long),  cmocka_unit_test(test_a_tag_from_outside),
         cmocka_unit_test(test_nul_bytes),
     };
 
