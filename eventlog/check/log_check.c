@@ -219,12 +219,12 @@ static struct series *new_series(struct log_check *c, const struct log_value *v,
     char *words = malloc(v->plugin_length + v->display_name_length + v->description_length + 1), *to = words;
     struct series *s = words ? tag_index_item(&c->tags, v->tag, v->tag_length) : NULL;
 
+    c->series = c->tags.items; /* they may have moved even if there is no memory for one more */
     if (!s) {
         free(words);
         error_memory(e, c->run, "for %zu tags", number + 1);
         return NULL;
     }
-    c->series = c->tags.items;
     s->first = *v;
     s->first.tag = c->tags.entries[number].text;
     s->words = words;
