@@ -452,8 +452,8 @@ COVERED_PYTHON = tests/checkpoint $(wildcard tests/tool/test_eventlog*.py tests/
 ifeq ($(B),build-coverage)
 coverage: programs-for-tests
 	$(Q)find $(B) -name '*.gcda' -delete
-	$(Q)python3 tests/run.py --build $(B) --folders '$(COVERED_PYTHON)' $(COVERED_TESTS)
-	$(Q)python3 tests/coverage.py --build $(B) $(COVERAGE_ARGS)
+	$(Q)python3 tests/run.py --build $(B) --folders '$(COVERED_PYTHON)' $(COVERED_TESTS); failed=$$?; \
+	    python3 tests/coverage.py --build $(B) $(COVERAGE_ARGS) && exit $$failed
 else
 coverage:
 	$(Q)$(MAKE) --no-print-directory $@ B=build-coverage CFLAGS='-O0 -g --coverage -fprofile-update=atomic'
