@@ -249,13 +249,19 @@ static int of_public(int rc, const struct eventlog_error *from, struct error *e)
 
 static int read_points(struct error *e)
 {
+    static const struct eventlog_reader_options later = { .has_first_step = 1, .first_step = 2 };
     struct eventlog_error own;
+    size_t count;
     int rc = OK;
 
     for (int view = EVENTLOG_VIEW_ALL; view <= EVENTLOG_VIEW_SESSION && rc == OK; view++) {
         struct eventlog_points *p;
 
-        rc = eventlog_points_read(&p, in_directory("a"), (enum eventlog_view)view, NULL, &own);
+        rc = eventlog_points_read(&p, in_directory("a"), (enum eventlog_view)view, view ? &later : NULL, &own);
+        if (rc == OK) {
+            assert_null(eventlog_points_of(p, 1000, &count));
+            assert_false(eventlog_points_find(p, "a", "none", &count));
+        }
         eventlog_points_free(p);
     }
     return of_public(rc, &own, e);
