@@ -9,13 +9,9 @@
 #include <string.h>
 #include <unistd.h>
 
-struct line { /* of /proc/PID/stat, proc_pid_stat(5); -1: not known */
-    char state;
-    int64_t parent, flags, start;
-};
-
-/* 0: there is no such process. The name, in brackets, may contain anything: the last bracket ends it. */
-static int read_process(int64_t pid, struct line *out)
+/* State letter and start of a process from /proc/PID/stat; 0: there is no such process. The name, in brackets, may
+ * contain anything: the last bracket ends it. */
+static int read_process(int64_t pid, char *state, int64_t *start)
 {
     char path[64], text[1024];
     char *at;
@@ -30,50 +26,52 @@ static int read_process(int64_t pid, struct line *out)
     text[n > 0 ? n : 0] = '\0';
     if (!(at = strrchr(text, ')')) || at[1] != ' ')
         return 0;
-    *out = (struct line){ at[2], -1, -1, -1 };
+    *state = at[2];
+    *start = -1;
     at += 2;
-    for (int field = 3; at && field <= 22; field++) {
-        int64_t *const number = field == 4 ? &out->parent : field == 9 ? &out->flags : field == 22 ? &out->start : NULL;
-
-        if (number)
-            *number = strtoll(at, NULL, 10);
+    for (int field = 3; at && field < 22; field++) /* the start is field 22 */
         if ((at = strchr(at, ' ')))
             at++;
-    }
+    if (at)
+        *start = strtoll(at, NULL, 10);
     return 1;
 }
 
 int process_lives(int64_t pid, int64_t process_start)
 {
-    struct line p;
+    int64_t start;
+    char state;
 
     if (pid <= 0 || pid > INT_MAX)
         return 0;
-    if (!read_process(pid, &p))
+    if (!read_process(pid, &state, &start))
         return kill((pid_t)pid, 0) == 0 || errno != ESRCH; /* without /proc */
-    return p.state != 'Z' && p.state != 'X' && (process_start < 0 || p.start < 0 || p.start == process_start);
+    return state != 'Z' && state != 'X' && (process_start < 0 || start < 0 || start == process_start);
 }
 
 int process_stopped(int64_t pid)
 {
-    struct line p;
+    int64_t start;
+    char state;
 
-    return read_process(pid, &p) && (p.state == 'T' || p.state == 't');
+    return read_process(pid, &state, &start) && (state == 'T' || state == 't');
 }
 
-int64_t process_parent(int64_t pid)
+int process_name(int64_t pid, char name[PROCESS_NAME_MAX])
 {
-    struct line p;
+    char path[64];
+    ssize_t n;
+    int fd;
 
-    return read_process(pid, &p) ? p.parent : -1;
-}
-
-int process_ends(int64_t pid)
-{
-    enum { PF_EXITING = 4 }; /* of the kernel's sched.h */
-    struct line p;
-
-    return !read_process(pid, &p) || (p.flags >= 0 && (p.flags & PF_EXITING));
+    snprintf(path, sizeof path, "/proc/%" PRId64 "/comm", pid);
+    if ((fd = open(path, O_RDONLY | O_CLOEXEC)) < 0)
+        return -1;
+    n = read(fd, name, PROCESS_NAME_MAX - 1);
+    close(fd);
+    if (n <= 0)
+        return -1;
+    name[n - (name[n - 1] == '\n')] = '\0';
+    return 0;
 }
 
 static void read_boot(char *out, size_t size)
@@ -89,14 +87,15 @@ static void read_boot(char *out, size_t size)
 
 void process_self(struct process *out)
 {
-    struct line p;
+    char state;
 
     memset(out, 0, sizeof *out);
     if (gethostname(out->host, sizeof out->host - 1) < 0 || !*out->host)
         snprintf(out->host, sizeof out->host, "localhost");
     read_boot(out->boot, sizeof out->boot);
     out->pid = getpid();
-    out->start = read_process(out->pid, &p) ? p.start : -1;
+    out->start = -1;
+    read_process(out->pid, &state, &out->start);
 }
 
 enum process_state process_judge(const struct process *p)

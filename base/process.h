@@ -30,9 +30,8 @@ int process_lives(int64_t pid, int64_t start);
 /* 1 if that process is stopped, by a signal or a debugger. */
 int process_stopped(int64_t pid);
 
-/* The number of its parent; -1: it is gone, or there is no /proc. */
-int64_t process_parent(int64_t pid);
-/* 1: it is gone, or is ending: the kernel says so before it closes its files, by which others learn of its end. */
-int process_ends(int64_t pid);
+/* The name that the kernel has of it. -1: it is gone, or there is no /proc. */
+enum { PROCESS_NAME_MAX = 64 };
+int process_name(int64_t pid, char name[PROCESS_NAME_MAX]);
 
 #endif

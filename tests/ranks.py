@@ -79,22 +79,25 @@ def wait_for(process, condition, what):
 
 
 def rank_processes(launcher):
-    """{rank: pid} of the trainer processes below mpirun, as far as they are up; MPICH's has a proxy between."""
-    def parent_of(pid):
-        return int(pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[1])
+    """{rank: pid} of the trainer processes below mpirun, as far as they are up; MPICH's has a proxy between, and each
+    rank's stand-in."""
+    def parents_of(pid):
+        for _ in range(3):
+            pid = int(pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[1])
+            yield pid
 
     found = {}
     for entry in pathlib.Path("/proc").iterdir():
         if not entry.name.isdigit():
             continue
         try:
-            parent = parent_of(entry.name)
-            above = parent_of(parent)
+            parents = [*parents_of(entry.name)]
+            name = name_of(entry.name)
             environment = (entry / "environ").read_bytes().split(b"\0")
             image = os.readlink(entry / "exe")
         except (OSError, IndexError, ValueError):
             continue
-        if launcher.pid in (parent, above) and image == str(TRAINER):
+        if launcher.pid in parents and name != "stand-in" and image == str(TRAINER):
             for word in environment:
                 if word.startswith((b"OMPI_COMM_WORLD_RANK=", b"PMI_RANK=")):
                     found[int(word.split(b"=")[1])] = int(entry.name)
@@ -112,6 +115,10 @@ def working_in(directory):
         except OSError:
             continue
     return found
+
+
+def name_of(pid):
+    return pathlib.Path(f"/proc/{pid}/comm").read_text().rstrip("\n")
 
 
 def alive(pid):

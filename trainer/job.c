@@ -5,7 +5,7 @@
 #include "trainer/launch/child.h"
 #include "trainer/launch/mpirun_line.h"
 #include "trainer/launch/restart_rule.h"
-#include "trainer/saver.h"
+#include "trainer/loop.h"
 #include "trainer/training_lock.h"
 
 #include <inttypes.h>

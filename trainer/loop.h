@@ -30,6 +30,9 @@
 #include <signal.h>
 #include <stdint.h>
 
+/* Why a training ended whose mpirun ended first. */
+#define LAUNCHER_GONE "the launcher of the ranks (mpirun) is gone"
+
 /* set by main's handlers */
 struct loop_signals {
     volatile sig_atomic_t stop;      /* the signal that asked for the end; 0: none */

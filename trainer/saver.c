@@ -2,9 +2,7 @@
 
 #include "base/clock.h"
 #include "base/program/memory_kills.h"
-#include "base/process.h"
 #include "base/program/log.h"
-#include "trainer/collective/launcher_end.h"
 #include "trainer/training_lock.h"
 
 #include <errno.h>
@@ -206,9 +204,8 @@ static void say_memory(const char *memory)
         log_line(&log, "%s", memory + strspn(memory, "; "));
 }
 
-/* The owner has ended, and did not say that nothing is left to do. orphaned: after its launcher, which is why; memory:
- * as memory_kills_text(). */
-static void execute_will(struct saver *s, int orphaned, const char *memory)
+/* The owner has ended, and did not say that nothing is left to do. memory: as memory_kills_text(). */
+static void execute_will(struct saver *s, const char *memory)
 {
     struct training_state will = s->page->wills[atomic_load(&s->page->will)];
     const int64_t whole = atomic_load(&s->page->whole), step = whole != TORN ? whole : atomic_load(&s->page->before);
@@ -233,10 +230,6 @@ static void execute_will(struct saver *s, int orphaned, const char *memory)
         log_line(&log, "trainer: no checkpoint of step %" PRId64 ": %s", step, e.message);
     if (step != TORN)
         will.global_step = step;
-    if (orphaned && strcmp(will.state, "stopped")) {
-        snprintf(will.state, sizeof will.state, "stopped");
-        snprintf(will.reason, sizeof will.reason, "%s", LAUNCHER_GONE);
-    }
     if (s->saved != will.global_step)
         snprintf(will.state, sizeof will.state, "failed");
     length = strlen(will.reason);
@@ -249,7 +242,6 @@ static void execute_will(struct saver *s, int orphaned, const char *memory)
 static _Noreturn void serve(struct saver *s)
 {
     static const int ignored[] = { SIGINT, SIGTERM, SIGHUP, SIGPIPE, SIGXFSZ, SIGUSR1, SIGQUIT, SIGTSTP };
-    const pid_t launcher = launcher_end_whose(getppid());
     const int64_t kills = memory_kills();
     char memory[MEMORY_KILLS_TEXT_MAX];
     struct message m;
@@ -280,7 +272,7 @@ static _Noreturn void serve(struct saver *s)
     if (!atomic_load(&s->page->settled)) {
         say_memory(memory_kills_text(kills, memory));
         if (known)
-            execute_will(s, launcher > 1 && process_ends(launcher), memory);
+            execute_will(s, memory);
     }
     for (;;)
         _exit(0);

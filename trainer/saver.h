@@ -31,9 +31,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Why a training ended whose mpirun ended first. */
-#define LAUNCHER_GONE "the launcher of the ranks (mpirun) is gone"
-
 struct saver;
 
 /* Starts the process. io: with which it writes, as it is now; NULL: io_real. On OK *out is yours, saver_free() it. */
@@ -61,9 +58,8 @@ void saver_whole(struct saver *s, const struct loss_averages *losses, int64_t st
 void saver_changes(void *context);
 /* The state is not whole, and what it was before must not be saved either. */
 void saver_torn(struct saver *s);
-/* What training.json is to say if this process ends now: state, reason, signal and what else it has; if the launcher
- * ended before, "stopped" and LAUNCHER_GONE. "stopped" becomes "failed" unless that step is saved. global_step and
- * `updated` are the saver's. */
+/* What training.json is to say if this process ends now: state, reason, signal and what else it has. "stopped"
+ * becomes "failed" unless that step is saved. global_step and `updated` are the saver's. */
 void saver_will(struct saver *s, const struct training_state *will);
 
 /* Copies the state, with these averages. ERR_NOMEM. */

@@ -5,6 +5,7 @@
 
 #include <stdio.h>
 #include <signal.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -46,28 +47,21 @@ static void test_ended(void **state)
     assert_int_equal(process_lives((int64_t)1 << 40, -1), 0);
 }
 
-static void test_parent_and_end(void **state)
+static void test_name(void **state)
 {
-    const pid_t child = fork();
+    char name[PROCESS_NAME_MAX];
 
     (void)state;
-    if (child == 0)
-        for (;;)
-            pause();
-    assert_int_equal(process_parent(child), getpid());
-    assert_int_equal(process_ends(child), 0);
-    kill(child, SIGKILL);
-    assert_int_equal(waitid(P_PID, (id_t)child, &(siginfo_t){ 0 }, WEXITED | WNOWAIT), 0);
-    assert_int_equal(process_ends(child), 1); /* a zombie */
-    assert_int_equal(waitpid(child, NULL, 0), child);
-    assert_int_equal(process_ends(child), 1);
-    assert_int_equal(process_parent(child), -1);
+    prctl(PR_SET_NAME, "a (name) 1", 0UL, 0UL, 0UL);
+    assert_int_equal(process_name(getpid(), name), 0);
+    assert_string_equal(name, "a (name) 1");
+    assert_int_equal(process_name((int64_t)1 << 40, name), -1);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = { cmocka_unit_test(test_judge), cmocka_unit_test(test_ended),
-                                        cmocka_unit_test(test_parent_and_end) };
+                                        cmocka_unit_test(test_name) };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,7 +3,7 @@
 #
 # Builds the trainer, the evaluator and the tests of model/ on Debian 13 with oneDNN 3, once with Open MPI 5 and once with MPICH,
 # in a root that debootstrap makes (2 GB for a while); runs these tests; and trains lenet for 12 steps on two workers with each
-# strategy and MPI, this machine's own, too: the weights must be the same, bit for bit.
+# strategy and MPI, this machine's own, too: the weights must be the same, bit for bit. Then it kills MPICH's mpirun.
 # Exit status: 0 all is well; 1 something is not; 3 this machine cannot make such a root, which is said.
 set -eu
 cd "$(dirname "$0")/../.."
@@ -50,4 +50,7 @@ in_root "$command openmpi=$openmpi@/usr/bin/mpirun.openmpi mpich=$mpich@/usr/bin
 hashes=$(sed -n 's/^lenet: \([0-9a-f]*\): .*/\1/p' "$root.log")
 [ "$(echo "$hashes" | wc -l) $(echo "$hashes" | sort -u | wc -l)" = "2 1" ] ||
     { echo "FAILED: the weights differ, or a training failed"; failed=1; }
+
+say "MPICH's mpirun is killed"
+in_root "python3 tests/packages/killed_launcher.py $mpich /usr/bin/mpirun.mpich" || failed=1
 exit $failed

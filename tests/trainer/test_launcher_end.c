@@ -132,37 +132,6 @@ static void test_sessions(void **state)
     sessions = NULL;
 }
 
-/* Who launched a process whose parent has that name. */
-static pid_t whose(const char *parent)
-{
-    pid_t launcher = -2, below;
-    int ends[2];
-
-    assert_int_equal(pipe(ends), 0);
-    if ((below = fork()) == 0) {
-        prctl(PR_SET_NAME, parent, 0UL, 0UL, 0UL);
-        if (fork() == 0) {
-            launcher = launcher_end_whose(getpid());
-            _exit(write(ends[1], &launcher, sizeof launcher) != sizeof launcher);
-        }
-        _exit(wait(NULL) < 0);
-    }
-    assert_int_equal(read(ends[0], &launcher, sizeof launcher), sizeof launcher);
-    assert_int_equal(waitpid(below, NULL, 0), below);
-    close(ends[0]);
-    close(ends[1]);
-    return launcher;
-}
-
-/* MPICH's is behind a proxy. */
-static void test_whose(void **state)
-{
-    (void)state;
-    assert_int_equal(whose("mpirun"), -1);
-    assert_int_equal(whose("hydra_pmi_proxy"), getpid());
-    assert_int_equal(whose("bash"), -1);
-}
-
 static void test_names(void **state)
 {
     (void)state;
@@ -174,8 +143,10 @@ static void test_names(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_names), cmocka_unit_test(test_whose),    cmocka_unit_test(test_left_alone),
-        cmocka_unit_test(test_ended), cmocka_unit_test(test_sessions),
+        cmocka_unit_test(test_names),
+        cmocka_unit_test(test_left_alone),
+        cmocka_unit_test(test_ended),
+        cmocka_unit_test(test_sessions),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -27,24 +27,6 @@ int launcher_end_may(const char *name)
     return 0;
 }
 
-/* The name that the kernel has of a process. */
-static int name_of(pid_t pid, char *name, size_t size)
-{
-    char path[64];
-    ssize_t n;
-    int fd;
-
-    snprintf(path, sizeof path, "/proc/%ld/comm", (long)pid);
-    if ((fd = open(path, O_RDONLY | O_CLOEXEC)) < 0)
-        return -1;
-    n = read(fd, name, size - 1);
-    close(fd);
-    if (n <= 0)
-        return -1;
-    name[n - (name[n - 1] == '\n')] = '\0';
-    return 0;
-}
-
 /* ---- what a launcher that was killed leaves ---------------------------------------------------------------------- */
 
 struct entry { /* as getdents64() gives them */
@@ -134,23 +116,13 @@ static _Noreturn void wait_and_end(int launcher, char *run, char *session, int m
         syscall(SYS_exit_group, 0);
 }
 
-pid_t launcher_end_whose(pid_t rank)
-{
-    const pid_t proxy = (pid_t)process_parent(rank); /* MPICH's, one on each host */
-    char name[32];
-
-    return proxy > 0 && name_of(proxy, name, sizeof name) == 0 && !strcmp(name, "hydra_pmi_proxy")
-               ? (pid_t)process_parent(proxy)
-               : -1;
-}
-
 void launcher_end_later(int milliseconds)
 {
     const pid_t parent = getppid();
-    char name[32], *run = getenv("PMIX_NAMESPACE"), *session = session_of(parent);
+    char name[PROCESS_NAME_MAX], *run = getenv("PMIX_NAMESPACE"), *session = session_of(parent);
     int launcher;
 
-    if (name_of(parent, name, sizeof name) < 0 || !launcher_end_may(name) ||
+    if (process_name(parent, name) < 0 || !launcher_end_may(name) ||
         (launcher = (int)syscall(SYS_pidfd_open, parent, 0U)) < 0)
         return;
     /* Not fork(), for which OpenBLAS first ends its threads. */

@@ -6,8 +6,6 @@
 #ifndef TRAINER_COLLECTIVE_LAUNCHER_END_H
 #define TRAINER_COLLECTIVE_LAUNCHER_END_H
 
-#include <sys/types.h>
-
 enum { LAUNCHER_END_MILLISECONDS = 30000 };
 
 /* 1 if a process with this name is a launcher that launcher_end_later() may end: mpirun, or its daemon on a host. */
@@ -20,9 +18,5 @@ int launcher_end_may(const char *name);
  * so that the launcher neither waits for it nor ends it. May be called in any thread, and by all ranks of a host. Does
  * not wait. */
 void launcher_end_later(int milliseconds);
-
-/* MPICH's launcher of the process `rank`: when it is gone its proxies kill the ranks, so that none sees that. -1: it is
- * not MPICH's (Open MPI's ranks live on for a while, and see it), or not known. */
-pid_t launcher_end_whose(pid_t rank);
 
 #endif

@@ -8,10 +8,12 @@
 #include "base/program/log.h"
 #include "trainer/collective/launcher_end.h"
 #include "trainer/collective/places.h"
+#include "trainer/collective/stand_in.h"
 
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <limits.h>
 #include <poll.h>
 #include <pthread.h>
@@ -26,7 +28,8 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { LOOK_MILLISECONDS = 50, STAY_MILLISECONDS = 500, ENVIRONMENT_MAX = 8 << 20, RANKS_MAX = 1 << 20 };
+enum { LOOK_MILLISECONDS = 50, STAY_MILLISECONDS = 500, LAUNCHER_MILLISECONDS = 2000 };
+enum { ENVIRONMENT_MAX = 8 << 20, RANKS_MAX = 1 << 20 };
 
 /* The thread's name: 15 letters at most. */
 static const char *const names[WATCHDOG_PHASES] = { "MPI starts", "MPI runs", "MPI ends" };
@@ -34,9 +37,11 @@ static const char *const names[WATCHDOG_PHASES] = { "MPI starts", "MPI runs", "M
 struct watchdog {
     pthread_t thread;
     double deadline;
-    int status, changed; /* changed: an eventfd */
+    int status, changed, stand_in; /* changed: an eventfd; stand_in: to be looked at; -1: not */
+    _Atomic int outlives;          /* 1: this rank may live without its launcher */
     _Atomic int phase;
-    const struct process *_Atomic places;
+    const struct process *_Atomic places; /* (ranks) */
+    int ranks;
     struct sigaction before; /* what SIGTERM did before this rank started MPI */
     int listens;             /* 1: SIGTERM is told_to_end()'s */
     int mark;                /* this rank's file while MPI starts; -1: none */
@@ -364,6 +369,35 @@ static void give_up(const struct watchdog *d, int phase, int grace)
     _Exit(d->status);
 }
 
+/* 0: a rank of this host has died, or is about to abort MPI. */
+static int all_run(const struct watchdog *d)
+{
+    const struct process *places = atomic_load(&d->places);
+    int run = 1;
+
+    for (int r = 0; places && r < d->ranks; r++) {
+        char pid[24];
+
+        snprintf(pid, sizeof pid, "%" PRId64, places[r].pid);
+        run = run && (process_judge(&places[r]) == PROCESS_ELSEWHERE || phase_of(pid) == WATCHDOG_RUNNING);
+    }
+    return run;
+}
+
+/* The stand-in has ended before its rank, see there: this one dies, too, unless all is well but for mpirun. */
+static void outlive(struct watchdog *d)
+{
+    if (atomic_load(&d->phase) != WATCHDOG_RUNNING || !stand_in_launcher_gone(LAUNCHER_MILLISECONDS) || !all_run(d))
+        kill(getpid(), SIGKILL);
+    d->stand_in = -1;
+    atomic_store(&d->outlives, 1);
+}
+
+int watchdog_outlives(const struct watchdog *d)
+{
+    return !d || atomic_load(&d->outlives);
+}
+
 static void *watch(void *context)
 {
     struct watchdog *d = context;
@@ -372,7 +406,7 @@ static void *watch(void *context)
 
     for (;;) {
         const int phase = atomic_load(&d->phase);
-        struct pollfd changed = { d->changed, POLLIN, 0 };
+        struct pollfd news[] = { { d->changed, POLLIN, 0 }, { d->stand_in, POLLIN, 0 } };
         uint64_t count;
         double passed;
 
@@ -381,9 +415,11 @@ static void *watch(void *context)
         if (watched != phase)
             waited = 0, grace = SEES;
         watched = phase;
-        if (poll(&changed, 1, phase == WATCHDOG_RUNNING ? -1 : LOOK_MILLISECONDS) > 0 &&
-            read(d->changed, &count, sizeof count) < 0)
+        poll(news, 2, phase == WATCHDOG_RUNNING ? -1 : LOOK_MILLISECONDS);
+        if (news[0].revents && read(d->changed, &count, sizeof count) < 0)
             return NULL;
+        if (news[1].revents)
+            outlive(d);
         passed = clock_monotonic() - last;
         last += passed;
         d->stood = passed >= d->deadline / 2 ? passed : d->stood;
@@ -409,6 +445,8 @@ struct watchdog *watchdog_start(double deadline, int status)
     d->deadline = deadline;
     d->status = status;
     d->changed = eventfd(0, EFD_CLOEXEC);
+    d->stand_in = stand_in_watched();
+    d->outlives = d->stand_in < 0;
     if (d->changed >= 0)
         listen_for_end(d);
     sigfillset(&all); /* signals are for the main thread, whose pauses they interrupt */
@@ -427,10 +465,12 @@ struct watchdog *watchdog_start(double deadline, int status)
     return d;
 }
 
-void watchdog_know(struct watchdog *d, const struct process *places)
+void watchdog_know(struct watchdog *d, const struct process *places, int ranks)
 {
-    if (d)
-        atomic_store(&d->places, places);
+    if (!d)
+        return;
+    d->ranks = ranks;
+    atomic_store(&d->places, places);
 }
 
 static void enter(struct watchdog *d, int phase)

@@ -5,7 +5,8 @@
  * of this host have arrived, a rank of another host has not.
  *
  * While MPI starts, it also waits for SIGTERM, by which a launcher ends the ranks that one of them has left: it says
- * which one of this host that is, as mpirun may not know, and then ends this process by SIGTERM.
+ * which one of this host that is, as mpirun may not know, and then ends this process by SIGTERM. While MPI runs, it
+ * decides whether a rank lives on whose stand-in has ended (stand_in.h).
  */
 #ifndef TRAINER_COLLECTIVE_WATCHDOG_H
 #define TRAINER_COLLECTIVE_WATCHDOG_H
@@ -26,7 +27,10 @@ struct watchdog *watchdog_start(double deadline, int status);
 void watchdog_enter(struct watchdog *d, enum watchdog_phase phase);
 void watchdog_stop(struct watchdog *d); /* NULL is fine */
 
-/* Tells the ranks' hosts, once known; borrowed until the end. NULL d is fine. */
-void watchdog_know(struct watchdog *d, const struct process *places);
+/* 1: this rank lives on without its launcher (stand_in.h), or would. NULL is fine. */
+int watchdog_outlives(const struct watchdog *d);
+
+/* Tells where the ranks are, once known; borrowed until the end. NULL d is fine. */
+void watchdog_know(struct watchdog *d, const struct process *places, int ranks);
 
 #endif

@@ -2,6 +2,7 @@
 
 #include "base/clock.h"
 #include "trainer/collective/places.h"
+#include "trainer/collective/stand_in.h"
 #include "trainer/collective/watchdog.h"
 
 #include <math.h>
@@ -318,7 +319,7 @@ int world_open(struct world **out, double deadline, struct error *e)
     w->watchdog = watchdog_start(deadline, EXIT_FAILURE);
     if ((rc = ranks_start(&w->participants, e)) < 0 || (rc = meet(w, e)) < 0)
         return rc;
-    watchdog_know(w->watchdog, w->arrived);
+    watchdog_know(w->watchdog, w->arrived, w->size);
     watchdog_enter(w->watchdog, WATCHDOG_RUNNING);
     return OK;
 }
@@ -358,6 +359,8 @@ void world_close(struct world *w)
 
 void world_abort(struct world *w, int status)
 {
+    if (w && stand_in_watched() >= 0)
+        watchdog_enter(w->watchdog, WATCHDOG_ENDING); /* the others see it, and do not outlive mpirun, which ends now */
     if (w && w->participants)
         w->participants->operations->abort(w->participants, status);
     _Exit(status);
@@ -464,7 +467,7 @@ int world_sign(const struct world *w, int rank, struct error *e)
 
 int world_orphaned(const struct world *w)
 {
-    return w->launched && getppid() != w->parent;
+    return w->launched && getppid() != w->parent && watchdog_outlives(w->watchdog);
 }
 
 int world_watched(const struct world *w)
