@@ -384,6 +384,13 @@ static int all_run(const struct watchdog *d)
     return run;
 }
 
+/* Without mpirun nobody else ends a rank that waits for one that has died, or that hangs. */
+static void end_with_others(const struct watchdog *d, double waited)
+{
+    if (atomic_load(&d->phase) == WATCHDOG_RUNNING && (waited > d->deadline || !all_run(d)))
+        kill(getpid(), SIGKILL);
+}
+
 /* The stand-in has ended before its rank, see there: this one dies, too, unless all is well but for mpirun. */
 static void outlive(struct watchdog *d)
 {
@@ -402,7 +409,7 @@ static void *watch(void *context)
 {
     struct watchdog *d = context;
     double waited = 0, last = clock_monotonic();
-    int watched = -1, grace = SEES;
+    int watched = -1, grace = SEES, alone = 0;
 
     for (;;) {
         const int phase = atomic_load(&d->phase);
@@ -415,17 +422,22 @@ static void *watch(void *context)
         if (watched != phase)
             waited = 0, grace = SEES;
         watched = phase;
-        poll(news, 2, phase == WATCHDOG_RUNNING ? -1 : LOOK_MILLISECONDS);
+        poll(news, 2, phase == WATCHDOG_RUNNING && !alone ? -1 : LOOK_MILLISECONDS);
         if (news[0].revents && read(d->changed, &count, sizeof count) < 0)
             return NULL;
-        if (news[1].revents)
+        if (news[1].revents) {
             outlive(d);
+            alone = 1;
+            waited = 0;
+        }
         passed = clock_monotonic() - last;
         last += passed;
         d->stood = passed >= d->deadline / 2 ? passed : d->stood;
         if (phase == WATCHDOG_STARTING && to_end)
             end_as_told(d);
         waited += passed < 0.1 ? passed : 0.1; /* time in which the run was stopped does not count */
+        if (alone)
+            end_with_others(d, waited);
         if (phase == WATCHDOG_RUNNING || waited <= d->deadline + places_precedence(d->deadline, preceding[grace]) ||
             atomic_load(&d->phase) != phase)
             continue;
