@@ -1,8 +1,8 @@
 #include "trainer/saver.h"
 
 #include "base/clock.h"
-#include "base/program/memory_kills.h"
 #include "base/program/log.h"
+#include "base/program/memory_kills.h"
 #include "trainer/training_lock.h"
 
 #include <errno.h>

@@ -33,7 +33,8 @@ def described(documents):
 
 
 def text_of(*pages, width=200):
-    run = subprocess.run(["groff", "-ww", "-man", "-Tutf8", "-P-cbou", f"-rLL={width}n", *pages], cwd=BUILD / "man",
+    # Ragged: groff 1.23 warns of lines that it cannot stretch to the margin.
+    run = subprocess.run(["groff", "-ww", "-man", "-dAD=l", "-Tutf8", "-P-cbou", f"-rLL={width}n", *pages], cwd=BUILD / "man",
                          capture_output=True, text=True)
     assert run.returncode == 0 and not run.stderr, f"{pages}: {run.stderr}"
     return re.sub(r"\x1b\[[0-9;]*m", "", run.stdout)
@@ -49,7 +50,7 @@ def test_pages_are_without_warnings(documents):
     for width in (60, 80):
         text = text_of(*pages, width=width)
         assert text.count("\nNAME\n") >= len(pages)
-    assert [line for line in text.split("\n") if len(line) > 80] == []
+    assert [line for line in text.split("\n") if len(line) > 80 and line.strip("─")] == []  # groff 1.23 rules pages off
 
 
 def test_pages_for_mandoc(documents):
