@@ -612,7 +612,7 @@ Check
                    and safetensors; SAN=address,undefined or SAN=thread: the C
                    tests with sanitizers; TEST_ARGS='--only WORD': some of them
   check            the same as test
-  coverage         which branches of the readers and of checkpoint/ the tests run
+  coverage         which branches of the readers and of checkpoint/ tests take
                    (gcc), in build-coverage; fails below 95 %.
                    COVERAGE_ARGS='--uncovered WORD': those of files with WORD
                    in their names that no test runs
