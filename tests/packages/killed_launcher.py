@@ -56,6 +56,19 @@ def check_killed(number, whom, wanted):
         assert wanted == "failed" or newest == state["global_step"] >= logged, f"{number.name}: {newest}, but {logged} was reached"
 
 
+def check_stopped():
+    """A rank that is stopped, which sees nothing, ends with the others after their deadline."""
+    with tempfile.TemporaryDirectory() as directory:
+        log = pathlib.Path(directory, "log")
+        with open(log, "wb") as said:
+            process = subprocess.Popen([*TRAIN, str(10**9), "--deadline", "5", "--checkpoint-dir", directory], stdin=subprocess.DEVNULL,
+                                       stdout=subprocess.DEVNULL, stderr=said)
+        wait_for(lambda: "\nstep: 10," in log.read_text() or process.poll() is not None, "ten steps")
+        os.kill(next(pid for pid, name in working_in(directory).items() if name not in ("stand-in", "trainer: saver")), signal.SIGSTOP)
+        process.wait()
+        wait_for(lambda: not working_in(directory), "all processes to end")
+
+
 def check_undisturbed():
     run = subprocess.run([*TRAIN, "12", "--json"], stdin=subprocess.DEVNULL, capture_output=True, text=True, check=True)
     assert json.loads(run.stdout)["global_step"] == 12 and len(re.findall(r"^step: \d+,", run.stderr, re.M)) == 12, run
@@ -66,5 +79,6 @@ try:
     for number in (signal.SIGHUP, signal.SIGKILL):
         check_killed(number, "mpirun", "stopped")
     check_killed(signal.SIGKILL, "stand-in", "failed")
+    check_stopped()
 except AssertionError as error:
     sys.exit(f"FAILED: {error}")
