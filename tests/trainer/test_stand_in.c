@@ -113,7 +113,7 @@ static _Noreturn void be_proxy(const char *name, void (*rank)(void), int output,
         close(output);
         snprintf(number, sizeof number, "%d", pmi);
         setenv("PMI_FD", number, 1);
-        stand_in_start();
+        stand_in_start(NULL);
         seen->rank = getpid();
         rank();
         _exit(99);

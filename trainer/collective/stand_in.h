@@ -10,9 +10,9 @@
 #define TRAINER_COLLECTIVE_STAND_IN_H
 
 /* For a process that may be a rank, before MPI starts and while it has one thread. If MPICH's proxy has started it, it
- * becomes the stand-in, and this function returns in its child, the rank. Otherwise, or if that cannot be done, does
- * nothing. */
-void stand_in_start(void);
+ * becomes the stand-in, and its child, the rank, begins this program anew with these arguments of main(); there this
+ * function returns. NULL: the child goes on as it is. Otherwise, or if that cannot be done, does nothing. */
+void stand_in_start(char *const *arguments);
 
 /* A descriptor that can be read once this process's stand-in has ended, borrowed; -1: it has none. */
 int stand_in_watched(void);
