@@ -133,7 +133,8 @@ def test_a_disk_that_hangs(times, tmp_path):
         process = ranks.start(0, *LENET, "--batch-size", LENGTHS["20ms"][0], "--max-steps", NEVER, "--log-every", 1,
                               "--checkpoint-dir", directory, said=said, LD_PRELOAD=library, HOLD_NAME="model.ckpt-",
                               HOLD_WHILE=str(hold), HOLD_SAYS=str(begun))
-    ranks.wait_for(process, lambda: logged(log) >= 1, "the first step")
+    # The first checkpoint must be there: held back, it would be taken for the last one, before the signal is seen.
+    ranks.wait_for(process, lambda: logged(log) >= 1 and (directory / "checkpoint").exists(), "the first step")
     hold.touch()
     send(process, signal.SIGTERM)
     ranks.wait_for(process, begun.exists, "the checkpoint to be saved")
