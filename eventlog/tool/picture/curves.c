@@ -147,13 +147,18 @@ static int same_runs(const struct curves *w, const struct curves_tag *a, const s
     return 1;
 }
 
-/* A name of a list that gets `count`: the first ones, and how many more there are. */
-static void list_name(struct buffer *b, const char *text, size_t length, size_t at, size_t count)
+/* Name number `at` of a list, if it is one of the first. */
+static void list_name(struct buffer *b, const char *text, size_t length, size_t at)
 {
-    if (at < NAMES_SAID) {
-        buffer_append_text(b, at ? ", " : "");
-        text_append_cut(b, text, length, TEXT_NAME_MOST, 0);
-    } else if (at + 1 == count)
+    if (at >= NAMES_SAID)
+        return;
+    buffer_append_text(b, at ? ", " : "");
+    text_append_cut(b, text, length, TEXT_NAME_MOST, 0);
+}
+
+static void list_end(struct buffer *b, size_t count)
+{
+    if (count > NAMES_SAID)
         buffer_format(b, " and %zu more", count - NAMES_SAID);
 }
 
@@ -161,18 +166,18 @@ static void list_name(struct buffer *b, const char *text, size_t length, size_t 
 static void say_alike(struct curves *w, struct curves_tag *tag, size_t count, const char *then)
 {
     struct buffer runs = BUFFER_EMPTY, tags = BUFFER_EMPTY;
-    size_t run = 0, listed = 0, alike = 0;
+    size_t run = 0, alike = 0;
 
     for (size_t i = 0; i < count; i++)
-        alike += same_runs(w, tag, &tag[i]);
-    for (size_t i = 0; i < count; i++)
-        if (same_runs(w, tag, &tag[i])) {
-            list_name(&tags, tag[i].text, tag[i].length, listed++, alike);
+        if (!tag[i].said && same_runs(w, tag, &tag[i])) {
+            list_name(&tags, tag[i].text, tag[i].length, alike++);
             tag[i].said = 1;
         }
     for (size_t i = 0; i < w->count; i++)
         if (curves_series(w, i, tag))
-            list_name(&runs, w->names[i], strlen(w->names[i]), run++, tag->runs);
+            list_name(&runs, w->names[i], strlen(w->names[i]), run++);
+    list_end(&tags, alike);
+    list_end(&runs, tag->runs);
     log_line(&w->scan->log, "only %s %s %s%s", buffer_text(&runs), tag->runs == 1 ? "has" : "have", buffer_text(&tags),
              then);
     buffer_release(&runs);
