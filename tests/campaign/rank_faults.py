@@ -127,7 +127,7 @@ class Training:
         with open(self.place / "said", "wb") as said, open(self.place / "printed", "wb") as printed:
             process = subprocess.Popen(
                 [str(word) for word in [*self.hosts.inside("a"), *self.words(chosen, data, deadline)]], stdout=printed,
-                stderr=said, stdin=subprocess.DEVNULL, 
+                stderr=said, stdin=subprocess.DEVNULL,
                 env={**two_hosts.ENVIRONMENT, **two_hosts.started_by(self.hosts.agent), **two_hosts.KEEPALIVE, **moment})
             try:
                 at = self.wait(process, fault, fired, not chosen.ranks)
