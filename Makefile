@@ -302,7 +302,7 @@ dist:
 TEST_FOLDERS = base eventlog eventlog/tool $(if $(call with,NGHTTP2),eventlog/server) checkpoint dataset model trainer evaluator
 TEST_C    := $(sort $(foreach f,$(TEST_FOLDERS),$(wildcard tests/$f/test_*.c)))
 TESTS     := $(patsubst tests/%.c,$(B)/tests/%,$(TEST_C))
-SERVER_FUZZ := $(if $(call with,NGHTTP2),,cache_pack data_request event_pieces grpc_connection run_cache served_events)
+SERVER_FUZZ := $(if $(call with,NGHTTP2),,data_request event_pieces grpc_connection served_events)
 FUZZ_C    := $(filter-out $(SERVER_FUZZ:%=tests/fuzz/fuzz_%.c),$(sort $(wildcard tests/fuzz/fuzz_*.c)))
 FUZZ      := $(patsubst tests/fuzz/fuzz_%.c,$(B)/fuzz/%,$(FUZZ_C))
 # The same harnesses over the inputs in tests/fuzz/corpus, as tests.

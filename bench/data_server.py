@@ -1,9 +1,8 @@
 """How fast eventlog-server loads logs and answers, beside the data server that comes with TensorBoard: both are started as
 TensorBoard starts them and asked by the same gRPC client, in turn. The stock one keeps 1000 points of a curve and checks
-no sum of data; ours keeps every point and checks all. Its memory holds the compressed points. Started again, it is also asked for the points of a curve of every run.
+no sum of data; ours keeps every point and checks all. Its memory holds the compressed points.
 """
 import json
-import shutil
 import statistics
 import subprocess
 
@@ -21,20 +20,12 @@ LOGS = {
 }
 
 
-def ask(python, program, logs, logdir, series, last, *more):
-    run = subprocess.run(list(map(str, [python, "bench/data_server_peer.py", program, logdir, series, last, logs.path, *more])),
+def ask(python, program, logs, logdir, series, last):
+    run = subprocess.run(list(map(str, [python, "bench/data_server_peer.py", program, logdir, series, last, logs.path])),
                          capture_output=True, text=True, cwd=programs.ROOT, env=programs.ENVIRONMENT)
     if run.returncode:
         raise RuntimeError(f"{program}: {run.stderr.strip().splitlines()[-1]}")
     return json.loads(run.stdout)
-
-
-def ask_again(python, server, build, logs, *rest):
-    """Of a second start, over what the first one saved."""
-    cache = logs.path / "cache"
-    shutil.rmtree(cache, ignore_errors=True)
-    cache.mkdir()
-    return ask(python, server, logs, *rest, cache, programs.helper(build, "bench/data_server_calls").resolve())
 
 
 def middle(runs, key):
@@ -43,8 +34,7 @@ def middle(runs, key):
 
 def row(name, runs):
     return (name, f"{middle(runs, 'load'):.3f}", f"{middle(runs, 'cpu'):.2f}", f"{middle(runs, 'first'):.3f}",
-            f"{middle(runs, 'points'):.3f}" if "points" in runs[0] else "", f"{middle(runs, 'mebibytes'):.0f}",
-            f"{middle(runs, 'files'):.0f}")
+            f"{middle(runs, 'mebibytes'):.0f}", f"{middle(runs, 'files'):.0f}")
 
 
 def latency_rows(name, runs):
@@ -54,7 +44,7 @@ def latency_rows(name, runs):
                f"{statistics.median(x['p99'] for x in rest):.2f}")
 
 
-WORDS = {"ours": "eventlog-server", "again": "eventlog-server, started again", "stock": "tensorboard-data-server"}
+WORDS = {"ours": "eventlog-server", "stock": "tensorboard-data-server"}
 
 
 def run(options):
@@ -73,7 +63,6 @@ def run(options):
             for _ in range(options.rounds):
                 for which, program in (("ours", server), ("stock", "stock")):
                     found[which].append(ask(python, program, logs, logdir, series, last))
-                found["again"].append(ask_again(python, server, options.build, logs, logdir, series, last))
         rows += [row(f"{name}: {word}", found[which]) for which, word in WORDS.items()]
         if kind == "curves":
             for which in ("ours", "stock"):
@@ -83,7 +72,7 @@ def run(options):
             summary.add(f"{name}: {words}", unit, mine, stock, "data server", measured=[run[key] for run in found["ours"]])
             ratios.append((name, words, f"{mine / stock:.2f}" if stock else ""))
     print(f"\ndata_server: medians of {options.rounds} rounds, from the start of the process until all curves are shown", flush=True)
-    programs.table(("", "s", "CPU s", "first data s", "points s", "MiB", "open files"), rows)
+    programs.table(("", "s", "CPU s", "first data s", "MiB", "open files"), rows)
     if latency:
         print("\nReadScalars of one curve by gRPC's Python client, milliseconds", flush=True)
         programs.table(("", "points", "bytes", "median", "p99"), latency)

@@ -3,14 +3,12 @@
  * the answers took. It speaks HTTP/2 by itself, with headers that are encoded once, so that its own cost is a few
  * microseconds a call; gRPC's Python client takes some hundred.
  *
- *   data_server_calls PORT METHOD MESSAGE CLIENTS[:PAUSE] CALLS|=BYTES [METHOD MESSAGE]
+ *   data_server_calls PORT METHOD MESSAGE CLIENTS[:PAUSE] CALLS
  *
  * Each of CLIENTS connections asks CALLS times, each time PAUSE milliseconds after the last answer is complete, half of it
  * more or less, so that clients do not ask in step; without a pause, which is how many calls the processors can take rather
- * than how long one takes, at once. 0 calls: until standard input ends; =BYTES: until the answer's DATA are so long. MESSAGE
- * is hexadecimal. Prints how long the DATA of the last answer are, the number of calls, and milliseconds from sending the
- * request to the end of the answer: median, 99th of 100, longest. Then each asks the second thing once, at once, and the same is
- * printed of it.
+ * than how long one takes, at once. 0 calls: until standard input ends. MESSAGE is hexadecimal. Prints how long the DATA of the last answer are, the number of calls, and milliseconds from sending the
+ * request to the end of the answer: median, 99th of 100, longest.
  */
 #include "base/buffer.h"
 #include "base/bytes.h"
@@ -42,11 +40,11 @@ struct client {
 };
 
 struct load {
-    struct buffer headers, data;        /* of a request, without their frames' heads */
-    uint64_t bytes, calls_each, wanted; /* wanted: bytes of an answer, 0: any */
-    double pause;                       /* seconds */
-    uint32_t random;                    /* changes with each pause */
-    double *took;                       /* seconds */
+    struct buffer headers, data; /* of a request, without their frames' heads */
+    uint64_t bytes, calls_each;  /* bytes: of an answer */
+    double pause;                /* seconds */
+    uint32_t random;             /* changes with each pause */
+    double *took;                /* seconds */
     size_t count, capacity;
 };
 
@@ -218,7 +216,7 @@ static void note(struct load *l, const struct client *c)
             fail("memory");
     }
     l->took[l->count++] = now() - c->began;
-    if (!c->bytes && !l->wanted)
+    if (!c->bytes)
         fail("an answer without data");
     l->bytes = c->bytes;
 }
@@ -270,7 +268,7 @@ static void run(struct load *l, struct client *clients, size_t count)
         asked[i] = 1;
         clients[i].due = now() + (l->pause > 0 ? pause_of(l) : 0);
     }
-    waits[count] = (struct pollfd){ l->calls_each || l->wanted ? -1 : 0, POLLIN, 0 };
+    waits[count] = (struct pollfd){ l->calls_each ? -1 : 0, POLLIN, 0 };
     while (active) {
         wait_for(waits, count + 1, ask_due(l, clients, count));
         stop |= waits[count].revents != 0;
@@ -280,7 +278,7 @@ static void run(struct load *l, struct client *clients, size_t count)
             if (waits[i].fd < 0 || !waits[i].revents || !receive(&clients[i]))
                 continue;
             note(l, &clients[i]);
-            if (stop || l->bytes == l->wanted || (l->calls_each && asked[i] >= l->calls_each)) {
+            if (stop || (l->calls_each && asked[i] >= l->calls_each)) {
                 waits[i].fd = -1;
                 active--;
             } else {
@@ -316,27 +314,18 @@ int main(int argc, char **argv)
     static struct client clients[CLIENTS_MOST];
     struct load l = { .headers = BUFFER_EMPTY, .data = BUFFER_EMPTY };
     char *rest = NULL;
-    size_t count = argc == 6 || argc == 8 ? strtoull(argv[4], &rest, 10) : 0;
+    size_t count = argc == 6 ? strtoull(argv[4], &rest, 10) : 0;
 
     if (count && *rest == ':')
         l.pause = strtod(rest + 1, &rest) / 1000;
     if (!count || *rest || count > CLIENTS_MOST) {
-        fprintf(stderr, "data_server_calls PORT METHOD MESSAGE CLIENTS[:PAUSE] CALLS|=BYTES [METHOD MESSAGE]\n");
+        fprintf(stderr, "data_server_calls PORT METHOD MESSAGE CLIENTS[:PAUSE] CALLS\n");
         return 2;
     }
-    if (*argv[5] == '=')
-        l.wanted = strtoull(argv[5] + 1, NULL, 10);
-    else
-        l.calls_each = strtoull(argv[5], NULL, 10);
+    l.calls_each = strtoull(argv[5], NULL, 10);
     for (size_t i = 0; i < count; i++)
         open_client(&clients[i], (uint16_t)strtoul(argv[1], NULL, 10));
     ask_for(&l, argv[2], argv[3], clients, count);
-    if (argc == 8) {
-        l.pause = 0;
-        l.wanted = 0;
-        l.calls_each = 1;
-        ask_for(&l, argv[6], argv[7], clients, count);
-    }
     free(l.took);
     return 0;
 }

@@ -1,11 +1,8 @@
-"""Asks a data server as TensorBoard does: data_server_peer.py PROGRAM LOGDIR SERIES LAST DIRECTORY [CACHE CALLS]
+"""Asks a data server as TensorBoard does: data_server_peer.py PROGRAM LOGDIR SERIES LAST DIRECTORY
 
 PROGRAM "stock" is the one that comes with TensorBoard. Starts it on LOGDIR and waits until SERIES curves have reached step
 LAST. Prints JSON: seconds from its start to the first curve and to all of them, its processor time, most memory and open
 files by then; and milliseconds that ReadScalars of a curve takes afterwards, median and 99th of 100, by number of points.
-With CACHE, a directory, it is started twice, and what is told is of the second time, until the program CALLS
-(bench/data_server_calls.c) has an answer that is whole; "points": until it has the points of the first curve of each run after
-that; its memory once it does nothing more.
 """
 import json
 import os
@@ -19,7 +16,6 @@ import grpc
 from tensorboard.data.proto import data_provider_pb2 as messages
 
 SERVICE, POINTS, TIMES, PATIENCE = "/tensorboard.data.TensorBoardDataProvider/", (5, 60, 1000), 100, 600
-ASKS_EVERY = 1  # milliseconds: a client that asks without a pause takes a processor from the server
 
 
 def path_of(program):
@@ -41,14 +37,13 @@ def usage(process):
 class Server:
     """A data server from its construction to the end of `with`; began: when it was started, monotonic."""
 
-    def __init__(self, program, logdir, directory, cache="off"):
+    def __init__(self, program, logdir, directory):
         port_file = pathlib.Path(directory) / "port"
         port_file.unlink(missing_ok=True)
         self.began = time.monotonic()
         self.process = subprocess.Popen(
             [path_of(program), f"--logdir={logdir}", "--reload=5", "--samples-per-plugin=", "--port=0", f"--port-file={port_file}",
-             "--die-after-stdin", *([f"--cache={cache}"] if program != "stock" else [])], stdin=subprocess.PIPE,
-            stderr=subprocess.DEVNULL)
+             "--die-after-stdin"], stdin=subprocess.PIPE, stderr=subprocess.DEVNULL)
         while not port_file.exists() or not port_file.read_text().endswith("\n"):
             if self.process.poll() is not None:
                 raise SystemExit(f"{program} ended with {self.process.returncode}")
@@ -118,61 +113,8 @@ def latencies(server, answer):
     return found
 
 
-def saved(server, cache):
-    """Waits until the cache does not change any more."""
-    def state():
-        # those that are being written have another name soon
-        whole = [path for path in pathlib.Path(cache).iterdir() if ".tmp." not in path.name]
-        return sorted((path.name, path.stat().st_size) for path in whole), usage(server.process)[0]
-
-    last, began = None, time.monotonic()
-    while not last or not last[0] or last != state():
-        if time.monotonic() - began > PATIENCE:
-            raise SystemExit(f"the cache is not at rest after {PATIENCE} s")
-        last = state()
-        time.sleep(0.5)
-
-
-def first_tag(answer):
-    return messages.ListScalarsResponse.FromString(answer).runs[0].tags[0].tag_name
-
-
-def at_rest(server):
-    """Waits until it takes no more processor time."""
-    last, began = None, time.monotonic()
-    while last != (last := usage(server.process)[0]) and time.monotonic() - began < PATIENCE:
-        time.sleep(0.3)
-
-
-def again(program, logdir, series, last, directory, cache, calls):
-    """Of the second start."""
-    with Server(program, logdir, directory, cache) as server:
-        whole = load(server, series, last)[2]
-        saved(server, cache)
-    # made before: what the client does between its calls is not the server's time
-    listing, reading = list_request().hex(), read_request(1000, [], [first_tag(whole)]).hex()
-    with Server(program, logdir, directory, cache) as server:
-        client = subprocess.Popen([calls, str(server.port), "ListScalars", listing, f"1:{ASKS_EVERY}", f"={len(whole) + 5}", "ReadScalars",
-                                   reading], stdout=subprocess.PIPE, text=True)
-        told = client.stdout.readline()
-        took = time.monotonic() - server.began
-        told_points = client.stdout.readline()
-        points = time.monotonic() - server.began
-        if client.wait() or not told_points:
-            raise SystemExit("the client has failed")
-        cpu, _, files = usage(server.process)
-        if server.call("ListScalars")(list_request()) != whole:
-            raise SystemExit("an answer of the same length was not whole")
-        at_rest(server)
-        return {"first": took, "load": took, "points": points, "cpu": cpu, "mebibytes": usage(server.process)[1], "files": files,
-                "calls": int(told.split()[1])}
-
-
-def main(program, logdir, series, last, directory, cache=None, calls=None):
+def main(program, logdir, series, last, directory):
     series, last = int(series), int(last)
-    if cache:
-        print(json.dumps(again(program, logdir, series, last, directory, cache, calls)))
-        return
     with Server(program, logdir, directory) as server:
         first, everything, answer = load(server, series, last)
         cpu, most, files = usage(server.process)

@@ -40,14 +40,10 @@ def children(pid):
 
 class TensorBoard:
     def __init__(self, loader, logdir, directory, port=None):
-        environment = {**os.environ, "XDG_CACHE_HOME": f"{directory}/cache"}
-        if loader != "stock":
-            environment.update(TENSORBOARD_DATA_SERVER_BINARY=loader)
+        environment = {**os.environ, **({} if loader == "stock" else {"TENSORBOARD_DATA_SERVER_BINARY": loader})}
         source = ["--logdir", logdir, "--load_fast=true"]
         if port:
             source = [f"--grpc_data_provider=localhost:{port}"]
-        elif loader != "stock":
-            source += ["--extra_data_server_flags=--cache=off"]
         self.said = pathlib.Path(directory) / "tensorboard.txt"
         self.began = time.monotonic()
         with open(self.said, "w") as said:

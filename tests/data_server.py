@@ -70,8 +70,7 @@ class DataServer:
             self.process = subprocess.Popen(
                 [self.program, f"--logdir={logdir_text or logdir}", f"--reload={reload}", "--samples-per-plugin=", "--port=0",
                  f"--port-file={port_file}", "--die-after-stdin", f"--error-file={self.error_file}", *arguments],
-                stdin=subprocess.PIPE, stdout=output, stderr=output,
-                **{"env": dict(os.environ, XDG_CACHE_HOME=directory / "cache"), **more})
+                stdin=subprocess.PIPE, stdout=output, stderr=output, **more)
         self.port = int(wait_for(lambda: self.alive() and port_file.exists() and re.fullmatch(r"\d+\n", port_file.read_text())
                                  and port_file.read_text(), "the port"))
         self.channel = self.grpc.insecure_channel(f"localhost:{self.port}", options=[

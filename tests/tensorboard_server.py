@@ -60,8 +60,7 @@ class TensorBoard:
             pytest.importorskip("tensorboard_data_server")
         self.loader, self.output = loader, output
         load_fast = {"fast": "true", "python": "false", "auto": "auto", "ours": "true", "serve": ""}[loader]
-        environ = dict(
-            os.environ, TENSORBOARD_DATA_SERVER_BINARY=data_server_or_skip(), XDG_CACHE_HOME=output.with_suffix(".cache")) if loader == "ours" else None
+        environ = dict(os.environ, TENSORBOARD_DATA_SERVER_BINARY=data_server_or_skip()) if loader == "ours" else None
         command = [sys.executable, "-m", "tensorboard.main", "--logdir", logdir, "--port", "0", "--host", "127.0.0.1",
                    f"--load_fast={load_fast}", "--reload_interval=1", *arguments]
         if loader == "serve":
@@ -70,7 +69,6 @@ class TensorBoard:
             page.chmod(0o755)
             command = [pathlib.Path(data_server_or_skip()).with_name("eventlog"), "serve", logdir, "--port=0",
                        f"--tensorboard={page}", *arguments]
-            environ = dict(os.environ, XDG_CACHE_HOME=output.with_suffix(".cache"))
         with open(output, "w") as log:
             self.process = subprocess.Popen(command, stdout=log, stderr=log, env=environ)
         try:

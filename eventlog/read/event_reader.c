@@ -10,7 +10,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { RECORD_LIMIT = 256 * 1024 * 1024, TIMES_COARSE = 2 /* seconds */ };
+enum { RECORD_LIMIT = 256 * 1024 * 1024 };
+
+/* header and footer of a record that was read */
+struct mark {
+    uint64_t offset, length;
+    uint8_t bytes[RECORD_OVERHEAD];
+};
 
 /*
  * first and last are the header and footer of the first and the last record read: if a file that replaces this one has
@@ -20,9 +26,8 @@ struct event_reader {
     char *path;
     struct record_file file; /* closed: at rest */
     struct event_reader_state state;
-    struct event_reader_mark first, last;
+    struct mark first, last;
     struct stat seen; /* as of the last end, so that an unchanged file costs no read */
-    time_t seen_at;   /* when it was found to be like that */
     int at_end, records_only;
     int known;           /* whether it is an event file */
     const uint8_t *data; /* of the last record: length bytes, at `offset` in the file */
@@ -35,7 +40,6 @@ struct event_reader {
 static void begin(struct event_reader *r, const struct stat *st)
 {
     r->seen = *st;
-    r->seen_at = time(NULL);
     record_parser_init(&r->file.parser, 0, RECORD_LIMIT);
     memset(&r->state, 0, sizeof r->state);
     r->at_end = 0;
@@ -192,7 +196,7 @@ void event_reader_pass(struct event_reader *r, const struct event_reader *piece)
 
 /* ---- growth, cuts and replacement ------------------------------------------------------------------------------ */
 
-static void keep_mark(struct event_reader_mark *m, const struct record *record)
+static void keep_mark(struct mark *m, const struct record *record)
 {
     m->offset = record->offset;
     m->length = record->length;
@@ -201,7 +205,7 @@ static void keep_mark(struct event_reader_mark *m, const struct record *record)
 }
 
 /* 0 if the file has other bytes there. Bytes that cannot be read are taken to be the same: the next read will tell. */
-static int mark_there(int fd, const struct event_reader_mark *m)
+static int mark_there(int fd, const struct mark *m)
 {
     uint8_t bytes[RECORD_OVERHEAD];
     ssize_t head = pread(fd, bytes, RECORD_HEADER, (off_t)m->offset), foot;
@@ -235,7 +239,6 @@ static int unchanged(const struct event_reader *r, const struct stat *st)
 static int go_on(struct event_reader *r, int fd, const struct stat *st)
 {
     r->seen = *st;
-    r->seen_at = time(NULL);
     record_parser_again(&r->file.parser);
     if (r->file.parser.position > (uint64_t)st->st_size)
         r->file.parser.position = r->file.parser.offset;
@@ -293,138 +296,6 @@ static int look_at_cut(struct event_reader *r, struct error *e)
     if (fstat(r->file.fd, &st) < 0)
         return error_system(e, "%s: cannot stat", r->path);
     return goes_on(r, r->file.fd, (uint64_t)st.st_size) ? EVENT_READER_END : start_again(r, r->file.fd, &st);
-}
-
-/* ---- places ---------------------------------------------------------------------------------------------------- */
-
-int event_reader_place(const struct event_reader *r, struct event_reader_place *place)
-{
-    const struct stat *st = &r->seen;
-
-    if (!r->at_end || r->file.packed)
-        return 0;
-    *place = (struct event_reader_place){
-        .device = (uint64_t)st->st_dev,
-        .inode = (uint64_t)st->st_ino,
-        .size = (uint64_t)st->st_size,
-        .modified = { st->st_mtim.tv_sec, st->st_mtim.tv_nsec },
-        .changed = { st->st_ctim.tv_sec, st->st_ctim.tv_nsec },
-        .offset = r->file.parser.offset,
-        .records = r->state.records,
-        .lost = r->file.parser.lost,
-        .damaged = r->state.damaged,
-        .first_wall_time = r->state.first_wall_time,
-        .last_wall_time = r->state.last_wall_time,
-        .seen = r->seen_at,
-    };
-    if (r->state.records) {
-        place->first = r->first;
-        place->last = r->last;
-    }
-    return 1;
-}
-
-static int same_time(struct timespec t, const int64_t known[2])
-{
-    return t.tv_sec == known[0] && t.tv_nsec == known[1];
-}
-
-static int as_it_was(const struct event_reader_place *place, const struct stat *st)
-{
-    return (uint64_t)st->st_size == place->size && same_time(st->st_mtim, place->modified) &&
-           same_time(st->st_ctim, place->changed);
-}
-
-/* It is the file that was read so far, if it begins with the same records: unchanged or grown. */
-static int can_be_continued(const struct event_reader_place *place, const struct stat *st)
-{
-    return (uint64_t)st->st_dev == place->device && (uint64_t)st->st_ino == place->inode && S_ISREG(st->st_mode) &&
-           place->offset <= place->size && ((uint64_t)st->st_size > place->size || as_it_was(place, st));
-}
-
-/* Times are as coarse as two seconds on some file systems: a file that is written to twice within that time may look as
- * it was. Then its records tell. */
-static int times_tell(const struct event_reader_place *place)
-{
-    return place->seen - place->modified[0] > TIMES_COARSE && place->seen - place->changed[0] > TIMES_COARSE;
-}
-
-static int nothing_changed(const struct event_reader_place *place, const struct stat *st)
-{
-    return can_be_continued(place, st) && as_it_was(place, st) && times_tell(place);
-}
-
-/* Whether the file that the reader knows goes on at the place. OK and its stat, ERR_CORRUPT, ERR_IO. */
-static int look_at_place(struct event_reader *r, const struct event_reader_place *place, struct stat *st,
-                         struct error *e)
-{
-    int fd = -1, good;
-
-    if (stat(r->path, st) < 0)
-        return error_system(e, "%s: cannot stat", r->path);
-    if (nothing_changed(place, st))
-        return OK;
-    if (can_be_continued(place, st) &&
-        ((fd = open(r->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)) < 0 || fstat(fd, st) < 0)) {
-        int rc = error_system(e, "%s: cannot open", r->path);
-
-        if (fd >= 0)
-            close(fd);
-        return rc;
-    }
-    good = fd >= 0 && can_be_continued(place, st) && goes_on(r, fd, (uint64_t)st->st_size);
-    if (fd >= 0)
-        close(fd);
-    return good ? OK : error_set(e, ERR_CORRUPT, "%s: is not what was read before", r->path);
-}
-
-int event_reader_continue(struct event_reader **out, const char *path, const struct event_reader_place *place,
-                          struct error *e)
-{
-    struct event_reader *r = new_reader(path);
-    struct stat st;
-    int rc;
-
-    *out = NULL;
-    if (!r)
-        return error_memory(e, path, "for reading");
-    r->file.fd = -1;
-    r->file.path = r->path;
-    record_parser_init(&r->file.parser, place->offset, RECORD_LIMIT);
-    r->file.parser.lost = place->lost;
-    r->state.lost = place->lost;
-    r->state.records = place->records;
-    r->state.damaged = place->damaged;
-    r->state.first_wall_time = place->first_wall_time;
-    r->state.last_wall_time = place->last_wall_time;
-    r->first = place->first;
-    r->last = place->last;
-    r->at_end = 1;
-    r->known = place->records > 0;
-    if ((rc = look_at_place(r, place, &st, e)) != OK) {
-        event_reader_close(r);
-        return rc;
-    }
-    r->seen_at = as_it_was(place, &st) ? time(NULL) : 0;
-    r->seen = st; /* but for what shows growth */
-    r->seen.st_size = (off_t)place->size;
-    r->seen.st_mtim = (struct timespec){ .tv_sec = place->modified[0], .tv_nsec = place->modified[1] };
-    *out = r;
-    return OK;
-}
-
-/* Many files are asked about at once, so nothing is allocated for one that is as it was. */
-int event_reader_can_continue(const char *path, const struct event_reader_place *place)
-{
-    struct event_reader *r;
-    struct stat st;
-
-    if (stat(path, &st) == 0 && nothing_changed(place, &st))
-        return 1;
-    if (event_reader_continue(&r, path, place, NULL) != OK)
-        return 0;
-    event_reader_close(r);
-    return 1;
 }
 
 /* ---- records and events ---------------------------------------------------------------------------------------- */

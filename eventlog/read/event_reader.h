@@ -56,35 +56,8 @@ struct event_reader_state {
     double first_wall_time, last_wall_time; /* 0 before the first record */
 };
 
-/* header and footer of a record that was read */
-struct event_reader_mark {
-    uint64_t offset, length;
-    uint8_t bytes[RECORD_OVERHEAD];
-};
-
-/* How far a file has been read, and what it was then, for a later process that continues there. */
-struct event_reader_place {
-    uint64_t device, inode, size;
-    int64_t modified[2], changed[2]; /* seconds and nanoseconds: of the bytes; also of name, owner and the like */
-    uint64_t offset, records, lost, damaged;
-    double first_wall_time, last_wall_time;
-    struct event_reader_mark first, last; /* records; all zero if there are none */
-    int64_t seen;                         /* when it was found to be like that, in seconds */
-};
-
 /* On OK *out is yours: event_reader_close(). ERR_IO: the file cannot be opened. */
 int event_reader_open(struct event_reader **out, struct log_input *in, const char *path, struct error *e);
-
-/* 1 and *place at an end of a plain file; 0 elsewhere. */
-int event_reader_place(const struct event_reader *r, struct event_reader_place *place);
-
-/* A reader at that end, and at rest. ERR_CORRUPT if that is not the same file (device, inode), or not only grown since:
- * shorter, of the same size but written to, or without the two records. A file that had not been written to for some
- * seconds when it was seen, and has the same size and times, is not opened. ERR_IO, ERR_NOMEM. */
-int event_reader_continue(struct event_reader **out, const char *path, const struct event_reader_place *place,
-                          struct error *e);
-/* 1 if that would be OK now. */
-int event_reader_can_continue(const char *path, const struct event_reader_place *place);
 
 /*
  * A large file can be read in pieces, by several threads, with the same events, the same damage and the same state as

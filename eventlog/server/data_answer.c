@@ -106,8 +106,7 @@ struct series_answer {
     const struct data_patience *patience;
     enum series_class class;
     void (*append)(struct data_series *d, struct wire *w, const struct run_view *run, struct series_view *v);
-    int lists;    /* series without points are left out */
-    int unfilled; /* the rows of a series are not there, as series_view_fill() says */
+    int lists; /* series without points are left out */
     struct data_series series;
     struct wire *w;
 };
@@ -134,10 +133,6 @@ static void add_tag(struct series_answer *a, const struct run_view *run, struct 
     if (v->info->class != a->class || !same_text(&a->request->plugin, v->info->plugin, v->info->plugin_length) ||
         (a->lists && !v->count))
         return;
-    if (!a->lists && !series_view_fill(v)) {
-        a->unfilled = 1;
-        return;
-    }
     mark = wire_begin(a->w, ENTRY_TAGS);
     wire_bytes(a->w, ENTRY_NAME, v->info->tag, v->info->tag_length);
     a->append(&a->series, a->w, run, v);
@@ -215,9 +210,7 @@ static enum data_code add_series(struct series_answer *a, const struct log_view 
     a->series.longest = 0;
     for (size_t i = 0; wanted && i < count && code == DATA_OK; i++) {
         add_run(a, v->runs[wanted[i]]);
-        code = a->unfilled                             ? DATA_UNAVAILABLE
-               : a->w->bytes.length > DATA_ANSWER_MOST ? DATA_RESOURCE_EXHAUSTED
-                                                       : patience_over(a->patience);
+        code = a->w->bytes.length > DATA_ANSWER_MOST ? DATA_RESOURCE_EXHAUSTED : patience_over(a->patience);
     }
     free(wanted);
     if (!wanted || !buffer_ok(&a->w->bytes) || a->series.failed)
@@ -276,8 +269,8 @@ static enum data_code answer_series(const struct data_source *s, const struct da
                                     const struct data_patience *p, const struct log_view *v, struct wire *w,
                                     char *message)
 {
-    struct series_answer a = { s, r,     p, kinds[r->method].class, kinds[r->method].append, kinds[r->method].lists,
-                               0, { 0 }, w };
+    struct series_answer a = { s,     r, p, kinds[r->method].class, kinds[r->method].append, kinds[r->method].lists,
+                               { 0 }, w };
     uint64_t hint = sample_hints_most(&s->hints, (const char *)r->plugin.bytes, r->plugin.length);
     enum data_code code;
 
@@ -299,7 +292,7 @@ static enum data_code answer_series(const struct data_source *s, const struct da
     data_series_release(&a.series);
     if (code == DATA_RESOURCE_EXHAUSTED)
         return failed(message, code, "the answer would be larger than %d MiB", DATA_ANSWER_MOST >> 20);
-    return code == DATA_OK || code == DATA_UNAVAILABLE ? code : out_of_patience(message, code);
+    return code == DATA_OK ? code : out_of_patience(message, code);
 }
 
 /* ---- blobs ----------------------------------------------------------------------------------------------------- */
@@ -347,8 +340,6 @@ static enum data_code answer_blob(const struct data_source *s, const struct log_
     if (!found || found->info->class != SERIES_BLOBS)
         return failed(message, DATA_NOT_FOUND, "run \"%.*s\" has no such tag: \"%.*s\"", shown(run_name),
                       run_name.bytes, shown(tag), tag.bytes);
-    if (!series_view_fill(found))
-        return DATA_UNAVAILABLE;
     if ((row = series_view_find(found, key->step)) == (size_t)-1)
         return failed(message, DATA_NOT_FOUND, "run \"%.*s\", tag \"%.*s\" has no step %" PRId64, shown(run_name),
                       run_name.bytes, shown(tag), tag.bytes, key->step);
@@ -377,7 +368,7 @@ static enum data_code read_blob(const struct data_source *s, const struct data_r
     return code;
 }
 
-/* From one view of the log. DATA_UNAVAILABLE: some points are not there. */
+/* From one view of the log. */
 static enum data_code answer_from(const struct log_view *v, const struct data_source *s, const struct data_request *r,
                                   const struct data_patience *p, struct buffer *out, char *message)
 {
@@ -400,32 +391,20 @@ static enum data_code answer_from(const struct log_view *v, const struct data_so
     return code;
 }
 
-/* Saved points that turn out to be damaged are not shown: their run is being read again, which is waited for. */
 enum data_code data_answer(const struct data_source *s, const struct data_request *r, const struct data_patience *p,
                            struct buffer *out, char message[DATA_ANSWER_MESSAGE])
 {
-    const double given_up = clock_monotonic() + (double)DATA_READ_AGAIN_MOST;
     enum data_code code = patience_over(p);
 
     message[0] = 0;
-    if (code != DATA_OK)
+    if (code != DATA_OK) {
         out_of_patience(message, code);
-    while (code == DATA_OK) {
+    } else {
         struct log_view *v = snapshot_take(s->snapshot);
-        enum data_code found = answer_from(v, s, r, p, out, message);
 
-        if (found == DATA_UNAVAILABLE && (code = patience_over(p)) != DATA_OK)
-            out_of_patience(message, code);
-        else if (found == DATA_UNAVAILABLE && clock_monotonic() < given_up)
-            snapshot_wait(s->snapshot, v, 0.05);
-        else
-            code = found;
+        code = answer_from(v, s, r, p, out, message);
         log_view_drop(v);
-        if (found == DATA_OK)
-            break;
     }
-    if (code == DATA_UNAVAILABLE)
-        failed(message, code, "the run is being read again");
     if (code == DATA_OK && !buffer_ok(out))
         code = failed(message, DATA_INTERNAL, "out of memory");
     if (code != DATA_OK)

@@ -24,7 +24,6 @@ enum data_code {
     DATA_OUT_OF_RANGE = 11,
     DATA_UNIMPLEMENTED = 12,
     DATA_INTERNAL = 13,
-    DATA_UNAVAILABLE = 14,
 };
 
 enum {
@@ -32,7 +31,6 @@ enum {
     DATA_BLOB_PART = 8 << 20,     /* bytes of a blob in one message at most */
     DATA_ANSWER_MOST = 240 << 20, /* TensorBoard takes 256 MiB: beyond, fewer points are given */
     DATA_CURVE_LEAST = 200,       /* points, which a chart is hardly wide enough for */
-    DATA_READ_AGAIN_MOST = 60,    /* seconds to wait for a run of which the saved points were damaged */
     DATA_ANSWER_MESSAGE = 1000,   /* room for a text that explains a code */
 };
 

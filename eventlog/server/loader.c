@@ -41,11 +41,6 @@ void loader_say(struct loader *l, enum loader_level level, const char *format, .
     pthread_mutex_unlock(&l->lock);
 }
 
-static void say_saved(void *context, int warning, const char *text)
-{
-    loader_say(context, warning ? LOADER_WARNING : LOADER_INFO, "%s", text);
-}
-
 static void say_left_out(void *context, const char *path)
 {
     loader_say(context, LOADER_WARNING,
@@ -54,14 +49,6 @@ static void say_left_out(void *context, const char *path)
 
 /* ---- views ----------------------------------------------------------------------------------------------------- */
 
-/* Whether a run of that name has a view of the loader's own; with the lock. */
-static int has_view(struct loader *l, const char *name)
-{
-    size_t run = tag_index_find(&l->names, name, strlen(name));
-
-    return run != TAG_INDEX_NONE && l->runs[run].view;
-}
-
 void loader_show(struct loader *l)
 {
     struct run_view **views;
@@ -69,14 +56,11 @@ void loader_show(struct loader *l)
     double began = clock_monotonic();
     size_t count = 0;
 
-    if (!l->views_changed || !(views = malloc((l->run_count + l->previews.count + 2) * sizeof *views)))
+    if (!l->views_changed || !(views = malloc((l->run_count + 1) * sizeof *views)))
         return;
     for (size_t i = 0; i < l->run_count; i++)
         if (l->runs[i].view)
             views[count++] = l->runs[i].view;
-    for (size_t i = 0; i < l->previews.count; i++)
-        if (!has_view(l, l->previews.views[i]->name))
-            views[count++] = l->previews.views[i];
     if (l->report_view && tag_index_find(&l->names, LOSS_REPORT_RUN, strlen(LOSS_REPORT_RUN)) == TAG_INDEX_NONE)
         views[count++] = l->report_view;
     if ((view = log_view_new(views, count))) {
@@ -124,7 +108,7 @@ static void *read_runs(void *context)
     return NULL;
 }
 
-size_t loader_threads(const struct loader *l)
+static size_t threads_allowed(const struct loader *l)
 {
     size_t most = l->options.threads > 0 ? (size_t)l->options.threads : (size_t)sysconf(_SC_NPROCESSORS_ONLN);
 
@@ -134,13 +118,13 @@ size_t loader_threads(const struct loader *l)
 /* Reads the runs of this round, with as many threads as are allowed and useful. */
 static void read_round(struct loader *l)
 {
-    const size_t runs = l->all ? l->run_count : l->hot_count, most = loader_threads(l),
+    const size_t runs = l->all ? l->run_count : l->hot_count, most = threads_allowed(l),
                  wanted = most < runs ? most : runs + !runs;
 
     l->next_run = 0;
     l->threads = most;
     l->reading = wanted; /* threads that cannot be started count, too: then large files are read by one */
-    workers_run(wanted, l->previews.count ? WORKERS_BEHIND : WORKERS_EQUAL, read_runs, l);
+    workers_run(wanted, read_runs, l);
 }
 
 static int every_run(void *context, const char *run)
@@ -188,7 +172,7 @@ static void show_report(struct loader *l)
     run_view_drop(old);
 }
 
-/* Lists, if told to, then reads, shows and saves. */
+/* Lists, if told to, then reads and shows. */
 static void do_round(struct loader *l, int list)
 {
     struct error e = { 0 };
@@ -196,16 +180,12 @@ static void do_round(struct loader *l, int list)
     if (list && loader_list_runs(l, &e) != OK)
         loader_say(l, LOADER_WARNING, "%s", e.message);
     l->looked = l->all ? clock_monotonic() : l->looked;
-    if (!l->rounds)
-        loader_preview_large(l);
     read_round(l);
     show_report(l);
-    loader_end_previews(l);
     pthread_mutex_lock(&l->lock);
     loader_show(l);
     l->rounds++;
     pthread_mutex_unlock(&l->lock);
-    loader_save_round(l);
 }
 
 static void *load(void *context)
@@ -214,7 +194,6 @@ static void *load(void *context)
     int list;
 
     l->all = 1;
-    loader_bring_small_back(l);
     do_round(l, 1);
     /* To watch many directories takes longer than to read what is in them, and they must be listed again after that. */
     if (l->options.notify && l->options.reload >= 0) {
@@ -226,15 +205,6 @@ static void *load(void *context)
     return NULL;
 }
 
-/* A lack of memory makes another name: then nothing is found under it. */
-static void name_log(struct loader *l)
-{
-    for (size_t i = 0; i < l->options.root_count; i++)
-        buffer_format(&l->log, "%s\n%s\n", l->options.roots[i].path,
-                      l->options.roots[i].name ? l->options.roots[i].name : "");
-    buffer_append_text(&l->log, l->options.follow_links ? "links" : "");
-}
-
 int loader_start(struct loader **out, const struct loader_options *options, struct snapshot *snapshot, struct error *e)
 {
     struct loader *l = calloc(1, sizeof *l);
@@ -244,7 +214,6 @@ int loader_start(struct loader **out, const struct loader_options *options, stru
     if (!l)
         return error_memory(e, NULL, "to load");
     l->options = *options;
-    name_log(l);
     l->snapshot = snapshot;
     l->roots = (struct log_roots){ .roots = options->roots,
                                    .count = options->root_count,
@@ -254,17 +223,9 @@ int loader_start(struct loader **out, const struct loader_options *options, stru
     l->follow = (struct log_follow){
         .input = &l->input, .wanted = every_run, .whole_runs = 1, .forgets = 1, .open_most = OPEN_MOST
     };
-    l->saved = (struct saved_runs){ .cache = options->cache,
-                                    .merge = options->merge,
-                                    .roots = options->roots,
-                                    .root_count = options->root_count,
-                                    .log = buffer_text(&l->log),
-                                    .message = say_saved,
-                                    .context = l };
     l->watch = (struct log_watch)LOG_WATCH_NONE;
     pthread_mutex_init(&l->lock, NULL);
     if (options->report && loss_report_open(&l->report, e) != OK) {
-        buffer_release(&l->log);
         free(l);
         return ERR_IO;
     }
@@ -273,7 +234,6 @@ int loader_start(struct loader **out, const struct loader_options *options, stru
         if (l->stop_event >= 0)
             close(l->stop_event);
         loss_report_close(l->report);
-        buffer_release(&l->log);
         free(l);
         return error_set(e, ERR_NOMEM, "cannot start the thread that loads: %s", strerror(failed > 0 ? failed : 0));
     }
@@ -307,7 +267,6 @@ void loader_stop(struct loader *l)
         run_data_free(l->runs[i].data);
         run_view_drop(l->runs[i].view);
     }
-    previews_drop(&l->previews);
     run_view_drop(l->report_view);
     loss_report_close(l->report);
     free(l->runs);
@@ -318,7 +277,6 @@ void loader_stop(struct loader *l)
     log_watch_close(&l->watch);
     log_roots_release(&l->roots);
     log_input_release(&l->input);
-    buffer_release(&l->log);
     close(l->stop_event);
     pthread_mutex_destroy(&l->lock);
     free(l);

@@ -7,7 +7,6 @@
 #define EVENTLOG_SERVER_LOADER_H
 
 #include "base/error.h"
-#include "eventlog/server/cache_files.h"
 #include "eventlog/server/log_roots.h"
 #include "eventlog/server/store/snapshot.h"
 
@@ -22,10 +21,9 @@ struct loader_options {
     double reload; /* seconds between rounds, at least LOADER_PAUSE_LEAST are kept; < 0: one round only */
     int merge;     /* as run_data_new() */
     int follow_links;
-    int report;                /* 1: what is lost is shown as a run, too */
-    int notify;                /* 0: never wait for notifications */
-    struct cache_files *cache; /* NULL: none; borrowed until loader_stop() */
-    int threads;               /* 0: as many as there are processors */
+    int report;  /* 1: what is lost is shown as a run, too */
+    int notify;  /* 0: never wait for notifications */
+    int threads; /* 0: as many as there are processors */
     /* Called from several threads, but by one at a time. */
     void (*message)(void *context, enum loader_level level, const char *text);
     void *context;
@@ -35,7 +33,7 @@ struct loader_options {
 
 struct loader_progress {
     size_t runs;
-    uint64_t points; /* read since the start, or brought back */
+    uint64_t points; /* read since the start */
     uint64_t bytes;  /* of files, read since the start */
     uint64_t rounds; /* completed */
 };

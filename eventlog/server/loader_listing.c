@@ -30,81 +30,6 @@ static int know_runs(struct loader *l, struct error *e)
     return good ? OK : error_memory(e, NULL, "for %zu runs", wanted);
 }
 
-/* Shows runs as they were saved, until they have been read; those that are NULL are none. */
-static void show_previews(struct loader *l, struct run_view *const *views, size_t count)
-{
-    pthread_mutex_lock(&l->lock);
-    if (previews_add(&l->previews, views, count)) {
-        l->views_changed = 1;
-        loader_show(l);
-    }
-    pthread_mutex_unlock(&l->lock);
-}
-
-void loader_preview_large(struct loader *l)
-{
-    struct saved_preview *runs = calloc(l->run_count + 1, sizeof *runs);
-    struct run_view **views = calloc(l->run_count + 1, sizeof *views);
-    size_t count = 0;
-
-    for (size_t i = 0; runs && views && i < l->run_count; i++)
-        if (!l->runs[i].view)
-            runs[count++] = (struct saved_preview){ &l->follow.runs[i], &l->runs[i].saved, NULL };
-    if (count && l->options.cache && l->options.cache->directory) {
-        saved_runs_preview(&l->saved, runs, count, loader_threads(l));
-        for (size_t i = 0; i < count; i++)
-            views[i] = runs[i].view;
-        show_previews(l, views, count);
-    }
-    free(runs);
-    free(views);
-}
-
-static void preview_small(struct loader *l, struct saved_pack *pack)
-{
-    struct run_view **views = calloc(pack->pack.count + 1, sizeof *views);
-
-    if (!views)
-        return;
-    saved_pack_preview(pack, loader_threads(l), views);
-    show_previews(l, views, pack->pack.count);
-    free(views);
-}
-
-void loader_end_previews(struct loader *l)
-{
-    pthread_mutex_lock(&l->lock);
-    l->views_changed |= l->previews.count != 0;
-    previews_drop(&l->previews);
-    pthread_mutex_unlock(&l->lock);
-}
-
-void loader_bring_small_back(struct loader *l)
-{
-    struct saved_pack pack;
-    struct error e = { 0 };
-    int rc = ERR_NOMEM;
-
-    if (!saved_pack_open(&pack, &l->saved))
-        return;
-    preview_small(l, &pack);
-    if (saved_pack_load(&pack, loader_threads(l)) && (rc = log_follow_list(&l->follow, &pack.listing, &e)) == OK)
-        rc = know_runs(l, &e);
-    for (size_t i = 0; rc == OK && i < pack.listing.count; i++) {
-        const char *name = pack.listing.runs[i].name;
-        size_t number = tag_index_find(&l->names, name, strlen(name));
-        struct loader_run *run = &l->runs[number];
-
-        if (saved_pack_take(&pack, i, &run->saved, &run->data, &run->view, &l->follow.runs[number]))
-            loader_add_progress(l, run_data_points(run->data), 0);
-    }
-    pthread_mutex_lock(&l->lock);
-    l->views_changed = 1;
-    loader_show(l);
-    pthread_mutex_unlock(&l->lock);
-    saved_pack_close(&pack);
-}
-
 static void make_hot(struct loader *l, size_t run)
 {
     if (!l->is_hot[run]) {
@@ -124,20 +49,6 @@ static void make_unread_hot(struct loader *l)
             unread = !run->files[k].reader;
         if (unread)
             make_hot(l, i);
-    }
-}
-
-/* Runs that were brought back before they were listed are read again if they have other files. */
-static void check_listed(struct loader *l, const struct log_directory *d)
-{
-    for (size_t i = 0; i < d->count; i++) {
-        size_t number = tag_index_find(&l->names, d->runs[i].name, strlen(d->runs[i].name));
-
-        if (number == TAG_INDEX_NONE || saved_run_listed(&l->runs[number].saved, &l->follow.runs[number], &d->runs[i]))
-            continue;
-        log_follow_forget(&l->follow, &l->follow.runs[number]);
-        run_data_restart(l->runs[number].data, 0);
-        make_hot(l, number);
     }
 }
 
@@ -201,7 +112,6 @@ int loader_list_runs(struct loader *l, struct error *e)
         for (size_t i = 0; i < d.problem_count && !l->problem_told; i++)
             loader_say(l, LOADER_WARNING, "%s", d.problems[i]);
         l->problem_told = d.problem_count != 0;
-        check_listed(l, &d);
         rc = log_follow_list(&l->follow, &d, e);
         if (rc == OK)
             rc = know_runs(l, e);

@@ -43,7 +43,7 @@ static void tell_unread(struct loader *l, struct log_follow_file *file, const st
     loader_say(l, LOADER_WARNING, "%s; is tried again", e->message);
 }
 
-void loader_add_progress(struct loader *l, uint64_t points, uint64_t bytes)
+static void add_progress(struct loader *l, uint64_t points, uint64_t bytes)
 {
     pthread_mutex_lock(&l->lock);
     l->points += points;
@@ -63,33 +63,6 @@ static int again_or_later(struct loader *l, struct loader_run *run, struct log_f
     return 0;
 }
 
-/* Saves the runs that are small, if it is time. */
-static void save_small(struct loader *l)
-{
-    struct cache_pack_writing w;
-
-    if (!saved_pack_due(&l->saved) || !saved_pack_begin(&l->saved, &w))
-        return;
-    for (size_t i = 0; i < l->run_count; i++)
-        saved_pack_add(&l->saved, &w, &l->runs[i].saved, l->runs[i].data, &l->follow.runs[i]);
-    saved_pack_end(&l->saved, &w);
-}
-
-void loader_save_round(struct loader *l)
-{
-    if (!l->options.cache || !l->options.cache->directory)
-        return;
-    for (size_t i = 0; i < (l->all ? l->run_count : l->hot_count); i++) {
-        size_t run = l->all ? i : l->hot[i];
-
-        if (__atomic_load_n(&l->stop, __ATOMIC_RELAXED))
-            return;
-        saved_run_save(&l->saved, &l->runs[run].saved, l->runs[run].data, &l->follow.runs[run]);
-    }
-    save_small(l);
-    cache_files_trim(l->options.cache);
-}
-
 /* A run while it is read. */
 struct reading {
     struct loader *loader;
@@ -98,7 +71,6 @@ struct reading {
     double due;           /* the next view */
     uint64_t points;      /* of the run, when progress was last told */
     uint64_t bytes;       /* read since then */
-    int is_previewed;     /* what is shown has more than what was read so far */
     struct error *error;  /* for what takes an event: to clear one takes longer than that */
     uint64_t next_pieces; /* the offset from which on pieces of the current file may be read again */
 };
@@ -109,7 +81,7 @@ static void tell_progress(struct reading *r)
     const uint64_t now = run_data_points(r->run->data);
 
     if (now > r->points || r->bytes)
-        loader_add_progress(r->loader, now > r->points ? now - r->points : 0, r->bytes);
+        add_progress(r->loader, now > r->points ? now - r->points : 0, r->bytes);
     r->points = now;
     r->bytes = 0;
 }
@@ -134,8 +106,7 @@ static void look_at_clock(struct reading *r)
     if (clock_monotonic_coarse() < r->due)
         return;
     tell_progress(r);
-    if (!r->is_previewed)
-        loader_view_run(r->loader, r->run);
+    loader_view_run(r->loader, r->run);
     r->due = clock_monotonic_coarse() + VIEW_EVERY;
 }
 
@@ -179,10 +150,6 @@ void loader_read_run(struct loader *l, struct loader_run *run, struct log_follow
     struct event event;
     int rc;
 
-    if (saved_run_bring_back(&l->saved, &run->saved, &run->data, files))
-        loader_add_progress(l, run_data_points(run->data), 0);
-    else
-        r.is_previewed = !run->view && previews_find(&l->previews, files->name);
     r.points = run_data_points(run->data);
     for (uint64_t n = 1; !__atomic_load_n(&l->stop, __ATOMIC_RELAXED) &&
                          (rc = log_follow_next_of(&l->follow, files, input, &event, &damage, &e)) != LOG_FOLLOW_END;

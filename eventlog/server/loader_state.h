@@ -1,15 +1,12 @@
 /* loader_state.h - the inside of a struct loader, for its three parts: loader.c, which goes round and shows what there
- * is; loader_listing.c, which finds runs; loader_reading.c, which reads and saves them. */
+ * is; loader_listing.c, which finds runs; loader_reading.c, which reads them. */
 #ifndef EVENTLOG_SERVER_LOADER_STATE_H
 #define EVENTLOG_SERVER_LOADER_STATE_H
 
-#include "base/buffer.h"
 #include "eventlog/read/log_follow.h"
 #include "eventlog/read/log_watch.h"
 #include "eventlog/server/loader.h"
 #include "eventlog/server/loss_report.h"
-#include "eventlog/server/previews.h"
-#include "eventlog/server/saved_runs.h"
 #include "eventlog/server/store/run_data.h"
 
 #include <pthread.h>
@@ -23,7 +20,6 @@
 struct loader_run {
     struct run_data *data;
     struct run_view *view; /* with the lock; NULL: not shown */
-    struct saved_run saved;
 };
 
 struct loader {
@@ -32,8 +28,6 @@ struct loader {
     struct log_roots roots;
     struct log_follow follow;
     struct log_input input;
-    struct saved_runs saved;
-    struct buffer log;       /* all that tells this log from others */
     struct loader_run *runs; /* by index in follow.runs */
     size_t run_count, run_capacity;
     pthread_t thread;
@@ -44,7 +38,6 @@ struct loader {
     double show_cost;
     uint64_t rounds, points, bytes;
     int problem_told;
-    struct previews previews;     /* changed with the lock, by the thread that lists */
     struct loss_report *report;   /* NULL: none */
     struct run_view *report_view; /* with the lock; NULL: not shown */
     /* notifications */
@@ -74,27 +67,17 @@ void loader_say(struct loader *l, enum loader_level level, const char *format, .
 void loader_show(struct loader *l);
 /* Makes a view of the run, and shows it unless the last was shown just now. Without memory the old view stays. */
 void loader_view_run(struct loader *l, struct loader_run *run);
-size_t loader_threads(const struct loader *l); /* as many as are allowed */
 
 /* ---- loader_listing.c ------------------------------------------------------------------------------------------ */
 
-/* Shows the small runs that were saved, before directories are read. */
-void loader_bring_small_back(struct loader *l);
 /* Lists all runs, and once more if the first listing found directories that were not watched. */
 int loader_list_runs(struct loader *l, struct error *e);
-/* Shows the large runs that were saved, and that are not shown yet. */
-void loader_preview_large(struct loader *l);
-/* All runs that could be read have views of their own now. */
-void loader_end_previews(struct loader *l);
 /* Notes what the system notifies of. Returns 1 if directories changed; *all: it is not known of which runs. */
 int loader_note_changes(struct loader *l, int *all);
 
 /* ---- loader_reading.c ------------------------------------------------------------------------------------------ */
 
-void loader_add_progress(struct loader *l, uint64_t points, uint64_t bytes);
 /* Reads what is new in all files of a run. Several threads may each read another one. */
 void loader_read_run(struct loader *l, struct loader_run *run, struct log_follow_run *files, struct log_input *input);
-/* Saves runs of this round. */
-void loader_save_round(struct loader *l);
 
 #endif

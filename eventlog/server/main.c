@@ -26,7 +26,6 @@ struct program {
     struct server_options options;
     struct data_source source;
     struct snapshot snapshot;
-    struct cache_files cache;
     struct loader *loader;
     struct grpc_server *server;
     pthread_mutex_t lock; /* of log */
@@ -135,7 +134,7 @@ static void raise_descriptors(void)
 }
 
 /* glibc gives each thread an arena of its own, which grows by one page and one system call at a time, and these calls
- * wait for each other: bringing 5,000 runs back made 3,364 of them. One arena grows by megabytes. */
+ * wait for each other: with 5,000 runs there were 3,364 of them. One arena grows by megabytes. */
 static void use_one_arena(void)
 {
 #ifdef __GLIBC__
@@ -178,7 +177,6 @@ static int load_and_serve(struct program *p, struct error *e)
         .follow_links = p->options.follow_links,
         .report = p->options.report,
         .notify = p->options.notify,
-        .cache = &p->cache,
         .message = message,
         .context = p,
     };
@@ -187,8 +185,6 @@ static int load_and_serve(struct program *p, struct error *e)
 
     if (snapshot_init(&p->snapshot) != OK || !(p->source.values = value_source_new()))
         return error_memory(e, NULL, "to serve");
-    if ((rc = cache_files_open(&p->cache, p->options.cache, e)) != OK)
-        return rc;
     p->source.snapshot = &p->snapshot;
     p->source.location = p->options.logdir ? p->options.logdir : p->options.roots[0].path;
     p->source.hints = p->options.hints;

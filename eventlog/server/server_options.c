@@ -101,10 +101,9 @@ static int understand(struct server_options *o, const struct texts *t, int posit
     if (t->port && !read_number(t->port, PORT_MOST, &number))
         return error_set(e, ERR_ARG, "--port: '%s' is not a number from 0 to 65535", t->port);
     o->port = (unsigned)number;
-    if ((o->cache && !*o->cache) || (o->port_file && !*o->port_file) || (o->error_file && !*o->error_file) || !*o->host)
+    if ((o->port_file && !*o->port_file) || (o->error_file && !*o->error_file) || !*o->host)
         return error_set(e, ERR_ARG, "--%s: needs a value",
                          !*o->host                        ? "host"
-                         : o->cache && !*o->cache         ? "cache"
                          : o->port_file && !*o->port_file ? "port-file"
                                                           : "error-file");
     number = 5;
@@ -183,9 +182,6 @@ int server_options_read(struct server_options *o, int argc, char **argv, struct 
         { OPTION_FLAG, .name = "notify", .value = &o->notify,
           .help = "Read what is written as soon as the system notifies of it (default); --no-notify: only every "
                   "--reload seconds." },
-        { OPTION_TEXT, .name = "cache", .value = &o->cache, .argument = "DIR|off",
-          .help = "Save what has been read in DIR ($XDG_CACHE_HOME/evalboard or ~/.cache/evalboard), so that the next "
-                  "start reads only what is new, or 'off'." },
         { OPTION_FLAG, .name = "report", .value = &o->report,
           .help = "Show what could not be read as a text, in a run 'eventlog-server'." },
         { OPTION_FLAG, .name = "status", .value = &o->status,

@@ -22,7 +22,6 @@ struct server_options {
     int die_after_stdin, status, merge, follow_links, notify, extremes, report;
     int64_t chart_points;               /* 0: no limit */
     const char *port_file, *error_file; /* NULL: none */
-    const char *cache;                  /* a directory or "off"; NULL: the usual one */
     struct sample_hints hints;
     struct log_root roots[1 + OPTION_LIST_MOST]; /* logdir, and what --also names */
     size_t root_count;

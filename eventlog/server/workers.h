@@ -8,11 +8,7 @@
 
 enum { WORKERS_MOST = 64 };
 
-/* WORKERS_BEHIND: with a lower priority than this process, for work that nobody waits for: threads that answer come
- * first. */
-enum worker_rank { WORKERS_EQUAL, WORKERS_BEHIND };
-
 /* work(context) in `count` threads at most, at least in one; returns when all have returned. */
-void workers_run(size_t count, enum worker_rank rank, void *(*work)(void *context), void *context);
+void workers_run(size_t count, void *(*work)(void *context), void *context);
 
 #endif

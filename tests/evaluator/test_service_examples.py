@@ -109,7 +109,6 @@ def test_the_command_of_the_data_server(tmp_path):
     assert defaults["PORT"] == "6806"
     command = command_of("eventlog-server.service", {**defaults, "LOGDIR": str(tmp_path), "PORT": "0"})
     process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True,
-                               env=dict(os.environ, XDG_CACHE_HOME=tmp_path / "cache"),
                                preexec_fn=filter_of("eventlog-server.service"))
     assert re.fullmatch(r"eventlog-server: listening on \S+:\d+\n", process.stderr.readline())
     process.terminate()

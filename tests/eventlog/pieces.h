@@ -62,14 +62,10 @@ static inline int pieces_read(struct pieces_file *f, uint64_t length,
 static inline int pieces_same_files(const struct pieces_file *a, const struct pieces_file *b)
 {
     const struct event_reader_state s = event_reader_state(a->reader), t = event_reader_state(b->reader);
-    struct event_reader_place p, q;
-    const int at_end = event_reader_place(a->reader, &p);
 
-    if (a->damaged != b->damaged || a->places != b->places || s.offset != t.offset || s.records != t.records ||
-        s.lost != t.lost || s.damaged != t.damaged || event_reader_place(b->reader, &q) != at_end)
-        return 0;
-    q.seen = p.seen;
-    return !at_end || memcmp(&p, &q, sizeof p) == 0;
+    return a->damaged == b->damaged && a->places == b->places && s.offset == t.offset && s.records == t.records &&
+           s.lost == t.lost && s.damaged == t.damaged && s.first_wall_time == t.first_wall_time &&
+           s.last_wall_time == t.last_wall_time;
 }
 
 /* ---- a scalar_run ------------------------------------------------------------------------------------------------ */

@@ -358,51 +358,6 @@ static void test_runs(void **state)
     log_directory_release(&d);
 }
 
-/* Whether a reader can go on at the place, as both calls say. */
-static int can_go_on(const struct event_reader_place *place)
-{
-    struct event_reader *r;
-    int rc = event_reader_continue(&r, path, place, NULL);
-
-    assert_int_equal(event_reader_can_continue(path, place), rc == OK);
-    event_reader_close(r);
-    return rc == OK;
-}
-
-static void test_goes_on_later(void **state)
-{
-    struct event_reader_place place, old;
-    struct event_reader *r;
-    uint8_t bytes[400], others[400];
-    size_t n = scalars(bytes, 1, 3), more = scalars(bytes + n, 4, 1);
-    (void)state;
-
-    assert_int_equal(scalars(others, 21, 4), n + more);
-    put(path, O_TRUNC, bytes, n);
-    assert_int_equal(event_reader_open(&r, &input, path, NULL), OK);
-    while (next(r) >= 0)
-        ;
-    assert_true(event_reader_place(r, &place));
-    event_reader_close(r);
-    assert_true(can_go_on(&place)); /* its times tell nothing yet: its records do */
-    old = place;
-    old.seen += 100; /* as if it had been at rest when it was seen: then its times do */
-    assert_true(can_go_on(&old));
-    old.changed[1]++;
-    assert_false(can_go_on(&old));
-    put(path, O_APPEND, bytes + n, more);
-    assert_true(can_go_on(&place));
-    put(path, 0, others, n); /* in place */
-    assert_false(can_go_on(&place));
-    assert_int_equal(truncate(path, (off_t)n / 2), 0);
-    assert_false(can_go_on(&place));
-    put(other, O_TRUNC, bytes, n + more);
-    assert_int_equal(rename(other, path), 0);
-    assert_false(can_go_on(&place));
-    assert_int_equal(unlink(path), 0);
-    assert_false(can_go_on(&place));
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -410,7 +365,7 @@ int main(void)
         cmocka_unit_test(test_hole_at_the_end),      cmocka_unit_test(test_damage),
         cmocka_unit_test(test_long_records),         cmocka_unit_test(test_what_is_no_file),
         cmocka_unit_test(test_files_of_other_kinds), cmocka_unit_test(test_runs),
-        cmocka_unit_test(test_written_anew),         cmocka_unit_test(test_goes_on_later),
+        cmocka_unit_test(test_written_anew),
     };
 
     return cmocka_run_group_tests(tests, setup, teardown);

@@ -22,7 +22,7 @@ D6, D7        logs: test_restarts             D17            logs: test_many_run
 D8            logs: test_files_written_...    D18            logs: test_files_are_replaced_cut_and_rotated
 D9            logs: test_samples_are_stable   D20            test_ends_in_the_middle_of_a_load; its time: bench/data_server_latency.py
 D21           test_many_names_and_clients     D23            logs: test_broken_clients_do_no_harm; tests/fuzz: grpc_connection,
-                                                             data_request, served_events, event_pieces, run_cache, cache_pack
+                                                             data_request, served_events, event_pieces
 """
 import concurrent.futures
 import itertools
@@ -248,7 +248,7 @@ def test_ends_in_the_middle_of_a_load(tmp_path):
     environment = interposed(tmp_path, "held_log", HELD_DATA.replace("t10k-images", "held."), HOLD_WHILE=hold)
     write_log(tmp_path / "log/a/events.out.tfevents.1", *(scalar(i, i) for i in range(100)))
     write_log(tmp_path / "log/b/held.tfevents", scalar(0, 0))
-    with DataServer(tmp_path / "log", tmp_path, "--cache=off", env=environment) as server:
+    with DataServer(tmp_path / "log", tmp_path, env=environment) as server:
         server.until_steps("a", "loss", range(100))
         with concurrent.futures.ThreadPoolExecutor(50) as pool:
             assert {len(data) for data in pool.map(lambda _: server.steps("a", "loss"), range(50))} == {100}

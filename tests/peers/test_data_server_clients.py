@@ -70,7 +70,7 @@ class Raw(socket.socket):
 
 
 def started(log, tmp_path, **more):
-    server = DataServer(log, tmp_path, "--cache=off", **more)
+    server = DataServer(log, tmp_path, **more)
     server.until(lambda: len(server.read("Scalars", "scalars", limit=1)) == 1000)
     server.until(lambda: server.steps("r", "tag 999") == list(range(ALL)))
     return server

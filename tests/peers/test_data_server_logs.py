@@ -177,7 +177,7 @@ def test_report(still, tmp_path):
     """What is lost, as a text of a run; nothing of it unless it is asked for."""
     damaged = scalar(1, 1)[:-1] + b"?"
     write_log(tmp_path / "log/r" / NAME, scalar(0, 0), damaged, scalar(2, 2))
-    plain, server = still("--cache=off"), still("--cache=off", "--report")
+    plain, server = still(), still("--report")
 
     def text():
         found = server.read("Tensors", "text").get(("eventlog-server", "lost"))
@@ -201,7 +201,7 @@ def test_status_on_a_terminal(tmp_path):
     write_log(tmp_path / "log/a" / NAME, event(0, image))
     write_log(tmp_path / "log/b" / ("held." + NAME), scalar(0, 0))
     environment = interposed(tmp_path, "held_log", HELD_DATA.replace("t10k-images", "held."), HOLD_WHILE=hold)
-    arguments = [data_server_or_skip(), f"--logdir={tmp_path / 'log'}", "--port=0", "--cache=off", "--status", "--die-after-stdin"]
+    arguments = [data_server_or_skip(), f"--logdir={tmp_path / 'log'}", "--port=0", "--status", "--die-after-stdin"]
     terminal = Terminal(100, arguments, environment)
     try:
         terminal.shows(r"2 runs, 0\.0 million points, 2 MB in \d+ s, \d+ MB/s")
@@ -211,7 +211,7 @@ def test_status_on_a_terminal(tmp_path):
         terminal.process.kill()
         terminal.process.wait()
     hold.touch()
-    with DataServer(tmp_path / "log", tmp_path, "--status", "--cache=off", env=environment) as server:
+    with DataServer(tmp_path / "log", tmp_path, "--status", env=environment) as server:
         server.until(lambda: server.runs() == ["a"])
         hold.unlink()
         server.until_steps("b", "loss", [0])
@@ -399,7 +399,7 @@ def test_too_much_does_no_harm(tmp_path):
         many.summary.value.add(tag=f"tag {i:05}", simple_value=i)
     write_log(tmp_path / "log/r" / NAME, framed(many.SerializeToString()))
     plugin = b"\x12\x09\x0a\x07scalars\x22\x02\x08\x01"
-    with DataServer(tmp_path / "log", tmp_path, "--cache=off") as server:
+    with DataServer(tmp_path / "log", tmp_path) as server:
         server.until(lambda: len(server.read("Scalars", "scalars")) == 10000)
         assert server.refusal("ReadScalars", plugin + b"\x7a\x80\x80\x80\x10" + bytes(1 << 25)) == (
             8, "the request is too large, or too many are")

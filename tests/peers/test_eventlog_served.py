@@ -31,8 +31,7 @@ def test_the_page(tmp_path):
     with open(output, "w") as said:
         process = subprocess.Popen(
             [TOOL, "serve", "mine", "other=theirs", "--port=0", "--samples=100000", "--tensorboard", program], cwd=tmp_path,
-            stdout=subprocess.PIPE, stderr=said, text=True, start_new_session=True,
-            env=dict(os.environ, XDG_CACHE_HOME=tmp_path / "cache"))
+            stdout=subprocess.PIPE, stderr=said, text=True, start_new_session=True)
     try:
         words = process.stdout.readline().split()
         assert words[0] == "TensorBoard:" and words[2:] == ["(Ctrl-C", "ends", "it)"], output.read_text()

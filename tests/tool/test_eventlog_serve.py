@@ -35,7 +35,7 @@ class Served:
         with open(self.output, "w") as output:
             self.process = subprocess.Popen(
                 [TOOL, "serve", *(arguments or [directory / "log"])], stdout=output, stderr=output, cwd=directory,
-                env=dict(os.environ, XDG_CACHE_HOME=f"{directory}/cache", PATH=f"{directory}/bin:{os.environ['PATH']}", **environ))
+                env=dict(os.environ, PATH=f"{directory}/bin:{os.environ['PATH']}", **environ))
 
     def said(self):
         return self.output.read_text()
@@ -173,7 +173,7 @@ def test_the_tensorboard_of_the_demo(tmp_path):
     installed.write_text(LISTENS)
     installed.chmod(0o755)
     done = subprocess.run([program, "serve", tmp_path], capture_output=True, text=True, timeout=DEADLINE,
-                          env={"PATH": "/usr/bin:/bin", "XDG_CACHE_HOME": str(tmp_path / "cache")})
+                          env={"PATH": "/usr/bin:/bin"})
     assert done.stdout == "TensorBoard: http://localhost:1/ (Ctrl-C ends it)\n", done.stderr
     assert (installed.parent / "tensorboard.started").exists()
 

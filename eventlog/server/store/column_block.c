@@ -16,25 +16,12 @@ struct column_line {
 struct column_block {
     atomic_uint references;
     uint16_t rows, columns;
-    const uint8_t *distances;
-    struct shared_bytes *of;                /* where they are; NULL: behind the lines */
-    struct column_line lines[COLUMNS_MOST]; /* only `columns` of them are allocated */
+    struct column_line lines[COLUMNS_MOST]; /* only `columns` of them are allocated, and the distances behind them */
 };
 
-/* With room for `size` bytes of distances behind the lines. */
-static struct column_block *block_of(const struct column_line *lines, size_t rows, size_t columns, size_t size)
+static const uint8_t *distances_of(const struct column_block *b, enum column column)
 {
-    struct column_block *b = malloc(offsetof(struct column_block, lines) + columns * sizeof *lines + size);
-
-    if (!b)
-        return NULL;
-    atomic_init(&b->references, 1);
-    b->rows = (uint16_t)rows;
-    b->columns = (uint16_t)columns;
-    b->distances = (const uint8_t *)(b->lines + columns);
-    b->of = NULL;
-    memcpy(b->lines, lines, columns * sizeof *lines);
-    return b;
+    return (const uint8_t *)(b->lines + b->columns) + b->lines[column].start;
 }
 
 static uint32_t width_of(uint64_t most)
@@ -98,8 +85,12 @@ struct column_block *column_block_new(const struct column_row *rows, size_t n, s
         lines[c].start = (uint32_t)size;
         size += n * lines[c].width;
     }
-    if (!(b = block_of(lines, n, columns, size)))
+    if (!(b = malloc(offsetof(struct column_block, lines) + columns * sizeof *lines + size)))
         return NULL;
+    atomic_init(&b->references, 1);
+    b->rows = (uint16_t)n;
+    b->columns = (uint16_t)columns;
+    memcpy(b->lines, lines, columns * sizeof *lines);
     for (size_t c = 0; c < columns; c++)
         write_column((uint8_t *)(b->lines + columns) + lines[c].start, &lines[c], rows, n, (enum column)c);
     return b;
@@ -113,10 +104,8 @@ struct column_block *column_block_keep(struct column_block *b)
 
 void column_block_drop(struct column_block *b)
 {
-    if (b && atomic_fetch_sub_explicit(&b->references, 1, memory_order_acq_rel) == 1) {
-        shared_bytes_drop(b->of);
+    if (b && atomic_fetch_sub_explicit(&b->references, 1, memory_order_acq_rel) == 1)
         free(b);
-    }
 }
 
 size_t column_block_rows(const struct column_block *b)
@@ -144,13 +133,13 @@ uint64_t column_block_at(const struct column_block *b, size_t row, enum column c
 {
     const struct column_line *line = &b->lines[column];
 
-    return line->base + line->slope * row + distance_at(b->distances + line->start, line->width, row);
+    return line->base + line->slope * row + distance_at(distances_of(b, column), line->width, row);
 }
 
 void column_block_read(const struct column_block *b, enum column column, size_t from, size_t n, uint64_t *out)
 {
     const struct column_line *line = &b->lines[column];
-    const uint8_t *bytes = b->distances + line->start;
+    const uint8_t *bytes = distances_of(b, column);
     const uint64_t base = line->base, slope = line->slope;
 
     switch (line->width) {
@@ -174,62 +163,6 @@ void column_block_read(const struct column_block *b, enum column column, size_t 
         for (size_t i = 0; i < n; i++)
             out[i] = base + slope * (from + i) + get_le64(bytes + 8 * (from + i));
     }
-}
-
-/* rows (2 bytes), of each column base (8), slope (8), width (1), then the distances: all little-endian */
-enum { SAVED_HEAD = 2, SAVED_LINE = 17 };
-
-static size_t distances_size(const struct column_block *b)
-{
-    size_t size = 0;
-
-    for (size_t c = 0; c < b->columns; c++)
-        size += b->rows * b->lines[c].width;
-    return size;
-}
-
-size_t column_block_save(const struct column_block *b, uint8_t out[COLUMN_BLOCK_BYTES])
-{
-    uint8_t *at = out + SAVED_HEAD;
-
-    put_le16(out, b->rows);
-    for (size_t c = 0; c < b->columns; c++, at += SAVED_LINE) {
-        put_le64(at, b->lines[c].base);
-        put_le64(at + 8, b->lines[c].slope);
-        at[16] = (uint8_t)b->lines[c].width;
-    }
-    memcpy(at, b->distances, distances_size(b));
-    return (size_t)(at - out) + distances_size(b);
-}
-
-struct column_block *column_block_load(const uint8_t *bytes, size_t n, size_t columns, struct shared_bytes *of)
-{
-    const size_t head = SAVED_HEAD + columns * SAVED_LINE;
-    const size_t rows = n >= head ? get_le16(bytes) : 0;
-    struct column_line lines[COLUMNS_MOST];
-    struct column_block *b;
-    size_t size = 0;
-
-    if (!rows || rows > COLUMN_BLOCK_ROWS)
-        return NULL;
-    for (size_t c = 0; c < columns; c++) {
-        const uint8_t *at = bytes + SAVED_HEAD + c * SAVED_LINE;
-        uint32_t width = at[16];
-
-        if (width > 8 || (width & (width - 1)))
-            return NULL;
-        lines[c] = (struct column_line){ get_le64(at), get_le64(at + 8), (uint32_t)size, width };
-        size += rows * width;
-    }
-    if (n != head + size || !(b = block_of(lines, rows, columns, of ? 0 : size)))
-        return NULL;
-    if (!of) {
-        memcpy(b->lines + columns, bytes + head, size);
-    } else {
-        b->of = shared_bytes_keep(of);
-        b->distances = bytes + head;
-    }
-    return b;
 }
 
 void column_block_rows_read(const struct column_block *b, struct column_row *out)

@@ -9,8 +9,6 @@
 #ifndef EVENTLOG_SERVER_STORE_COLUMN_BLOCK_H
 #define EVENTLOG_SERVER_STORE_COLUMN_BLOCK_H
 
-#include "eventlog/server/store/shared_bytes.h"
-
 #include <stddef.h>
 #include <stdint.h>
 
@@ -43,14 +41,6 @@ uint64_t column_block_at(const struct column_block *b, size_t row, enum column c
 
 /* Rows from, from + 1, ... of one column: n of them into out. */
 void column_block_read(const struct column_block *b, enum column column, size_t from, size_t n, uint64_t *out);
-
-/* The block as bytes that are the same on every machine, at most COLUMN_BLOCK_BYTES of them, and back. of: what the
- * bytes are in, where the block then leaves its rows, or NULL: it copies them. NULL: they are not a block of so many
- * columns, or no memory. */
-enum { COLUMN_BLOCK_BYTES = 2 + COLUMNS_MOST * (17 + 8 * COLUMN_BLOCK_ROWS) };
-#define COLUMN_BLOCK_LEAST(columns) (2 + (columns)*17) /* bytes of a block at least */
-size_t column_block_save(const struct column_block *b, uint8_t out[COLUMN_BLOCK_BYTES]);
-struct column_block *column_block_load(const uint8_t *bytes, size_t n, size_t columns, struct shared_bytes *of);
 
 /* All rows into out; columns that the block does not have are 0. */
 void column_block_rows_read(const struct column_block *b, struct column_row *out);

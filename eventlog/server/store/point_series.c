@@ -85,44 +85,6 @@ int point_series_add(struct point_series *p, const struct column_row *row, size_
     return 1;
 }
 
-int point_series_add_block(struct point_series *p, struct column_block *b)
-{
-    const size_t rows = column_block_rows(b);
-
-    if ((p->block_count && (column_block_rows(p->blocks[p->block_count - 1]) < COLUMN_BLOCK_ROWS ||
-                            (int64_t)column_block_at(b, 0, COLUMN_STEP) <= p->last_step)) ||
-        !ARRAY_ROOM(p->blocks, p->block_capacity, p->block_count + 1)) {
-        column_block_drop(b);
-        return 0;
-    }
-    p->blocks[p->block_count++] = b;
-    p->rows += rows;
-    p->last_step = (int64_t)column_block_at(b, rows - 1, COLUMN_STEP);
-    return 1;
-}
-
-size_t point_series_save_block(const struct point_series *p, size_t b, uint8_t out[POINT_SERIES_BLOCK_BYTES])
-{
-    const size_t n = column_block_save(p->blocks[b], out + 2);
-
-    put_le16(out, (uint16_t)n);
-    return 2 + n;
-}
-
-int point_series_load(struct point_series *p, const uint8_t *bytes, size_t n, size_t columns, struct shared_bytes *of)
-{
-    while (n) {
-        const size_t size = n < 2 ? 0 : get_le16(bytes);
-        struct column_block *b = n >= 2 && size <= n - 2 ? column_block_load(bytes + 2, size, columns, of) : NULL;
-
-        if (!b || !point_series_add_block(p, b))
-            return 0;
-        bytes += 2 + size;
-        n -= 2 + size;
-    }
-    return 1;
-}
-
 /* Looks at all rows again. */
 static void note_all(struct point_series *p)
 {

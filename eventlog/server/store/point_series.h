@@ -28,17 +28,6 @@ struct point_series { /* all zero at first */
 /* columns: 3 or 4, always the same. 1, or 0: no memory, and the row is not there. */
 int point_series_add(struct point_series *p, const struct column_row *row, size_t columns);
 
-/* Appends the rows of a block, which it takes over in any case, to a series that is settled. The caller sets latest and
- * most_blobs. 1; 0: no memory, the last block is not full, or the first step of this one is not above the last. */
-int point_series_add_block(struct point_series *p, struct column_block *b);
-
-/* The blocks of a settled series as bytes, each with its length (2 bytes) before it. point_series_save_block(): how
- * many bytes block number b takes. point_series_load(): appends all blocks of n bytes, as point_series_add_block() and
- * column_block_load() do. */
-enum { POINT_SERIES_BLOCK_BYTES = 2 + COLUMN_BLOCK_BYTES };
-size_t point_series_save_block(const struct point_series *p, size_t b, uint8_t out[POINT_SERIES_BLOCK_BYTES]);
-int point_series_load(struct point_series *p, const uint8_t *bytes, size_t n, size_t columns, struct shared_bytes *of);
-
 /* Compresses the newest rows too, and frees what only adding needs. 1, or 0: no memory; try again later. */
 int point_series_settle(struct point_series *p, size_t columns);
 

@@ -3,7 +3,8 @@
 #include "base/array.h"
 #include "base/buffer.h"
 #include "base/bytes.h"
-#include "eventlog/server/store/run_state.h"
+#include "eventlog/format/tag_index.h"
+#include "eventlog/server/store/point_series.h"
 #include "eventlog/server/store/utf8_text.h"
 #include "eventlog/server/store/value_form.h"
 
@@ -12,6 +13,36 @@
 #include <string.h>
 
 enum { WRITERS_MOST = 256 }; /* files that overlap beyond that many count as one writer's */
+
+struct run_series {
+    struct series_info *info;   /* NULL: no value yet */
+    struct point_series *parts; /* by writer: part_count of them */
+    size_t part_count, columns;
+    int changed;
+    struct series_view *view;
+};
+
+struct run_file {
+    char *path;
+    int begun;
+    size_t writer;
+    double first, last; /* wall times */
+    double known_last;  /* as of an earlier reading; -INFINITY: unknown */
+    double next_began;  /* the first wall time of a file that continues this one; INFINITY: none does */
+};
+
+struct run_data {
+    char *name;
+    int merge, changed, files_changed;
+    double start_time; /* INFINITY: unknown */
+    uint64_t points;
+    struct tag_index tags; /* items: struct run_series */
+    struct run_file *files;
+    size_t file_count, file_capacity;
+    double *writer_ends; /* of each writer: when its last file ended */
+    size_t writer_count, writer_capacity;
+    struct file_names *names;
+};
 
 struct run_data *run_data_new(const char *name, int merge)
 {
@@ -69,11 +100,6 @@ void run_data_free(struct run_data *r)
     file_names_drop(r->names);
     free(r->name);
     free(r);
-}
-
-const char *run_data_name(const struct run_data *r)
-{
-    return r->name;
 }
 
 int run_data_changed(const struct run_data *r)
@@ -345,7 +371,8 @@ static int series_changed_view(struct run_series *s)
     return 1;
 }
 
-int run_data_names(struct run_data *r)
+/* Sets names to those of the files as of now; 0: no memory. */
+static int name_files(struct run_data *r)
 {
     struct file_names *names = NULL;
     char none[] = "", **paths;
@@ -390,7 +417,7 @@ int run_data_view(struct run_data *r, struct run_view **out, struct error *e)
         series[count++] = s->view;
     }
     series_views_sort(series, count);
-    if (!run_data_names(r)) {
+    if (!name_files(r)) {
         free(series);
         return error_memory(e, r->name, "for a view");
     }

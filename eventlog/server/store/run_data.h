@@ -25,8 +25,6 @@ struct run_data;
 struct run_data *run_data_new(const char *name, int merge);
 void run_data_free(struct run_data *r); /* NULL is fine */
 
-const char *run_data_name(const struct run_data *r);
-
 /* The event of file number `file`, path `path` (copied when first seen), whose record is at offset. OK; RUN_DATA_AGAIN:
  * call run_data_restart() and feed all files again; ERR_NOMEM: the same, later. */
 enum { RUN_DATA_AGAIN = 1 };

@@ -82,7 +82,7 @@ static void write_metadata(struct wire *w, const struct description *d)
 }
 
 /* One allocation: the struct, the tag, the plugin's name, the metadata. */
-struct series_info *series_info_of_parts(const struct series_info *parts)
+static struct series_info *info_of_parts(const struct series_info *parts)
 {
     struct series_info *s = malloc(sizeof *s + parts->tag_length + parts->plugin_length + parts->metadata_length);
     char *at;
@@ -112,9 +112,8 @@ static struct series_info *series_new(const char *tag, size_t n, const struct de
     write_metadata(&metadata, d);
     utf8_text_append(&plugin.bytes, (const char *)d->plugin.bytes, d->plugin.length);
     if (buffer_ok(&metadata.bytes) && buffer_ok(&plugin.bytes))
-        s = series_info_of_parts(&(struct series_info){ d->class, tag, n, plugin.bytes.data, plugin.bytes.length,
-                                                        (const uint8_t *)metadata.bytes.data, metadata.bytes.length,
-                                                        0 });
+        s = info_of_parts(&(struct series_info){ d->class, tag, n, plugin.bytes.data, plugin.bytes.length,
+                                                 (const uint8_t *)metadata.bytes.data, metadata.bytes.length, 0 });
     wire_release(&metadata);
     wire_release(&plugin);
     return s;

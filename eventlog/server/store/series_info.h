@@ -38,9 +38,6 @@ struct series_info *series_info_of_value(const char *tag, size_t n, const struct
 struct series_info *series_info_of_graph(void);
 struct series_info *series_info_of_run_metadata(const char *tag, size_t n);
 
-/* Of the parts of another one; the texts must be valid UTF-8. */
-struct series_info *series_info_of_parts(const struct series_info *parts);
-
 struct series_info *series_info_keep(struct series_info *s); /* returns s */
 void series_info_drop(struct series_info *s);                /* NULL is fine */
 

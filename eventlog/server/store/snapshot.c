@@ -1,12 +1,10 @@
 #include "eventlog/server/store/snapshot.h"
 
 #include "base/bytes.h"
-#include "base/clock.h"
 #include "base/error.h"
 
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 static void *keep(void *thing, unsigned *references)
 {
@@ -41,52 +39,6 @@ struct series_view *series_view_new(struct series_info *info, struct column_bloc
     return v;
 }
 
-/* Columns of the rows of a series. */
-static size_t columns_of(const struct series_info *info)
-{
-    return info->class == SERIES_SCALARS ? COLUMN_VALUE + 1 : COLUMNS_MOST;
-}
-
-struct series_view *series_view_of_saved(struct series_info *info, struct saved_points *saved,
-                                         const struct saved_place *place)
-{
-    const size_t blocks = (size_t)(place->rows / COLUMN_BLOCK_ROWS + (place->rows % COLUMN_BLOCK_ROWS != 0));
-    struct series_view *v = calloc(1, sizeof *v + blocks * sizeof *v->blocks);
-
-    if (!v)
-        return NULL;
-    v->info = series_info_keep(info);
-    v->references = 1;
-    v->block_count = blocks;
-    v->saved = blocks ? saved_points_keep(saved) : NULL;
-    v->place = *place;
-    v->count = (size_t)place->rows;
-    v->last_step = place->last_step;
-    v->latest = place->latest;
-    v->most_blobs = place->most_blobs;
-    return v;
-}
-
-int series_view_fill(struct series_view *v)
-{
-    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of the moment at which rows are put in */
-    struct point_series rows;
-
-    if (!v->saved || __atomic_load_n(&v->filled, __ATOMIC_ACQUIRE))
-        return 1;
-    if (!saved_points_read(v->saved, &v->place, columns_of(v->info), &rows))
-        return 0;
-    pthread_mutex_lock(&lock);
-    if (!v->filled) { /* no other request was faster */
-        memcpy(v->blocks, rows.blocks, v->block_count * sizeof *v->blocks);
-        rows.block_count = 0; /* the view has them now */
-        __atomic_store_n(&v->filled, 1, __ATOMIC_RELEASE);
-    }
-    pthread_mutex_unlock(&lock);
-    point_series_release(&rows);
-    return 1;
-}
-
 static int by_tag(const void *a, const void *b)
 {
     const struct series_info *x = (*(struct series_view *const *)a)->info, *y = (*(struct series_view *const *)b)->info;
@@ -112,7 +64,6 @@ void series_view_drop(struct series_view *v)
     for (size_t i = 0; i < v->block_count; i++)
         column_block_drop(v->blocks[i]);
     series_info_drop(v->info);
-    saved_points_drop(v->saved);
     free(v->sample);
     free(v);
 }
@@ -292,12 +243,6 @@ size_t log_view_find(const struct log_view *v, const char *name, size_t n)
 
 int snapshot_init(struct snapshot *s)
 {
-    pthread_condattr_t clock;
-
-    pthread_condattr_init(&clock);
-    pthread_condattr_setclock(&clock, CLOCK_MONOTONIC);
-    pthread_cond_init(&s->changed, &clock);
-    pthread_condattr_destroy(&clock);
     s->current = log_view_new(NULL, 0);
     pthread_mutex_init(&s->lock, NULL);
     return s->current ? OK : ERR_NOMEM;
@@ -306,7 +251,6 @@ int snapshot_init(struct snapshot *s)
 void snapshot_release(struct snapshot *s)
 {
     log_view_drop(s->current);
-    pthread_cond_destroy(&s->changed);
     pthread_mutex_destroy(&s->lock);
 }
 
@@ -327,18 +271,6 @@ void snapshot_put(struct snapshot *s, struct log_view *view)
     pthread_mutex_lock(&s->lock);
     old = s->current;
     s->current = view;
-    pthread_cond_broadcast(&s->changed);
     pthread_mutex_unlock(&s->lock);
     log_view_drop(old);
-}
-
-void snapshot_wait(struct snapshot *s, const struct log_view *view, double seconds)
-{
-    const double end = clock_monotonic() + seconds;
-    const struct timespec until = { .tv_sec = (time_t)end, .tv_nsec = (long)((end - (double)(time_t)end) * 1e9) };
-
-    pthread_mutex_lock(&s->lock);
-    while (s->current == view && pthread_cond_timedwait(&s->changed, &s->lock, &until) == 0)
-        ;
-    pthread_mutex_unlock(&s->lock);
 }

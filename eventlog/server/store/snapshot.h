@@ -5,13 +5,12 @@
  * request waits for the loader, and each is answered from one state.
  *
  * All functions may be called from any thread. A view is never changed, but for the sample that series_sample.h keeps
- * in it, and the rows of a saved series, which are read when they are first asked for (series_view_fill()).
+ * in it.
  */
 #ifndef EVENTLOG_SERVER_STORE_SNAPSHOT_H
 #define EVENTLOG_SERVER_STORE_SNAPSHOT_H
 
 #include "eventlog/server/store/column_block.h"
-#include "eventlog/server/store/saved_points.h"
 #include "eventlog/server/store/series_info.h"
 
 #include <pthread.h>
@@ -26,10 +25,6 @@ struct series_view {
     uint64_t most_blobs; /* in one value */
     unsigned references;
     void *sample; /* of series_sample.h */
-    /* of a saved series, private; saved NULL: it is none */
-    struct saved_points *saved;
-    struct saved_place place;
-    int filled; /* atomic */
     size_t block_count;
     struct column_block *blocks[]; /* all but the last hold COLUMN_BLOCK_ROWS rows */
 };
@@ -60,11 +55,6 @@ struct log_view {
 
 /* info and blocks are kept by the view; the caller sets latest and most_blobs. NULL: no memory. */
 struct series_view *series_view_new(struct series_info *info, struct column_block *const *blocks, size_t block_count);
-/* One of which the rows are still in `saved`, which is kept, too. */
-struct series_view *series_view_of_saved(struct series_info *info, struct saved_points *saved,
-                                         const struct saved_place *place);
-/* To be called before any row is used: 1. 0: the rows are not there; a later snapshot will have the series anew. */
-int series_view_fill(struct series_view *v);
 void series_views_sort(struct series_view **series, size_t count); /* by tag, as bytes */
 struct series_view *series_view_keep(struct series_view *v);
 void series_view_drop(struct series_view *v);
@@ -93,7 +83,6 @@ size_t log_view_find(const struct log_view *v, const char *name, size_t n);
 /* The place of the current view. */
 struct snapshot {
     pthread_mutex_t lock;
-    pthread_cond_t changed;
     struct log_view *current;
 };
 
@@ -101,7 +90,5 @@ int snapshot_init(struct snapshot *s); /* with an empty view; OK or ERR_NOMEM */
 void snapshot_release(struct snapshot *s);
 struct log_view *snapshot_take(struct snapshot *s);           /* log_view_drop() it */
 void snapshot_put(struct snapshot *s, struct log_view *view); /* takes it over */
-/* Waits until the current view is another one than `view`, or for that long. */
-void snapshot_wait(struct snapshot *s, const struct log_view *view, double seconds);
 
 #endif

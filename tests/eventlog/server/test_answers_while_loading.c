@@ -1,5 +1,5 @@
-/* Requests of several threads are answered from whole states while files grow, are damaged, replaced and removed, and runs
- * are saved. What a sanitizer of threads sees of the loader and the answers, it sees here. */
+/* Requests of several threads are answered from whole states while files grow, are damaged, replaced and removed.
+ * What a sanitizer of threads sees of the loader and the answers, it sees here. */
 #include "eventlog/server/data_answer.h"
 #include "eventlog/server/loader.h"
 
@@ -167,10 +167,9 @@ static void said(void *context, enum loader_level level, const char *text)
 
 static void test_answers_while_loading(void **state)
 {
-    char log[64], cache[64], path[PATH_ROOM];
+    char log[64], path[PATH_ROOM];
     const struct log_root root = { log, NULL };
     struct snapshot snapshot;
-    struct cache_files files;
     size_t warnings = 0, answers[ASKING] = { 0 };
     struct loader_options options = { .roots = &root,
                                       .root_count = 1,
@@ -179,7 +178,6 @@ static void test_answers_while_loading(void **state)
                                       .report = 1,
                                       .reload = 1,
                                       .threads = 3,
-                                      .cache = &files,
                                       .message = said,
                                       .context = &warnings };
     pthread_t threads[ASKING];
@@ -188,9 +186,7 @@ static void test_answers_while_loading(void **state)
     (void)state;
     assert_non_null(mkdtemp(home));
     snprintf(log, sizeof log, "%s/log", home);
-    snprintf(cache, sizeof cache, "%s/cache", home);
     assert_int_equal(mkdir(log, 0777), 0);
-    assert_int_equal(cache_files_open(&files, cache, NULL), OK);
     assert_int_equal(snapshot_init(&snapshot), OK);
     source = (struct data_source){ .snapshot = &snapshot, .location = log, .values = value_source_new() };
     assert_non_null(source.values);
@@ -217,7 +213,6 @@ static void test_answers_while_loading(void **state)
     assert_true(warnings > 0);
     value_source_free(source.values);
     snapshot_release(&snapshot);
-    cache_files_close(&files);
     remove_tree(home);
 }
 
