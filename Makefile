@@ -318,9 +318,6 @@ cross-programs: $(B)/bin/eventlog $(PRODUCT) $(CROSS_TESTS)
 # eventlog, libeventlog and their tests for ARCH, a name of Debian's, run by qemu.
 cross:
 	$(Q)sh tests/packages/cross.sh $(or $(ARCH),arm64)
-# eventlog of musl instead of glibc.
-musl:
-	$(Q)sh packaging/musl.sh
 # Two builds in two folders have the same bytes; PACKAGES=1: Debian's packages instead.
 reproducible:
 	$(Q)python3 -B tests/packages/reproducible.py $(if $(PACKAGES),--packages)
@@ -599,7 +596,6 @@ Build
   static           make build/static/eventlog, which needs no library
   dist             make a source archive of the last commit,
                    build/evalboard-VERSION.tar.gz
-  musl             make build-musl/static/eventlog, of musl and without SQLite
   compdb           write compile_commands.json, for editors
   clean            remove what was built, except build/venv
   deps             install the Debian packages that building needs
@@ -653,5 +649,5 @@ endef
 help:
 	$(info $(HELP))@:
 
-.PHONY: all deps test check coverage demo bench tables soak gallery lint format wheel static dist musl cross cross-programs reproducible fuzz fuzz-structured fuzzers structured-fuzzers faults kills rank-faults same-bits install uninstall \
+.PHONY: all deps test check coverage demo bench tables soak gallery lint format wheel static dist cross cross-programs reproducible fuzz fuzz-structured fuzzers structured-fuzzers faults kills rank-faults same-bits install uninstall \
     documents compdb clean help FORCE programs-for-tests
