@@ -325,8 +325,6 @@ static void gradients_json(struct buffer *b, const struct strategy_gradients *c)
     number(b, "workers_left_out", (double)c->absent);
     number(b, "samples_used", c->samples_used);
     number(b, "samples_dropped", c->samples_dropped);
-    number(b, "first_step_lost", (double)c->first_lost);
-    number(b, "first_step_doubled", (double)c->first_doubled);
 }
 
 /* "[{"step": 4, "weights": "00c0ffee00c0ffee"}, ...]" */
@@ -479,9 +477,6 @@ static void say_of_gradients(const struct progress *p, const struct strategy_gra
              " times a worker",
              c->used, human_number(c->samples_used, used), c->dropped, human_number(c->samples_dropped, dropped),
              100 * (double)c->dropped / (double)(c->used + c->dropped), c->absent);
-    if (c->first_lost + c->first_doubled)
-        log_line(p->log, "of the first weights: %" PRId64 " gradients dropped, %" PRId64 " used as a worker's second",
-                 c->first_lost, c->first_doubled);
 }
 
 static void say_the_end(const struct progress *p, const struct summary *s, double seconds)

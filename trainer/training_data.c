@@ -20,7 +20,7 @@ int training_data_batches(struct batch_plan *out, struct train_options *o, int w
     if (o->reproducible && o->strategy.chosen)
         return error_set(e, ERR_ARG,
                          "--reproducible: an update has the gradients that are first, which depends on time; train "
-                         "without backup workers, tokens and records");
+                         "without backup workers and records");
     rc = batch_sizes_aggregate(&o->sizes, o->strategy.aggregate, workers, e);
     return rc == OK ? batch_plan_make(out, &o->sizes, workers, worker, e) : rc;
 }

@@ -53,9 +53,9 @@ static inline const char *next(struct arbiter *a, struct ruling *r)
         const uint8_t fate = r->decides ? r->decision.fates[w] : 0;
         char *begin = at;
 
-        for (int k = 0; k < (fate >> DECISION_DROPPED_SHIFT & DECISION_USED); k++)
+        if (fate & DECISION_DROPPED)
             *at++ = 'd';
-        for (int k = 0; k < (fate & DECISION_USED); k++)
+        if (fate & DECISION_USED)
             *at++ = 'u';
         if (fate & DECISION_ANSWERED)
             *at++ = '!';

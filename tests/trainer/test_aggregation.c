@@ -57,7 +57,7 @@ static void fixture_make(struct fixture *f, const char *model, enum optimizer_ki
 
         assert_int_equal(packing_make(p, &f->placement, j, LIMIT, NULL), OK);
         assert_int_equal(aggregation_new(&f->servers[j], f->split.optimizer, p, &f->reduction,
-                                         synchronous ? AGGREGATION_TOGETHER : AGGREGATION_ALONE, 1, NULL),
+                                         synchronous ? AGGREGATION_TOGETHER : AGGREGATION_ALONE, NULL),
                          OK);
     }
 }
@@ -224,7 +224,7 @@ static void test_alone(void **state)
 /* The sum of some rows, each packet with the weight of its own members; what was answered stays. */
 static void test_chosen(void **state)
 {
-    static const int members[STEPS][WORKERS] = { { 0, 2 }, { 1, 4, 5 }, { 3 }, { 0, 3, 1 } }; /* 3 to 5: second slots */
+    static const int members[STEPS][WORKERS] = { { 0, 2 }, { 1, 4, 5 }, { 3 }, { 0, 3, 1 } };
     static const int counts[STEPS] = { 2, 3, 1, 3 };
     struct side whole = side_of("resnet32", OPTIMIZER_MOMENTUM, 0.99),
                 split = side_of("resnet32", OPTIMIZER_MOMENTUM, 0.99);
@@ -237,9 +237,9 @@ static void test_chosen(void **state)
     (void)state;
     assert_int_equal(placement_of(&f.placement, whole.network, 1, 0, 0, NULL), OK);
     assert_int_equal(packing_make(&f.packings[0], &f.placement, 0, LIMIT, NULL), OK);
-    assert_int_equal(reduction_init(&f.reduction, WORKERS, 0, NULL), OK);
+    assert_int_equal(reduction_init(&f.reduction, 2 * WORKERS, 0, NULL), OK);
     assert_int_equal(
-        aggregation_new(&f.servers[0], split.optimizer, &f.packings[0], &f.reduction, AGGREGATION_CHOSEN, 2, NULL), OK);
+        aggregation_new(&f.servers[0], split.optimizer, &f.packings[0], &f.reduction, AGGREGATION_CHOSEN, NULL), OK);
     layout = packed_state_of(split.optimizer, &f.packings[0]);
     for (int r = 0; r < 2 * WORKERS; r++) {
         fill(vectors + (size_t)r * f.total, &f, 0, r);
@@ -288,7 +288,7 @@ static void test_nothing_held(void **state)
 
     (void)state;
     assert_int_equal(reduction_init(&reduction, WORKERS, 0, NULL), OK);
-    assert_int_equal(aggregation_new(&a, s.optimizer, &none, &reduction, AGGREGATION_TOGETHER, 1, NULL), OK);
+    assert_int_equal(aggregation_new(&a, s.optimizer, &none, &reduction, AGGREGATION_TOGETHER, NULL), OK);
     aggregation_snapshot(a, 0, &count);
     assert_int_equal(count, 0);
     aggregation_free(a);
@@ -313,7 +313,7 @@ static void test_no_memory(void **state)
         for (long n = 1;; n++) {
             calls = 0;
             fail_at = n;
-            rc = aggregation_new(&a, s.optimizer, &none, &reduction, kind, 2, &e);
+            rc = aggregation_new(&a, s.optimizer, &none, &reduction, kind, &e);
             fail_at = 0;
             if (rc == OK)
                 break;

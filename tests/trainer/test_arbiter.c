@@ -220,117 +220,6 @@ static void test_replicas_differ(void **state)
     arbiter_free(a);
 }
 
-/* TensorFlow's tokens: a second push from the first weights, which counts or is lost. */
-static void test_tokens(void **state)
-{
-    struct arbiter_plan plan = together;
-    const struct verdict *v;
-    struct arbiter *a;
-    struct ruling r;
-
-    (void)state;
-    plan.tokens = 1;
-    a = arbiter_of(plan);
-    push(a, 0);
-    assert_string_equal(next(a, &r), "v . . .");
-    v = arbiter_verdict(a, 0);
-    assert_int_equal(v->values, 0);
-    assert_int_equal(v->more, 1);
-    assert_int_equal(v->global_step, FIRST);
-    assert_true(arbiter_expects(a, 0));
-    push(a, 0); /* no third one */
-    expect(a, "");
-    push(a, 1);
-    /* Worker 0's two and worker 1's first; worker 1 is still computing its second. */
-    assert_string_equal(next(a, &r), ". v . .");
-    assert_string_equal(next(a, &r), "uu! u . .");
-    assert_int_equal(r.decision.number, 0);
-    assert_true(arbiter_verdict(a, 0)->score.loss == 1 + 1 + 2);
-    assert_int_equal(arbiter_verdict(a, 0)->used, 2);
-    assert_null(arbiter_verdict(a, 1));
-    push(a, 1); /* worker 1's second is too late, and so is worker 2's first, which gets no token */
-    push(a, 2);
-    assert_string_equal(next(a, &r), ". d! . . ="); /* or there would be only one worker with the new weights */
-    assert_int_equal(r.decision.step, FIRST + 1);
-    assert_int_equal(arbiter_verdict(a, 1)->values, 1);
-    assert_int_equal(arbiter_verdict(a, 1)->dropped, 1);
-    assert_int_equal(arbiter_verdict(a, 1)->global_step, FIRST + 1);
-    assert_int_equal(arbiter_verdict(a, 1)->more, 1);
-    assert_string_equal(next(a, &r), ". . d! . =");
-    push(a, 3);
-    push(a, 0);
-    push(a, 1);
-    push(a, 2);
-    expect(a, "u! u! u! d!"); /* the third worker with new weights was found: this one waits as usual */
-    assert_int_equal(arbiter_statistics(a)->first_lost, 3);
-    assert_int_equal(arbiter_statistics(a)->first_doubled, 1);
-    assert_int_equal(arbiter_statistics(a)->used, 6);
-    assert_int_equal(arbiter_statistics(a)->dropped, 3);
-    assert_int_equal(arbiter_statistics(a)->absent, 2 + 1);
-    arbiter_free(a);
-}
-
-/* All first pushes are used, all second ones are lost. */
-static void test_tokens_lost(void **state)
-{
-    struct arbiter_plan plan = together;
-    struct arbiter *a;
-    struct ruling r;
-
-    (void)state;
-    plan.tokens = 1;
-    plan.aggregate = WORKERS;
-    a = arbiter_of(plan);
-    for (int w = 0; w < WORKERS; w++) {
-        push(a, w);
-        expect(a, w == 0 ? "v . . ." : w == 1 ? ". v . ." : w == 2 ? ". . v ." : ". . . v");
-    }
-    assert_string_equal(next(a, &r), "u u u u");
-    for (int w = 0; w < WORKERS; w++)
-        push(a, w);
-    for (int w = 0; w < WORKERS; w++)
-        assert_int_equal(strlen(next(a, &r)), strlen("d! . . . ="));
-    expect(a, "");
-    for (int w = 0; w < WORKERS; w++)
-        push(a, w);
-    expect(a, "u! u! u! u!");
-    assert_int_equal(arbiter_statistics(a)->first_lost, WORKERS);
-    assert_int_equal(arbiter_statistics(a)->first_doubled, 0);
-    arbiter_free(a);
-}
-
-/* One push makes an update: who comes late is answered at once, because nobody else has the new weights. */
-static void test_tokens_of_one(void **state)
-{
-    struct arbiter_plan plan = together;
-    struct arbiter *a;
-
-    (void)state;
-    plan.tokens = 1;
-    plan.aggregate = 1;
-    a = arbiter_of(plan);
-    push(a, 0);
-    expect(a, "v . . .");
-    expect(a, "u . . .");
-    push(a, 1);
-    expect(a, ". d! . . =");
-    push(a, 0);
-    expect(a, ""); /* now worker 1 has */
-    push(a, 1);
-    expect(a, "d! u! . .");
-    arbiter_free(a);
-
-    a = arbiter_of(plan);
-    push(a, 0);
-    push(a, 1);
-    expect(a, "v v . .");
-    expect(a, "u . . .");
-    expect(a, ""); /* worker 1's first is too late, and it makes its second */
-    push(a, 1);
-    expect(a, ". dd! . . =");
-    arbiter_free(a);
-}
-
 static void test_no_memory(void **state)
 {
     struct arbiter *a;
@@ -363,9 +252,6 @@ int main(void)
         cmocka_unit_test(test_flags),
         cmocka_unit_test(test_save_until_known),
         cmocka_unit_test(test_replicas_differ),
-        cmocka_unit_test(test_tokens),
-        cmocka_unit_test(test_tokens_lost),
-        cmocka_unit_test(test_tokens_of_one),
         cmocka_unit_test(test_no_memory),
     };
 

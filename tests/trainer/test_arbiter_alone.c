@@ -205,7 +205,6 @@ static void test_replay(void **state)
 
         if (plan.synchronous) {
             plan.aggregate = 1 + (int)(seed / 2 % WORKERS);
-            plan.tokens = seed / 8 % 2;
         } else {
             plan.staleness = (int64_t)(seed / 2 % 4) - 1;
         }

@@ -10,7 +10,7 @@
 enum { MOST = 16 };
 
 #define TRAINING 32, 5, 0x0807060504030201, "lenet", "mnist"
-static const struct arrivals_header backup = { 4, 2, 0, -1, 100, TRAINING }, alone = { 3, 0, 0, 2, 0, TRAINING };
+static const struct arrivals_header backup = { 4, 2, -1, 100, TRAINING }, alone = { 3, 0, 2, 0, TRAINING };
 
 static size_t put(uint8_t *bytes, const struct arrivals_header *h, const struct arrival *items, size_t count)
 {
@@ -151,42 +151,36 @@ static void test_fit(void **state)
         int64_t max_steps;
         const char *says;
     } rows[] = {
-        { { 4, 2, 0, -1, 100, TRAINING }, 107, NULL },
-        { { 4, 2, 0, -1, 100, TRAINING }, 103, NULL },
-        { { 4, 2, 0, -1, 100, TRAINING },
+        { { 4, 2, -1, 100, TRAINING }, 107, NULL },
+        { { 4, 2, -1, 100, TRAINING }, 103, NULL },
+        { { 4, 2, -1, 100, TRAINING },
           108,
           "f ends at step 107, where its run was killed, before --max-steps 108; train to at most that" },
-        { { 3, 2, 0, -1, 100, TRAINING }, 107, "f is of a run with 4 workers, and here are 3" },
-        { { 4, 3, 0, -1, 100, TRAINING },
+        { { 3, 2, -1, 100, TRAINING }, 107, "f is of a run with 4 workers, and here are 3" },
+        { { 4, 3, -1, 100, TRAINING },
           107,
           "f is of a run with --replicas-to-aggregate 2, and this one has --replicas-to-aggregate 3" },
-        { { 4, 2, 1, -1, 100, TRAINING },
-          107,
-          "f is of a run with --replicas-to-aggregate 2, and this one has --replicas-to-aggregate 2 "
-          "--first-step-tokens" },
-        { { 4, 0, 0, 3, 100, TRAINING },
+        { { 4, 0, 3, 100, TRAINING },
           107,
           "f is of a run with --replicas-to-aggregate 2, and this one has --async --staleness 3" },
-        { { 4, 0, 0, -1, 100, TRAINING },
-          107,
-          "f is of a run with --replicas-to-aggregate 2, and this one has --async" },
-        { { 4, 2, 0, -1, 0, TRAINING },
+        { { 4, 0, -1, 100, TRAINING }, 107, "f is of a run with --replicas-to-aggregate 2, and this one has --async" },
+        { { 4, 2, -1, 0, TRAINING },
           7,
           "f is of a run that began at step 100, and this one begins at step 0; begin with the same checkpoint, or "
           "with "
           "--resume never" },
-        { { 4, 2, 0, -1, 100, 32, 5, 1, "resnet32", "mnist" },
+        { { 4, 2, -1, 100, 32, 5, 1, "resnet32", "mnist" },
           107,
           "f is of a run with --model lenet, and this one has resnet32" },
-        { { 4, 2, 0, -1, 100, 32, 5, 1, "lenet", "cifar10" },
+        { { 4, 2, -1, 100, 32, 5, 1, "lenet", "cifar10" },
           107,
           "f is of a run with --data mnist, and this one has cifar10" },
-        { { 4, 2, 0, -1, 100, 64, 5, 1, "lenet", "mnist" },
+        { { 4, 2, -1, 100, 64, 5, 1, "lenet", "mnist" },
           107,
           "f is of a run with 32 samples a step of each worker, and this one has 64; give its --batch-size or "
           "--global-batch" },
-        { { 4, 2, 0, -1, 100, 32, 6, 1, "lenet", "mnist" }, 107, "f is of a run with --seed 5, and this one has 6" },
-        { { 4, 2, 0, -1, 100, 32, 5, 1, "lenet", "mnist" },
+        { { 4, 2, -1, 100, 32, 6, 1, "lenet", "mnist" }, 107, "f is of a run with --seed 5, and this one has 6" },
+        { { 4, 2, -1, 100, 32, 5, 1, "lenet", "mnist" },
           107,
           "f is of a run with another optimizer, learning rate, schedule, --shard, --augment or --micro-shards; give "
           "the options of that run" },

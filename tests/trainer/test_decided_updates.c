@@ -18,7 +18,7 @@
 enum { STEPS = 14, WEIGHT = 8 };
 
 struct scene {
-    int workers, servers, asynchronous, aggregate, tokens;
+    int workers, servers, asynchronous, aggregate;
     int64_t staleness;
     int save_every; /* of worker 0's steps; 0: never */
     uint64_t seed;  /* of the workers' speeds */
@@ -106,7 +106,6 @@ static void live(struct player *p)
         { .name = "async", .number = s->asynchronous },
         { .name = "staleness", .number = s->staleness },
         { .name = "replicas-to-aggregate", .number = s->aggregate },
-        { .name = "first-step-tokens", .number = s->tokens },
         { .name = "record", .text = s->record },
         { .name = "replay", .text = s->replay },
         { .name = NULL },
@@ -239,8 +238,6 @@ static void check(struct scene s)
         assert_int_equal(s.gradients.used, (s.aggregate ? s.aggregate : s.workers) * STEPS);
         assert_int_equal(s.gradients.used + s.gradients.dropped, pushes);
         assert_true(s.gradients.samples_used + s.gradients.samples_dropped == (double)(WEIGHT * pushes));
-        assert_true(s.tokens ? s.gradients.first_lost + s.gradients.first_doubled > 0
-                             : s.gradients.first_lost + s.gradients.first_doubled == 0);
     } else {
         assert_int_equal(pushes, STEPS);
     }
@@ -292,20 +289,6 @@ static void test_backup_workers(void **state)
                                   .seed = (uint64_t)(10 * servers + aggregate) });
 }
 
-static void test_first_step_tokens(void **state)
-{
-    (void)state;
-    for (int servers = 1; servers <= 3; servers++)
-        for (int aggregate = 2; aggregate <= 4; aggregate++)
-            check((struct scene){ .workers = 4,
-                                  .servers = servers,
-                                  .aggregate = aggregate < 4 ? aggregate : 0,
-                                  .tokens = 1,
-                                  .staleness = -1,
-                                  .save_every = servers % 2,
-                                  .seed = (uint64_t)(100 * servers + aggregate) });
-}
-
 /* Each push by its own norm, or the sum of an update's members by theirs: with the bits of one rank, too. */
 static void test_clipped(void **state)
 {
@@ -326,10 +309,6 @@ static void test_clipped(void **state)
         s.staleness = -1;
         s.aggregate = servers;
         check(s);
-        s.tokens = 1;
-        check(s);
-        s.aggregate = 0;
-        check(s);
     }
 }
 
@@ -338,7 +317,6 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_asynchronous),
         cmocka_unit_test(test_backup_workers),
-        cmocka_unit_test(test_first_step_tokens),
         cmocka_unit_test(test_clipped),
     };
 

@@ -4,13 +4,13 @@
 #include "tests/check.h"
 #include "tests/failing_allocation.h"
 
-enum { WORKERS = 3, PACKETS = 2, U = 1, UU = 2, D = 1 << DECISION_DROPPED_SHIFT, A = DECISION_ANSWERED };
+enum { WORKERS = 3, PACKETS = 2, U = DECISION_USED, D = DECISION_DROPPED, A = DECISION_ANSWERED };
 
-static struct follower *follower_of(int slots)
+static struct follower *new_follower(void)
 {
     struct follower *f;
 
-    assert_int_equal(follower_new(&f, WORKERS, PACKETS, slots, NULL), OK);
+    assert_int_equal(follower_new(&f, WORKERS, PACKETS, NULL), OK);
     return f;
 }
 
@@ -23,7 +23,7 @@ static void decide(struct follower *f, int64_t step, uint8_t first, uint8_t seco
 
 static void push(struct follower *f, int worker, size_t packet)
 {
-    assert_true(follower_slot(f, worker, packet) >= 0);
+    assert_true(follower_takes(f, worker, packet));
     follower_push(f, worker, packet);
 }
 
@@ -54,15 +54,15 @@ static void assert_next(struct follower *f, size_t packet, int64_t step, const c
 /* One decision after the other: also a packet that could go on waits until the first is done with. */
 static void test_release(void **state)
 {
-    struct follower *f = follower_of(2);
+    struct follower *f = new_follower();
 
     (void)state;
     follower_wait_for_release(f);
-    for (int twice = 0; twice < 2; twice++) {
-        decide(f, twice, U | A, 0, 0);
-        push(f, 0, 0);
-    }
+    decide(f, 0, U | A, 0, 0);
+    decide(f, 1, U | A, 0, 0);
+    push(f, 0, 0);
     assert_next(f, 0, 0, "0", "0");
+    push(f, 0, 0);
     assert_nothing(f);
     push(f, 0, 1);
     assert_next(f, 1, 0, "0", "0");
@@ -70,18 +70,18 @@ static void test_release(void **state)
     assert_false(follower_is_at(f, 1));
     follower_release(f);
     assert_true(follower_is_at(f, 1));
-    assert_next(f, 0, 1, "3", "3");
+    assert_next(f, 0, 1, "0", "0");
     follower_free(f);
 }
 
 static void test_chosen(void **state)
 {
-    struct follower *f = follower_of(1);
+    struct follower *f = new_follower();
 
     (void)state;
     push(f, 2, 0);
     push(f, 2, 1);
-    assert_int_equal(follower_slot(f, 2, 0), -1); /* no room for another */
+    assert_false(follower_takes(f, 2, 0)); /* until this one is applied */
     assert_nothing(f);
     decide(f, 10, U | A, 0, U | A);
     assert_nothing(f);
@@ -89,7 +89,7 @@ static void test_chosen(void **state)
     assert_nothing(f);
     push(f, 0, 0);
     assert_next(f, 0, 10, "02", "02");
-    assert_int_equal(follower_slot(f, 2, 0), 0);
+    assert_true(follower_takes(f, 2, 0));
     assert_false(follower_is_at(f, 1));
     assert_next(f, 1, 10, "02", "02");
     assert_nothing(f);
@@ -118,7 +118,7 @@ static void test_chosen(void **state)
 /* Other workers' packets may be decisions ahead of one that is missing. */
 static void test_ahead(void **state)
 {
-    struct follower *f = follower_of(1);
+    struct follower *f = new_follower();
     int64_t step;
 
     (void)state;
@@ -145,38 +145,10 @@ static void test_ahead(void **state)
     follower_free(f);
 }
 
-static void test_two_slots(void **state)
-{
-    struct follower *f = follower_of(2);
-
-    (void)state;
-    for (size_t k = 0; k < PACKETS; k++) {
-        assert_int_equal(follower_slot(f, 0, k), 0);
-        push(f, 0, k);
-        assert_int_equal(follower_slot(f, 0, k), 1);
-        push(f, 0, k);
-        assert_int_equal(follower_slot(f, 0, k), -1);
-        push(f, 1, k);
-    }
-    decide(f, 0, UU | A, U, 0);
-    assert_next(f, 0, 0, "031", "031"); /* row 3: slot 1 of worker 0 */
-    assert_next(f, 1, 0, "031", "031");
-    assert_int_equal(follower_slot(f, 0, 0), 0);
-    assert_int_equal(follower_slot(f, 1, 0), 1);
-    push(f, 1, 0);
-    push(f, 1, 1);
-    push(f, 1, 0);
-    push(f, 1, 1);
-    decide(f, 1, 0, D | U | A, 0); /* the first is dropped, the second used */
-    assert_next(f, 0, 1, "1", "41");
-    assert_next(f, 1, 1, "1", "41");
-    follower_free(f);
-}
-
 /* As many decisions as there is room for, over and over. */
 static void test_room(void **state)
 {
-    struct follower *f = follower_of(1);
+    struct follower *f = new_follower();
 
     (void)state;
     assert_true(follower_room(f) > WORKERS);
@@ -202,7 +174,7 @@ static void test_no_memory(void **state)
     for (long n = 1;; n++) {
         calls = 0;
         fail_at = n;
-        rc = follower_new(&f, WORKERS, PACKETS, 1, &e);
+        rc = follower_new(&f, WORKERS, PACKETS, &e);
         fail_at = 0;
         if (rc == OK)
             break;
@@ -216,8 +188,8 @@ static void test_no_memory(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_release),   cmocka_unit_test(test_chosen), cmocka_unit_test(test_ahead),
-        cmocka_unit_test(test_two_slots), cmocka_unit_test(test_room),   cmocka_unit_test(test_no_memory),
+        cmocka_unit_test(test_release), cmocka_unit_test(test_chosen),    cmocka_unit_test(test_ahead),
+        cmocka_unit_test(test_room),    cmocka_unit_test(test_no_memory),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -16,19 +16,19 @@ struct aggregation {
     size_t row;         /* elements of the packets of one vector, and two for what goes with them */
     real *state, *sent; /* (layout.length) the current state; as last sent */
     real *before;       /* (layout.length) each packet before its last update; together */
-    real *incoming;     /* (slots, vectors, row): of a worker, packet by packet, one vector after the other */
+    real *incoming;     /* (vectors, row): of a worker, packet by packet, one vector after the other */
     real *outgoing;     /* (workers, row); together: (row), of which only the last packet and the flags are used */
     real *sum;          /* (row) of the current packet, and the weight of packet 0; CLIPS_SUMS: of all packets */
     real *whole;        /* CLIPS_SUMS: (exchange vector) this server's part of the sum */
-    const real **rows;  /* (slots * vectors) of the packet that is added: row[at] is its first element */
+    const real **rows;  /* (vectors) of the packet that is added: row[at] is its first element */
     struct phase_clock *clock;
 };
 
 int aggregation_new(struct aggregation **out, struct optimizer *o, const struct packing *p,
-                    const struct reduction *reduction, enum aggregation_kind kind, int slots, struct error *e)
+                    const struct reduction *reduction, enum aggregation_kind kind, struct error *e)
 {
     struct aggregation *a = calloc(1, sizeof *a);
-    const size_t count = (size_t)reduction->count * (size_t)slots, row = p->length + 2;
+    const size_t count = (size_t)reduction->count, row = p->length + 2;
     const int together = kind == AGGREGATION_TOGETHER;
 
     if (a) {
@@ -89,28 +89,25 @@ void aggregation_set_clock(struct aggregation *a, struct phase_clock *clock)
     a->clock = clock;
 }
 
-/* Where the push of a row begins. */
-static real *push_of(const struct aggregation *a, int row)
+/* Where the push of a worker begins. */
+static real *push_of(const struct aggregation *a, int worker)
 {
-    const size_t slot = (size_t)(row / a->reduction->workers);
-    const int worker = row % a->reduction->workers;
-
-    return a->incoming + (slot * (size_t)a->reduction->count + (size_t)a->reduction->first[worker]) * a->row;
+    return a->incoming + (size_t)a->reduction->first[worker] * a->row;
 }
 
-real *aggregation_incoming(struct aggregation *a, int row, size_t k)
+real *aggregation_incoming(struct aggregation *a, int worker, size_t k)
 {
-    const size_t count = (size_t)reduction_vectors(a->reduction, row % a->reduction->workers);
+    const size_t count = (size_t)reduction_vectors(a->reduction, worker);
 
-    return push_of(a, row) + (k > 0 ? a->lead + count * a->layout.packing->packets[k].at : 0);
+    return push_of(a, worker) + (k > 0 ? a->lead + count * a->layout.packing->packets[k].at : 0);
 }
 
-/* Where packet k of vector v of this row is, less its place in the packed vector. */
-static const real *row_of(struct aggregation *a, int row, int v, size_t k)
+/* Where packet k of vector v of this worker is, less its place in the packed vector. */
+static const real *row_of(struct aggregation *a, int worker, int v, size_t k)
 {
     const struct packet *packet = &a->layout.packing->packets[k];
 
-    return aggregation_incoming(a, row, k) + (k > 0 ? 0 : a->lead) + (size_t)v * packet->length - packet->at;
+    return aggregation_incoming(a, worker, k) + (k > 0 ? 0 : a->lead) + (size_t)v * packet->length - packet->at;
 }
 
 /* Updates packet k with its sum; both arrays begin where the packed vector does. */
@@ -142,9 +139,9 @@ static void copy_out(struct aggregation *a, real *out, size_t k, uint32_t flags)
     }
 }
 
-real aggregation_factor(const struct aggregation *a, int row)
+real aggregation_factor(const struct aggregation *a, int worker)
 {
-    return *push_of(a, row);
+    return *push_of(a, worker);
 }
 
 /* Adds packet k of all workers; returns the sum, which begins where the packed vector does. */
@@ -161,14 +158,14 @@ static const real *add_together(struct aggregation *a, size_t k)
     return a->sum;
 }
 
-/* The same of these rows, with their weight. */
-static const real *add_chosen(struct aggregation *a, const int *rows, int count, size_t k)
+/* The same of these workers, with their weight. */
+static const real *add_chosen(struct aggregation *a, const int *workers, int count, size_t k)
 {
     const struct packet *packet = &a->layout.packing->packets[k];
     const size_t shared = packing_shared_at(a->layout.packing);
 
     for (int i = 0; i < count; i++)
-        a->rows[i] = row_of(a, rows[i], 0, k);
+        a->rows[i] = row_of(a, workers[i], 0, k);
     if (count == 1)
         return a->rows[0];
     /* The weight anew with each packet, because packet 0 may be further, at an update with other members. */

@@ -24,7 +24,7 @@ struct gradient_parts;
 enum aggregation_kind {
     AGGREGATION_ALONE,    /* one worker's: asynchronous */
     AGGREGATION_TOGETHER, /* those of all workers */
-    AGGREGATION_CHOSEN,   /* those of some rows, by aggregation_update_chosen() */
+    AGGREGATION_CHOSEN,   /* those of some workers, by aggregation_update_chosen() */
 };
 
 /* What is clipped, if the optimizer has a clip_norm. */
@@ -35,10 +35,9 @@ enum aggregation_clipping {
 };
 
 /* Copies its part of the state from the optimizer; optimizer (for its rates), packing and reduction (the workers'
- * vectors; but for TOGETHER one each) are borrowed. slots: pushes that a worker may send ahead; the rows are (slots,
- * workers). ERR_NOMEM. On OK *out is yours, aggregation_free() it. */
+ * vectors; but for TOGETHER one each) are borrowed. ERR_NOMEM. On OK *out is yours, aggregation_free() it. */
 int aggregation_new(struct aggregation **out, struct optimizer *o, const struct packing *p,
-                    const struct reduction *reduction, enum aggregation_kind kind, int slots, struct error *e);
+                    const struct reduction *reduction, enum aggregation_kind kind, struct error *e);
 /* Tells the clock what updates take, adding and applying. Borrowed; NULL, the default: nothing is measured. */
 void aggregation_set_clock(struct aggregation *a, struct phase_clock *clock);
 /* Call before anything comes; the default: nothing is clipped. The optimizer then gets each update's factor, and with
@@ -46,32 +45,31 @@ void aggregation_set_clock(struct aggregation *a, struct phase_clock *clock);
 int aggregation_clip(struct aggregation *a, enum aggregation_clipping clipping, struct error *e);
 void aggregation_free(struct aggregation *a); /* NULL is fine */
 
-/* Where a push of packet k must arrive, that packet of each of the worker's vectors, in their order: that of worker w,
- * with one slot, in row w. */
-real *aggregation_incoming(struct aggregation *a, int row, size_t k);
+/* Where a push of packet k must arrive, that packet of each of the worker's vectors, in their order. */
+real *aggregation_incoming(struct aggregation *a, int worker, size_t k);
 
 /* Makes update number `step` (the number of updates before it) of packet k. Synchronous: with the sum of all workers'
  * pushes, ignoring `worker`; else with this worker's. Packet 0 must be first, since it has the weight. flags go with
  * the last packet. */
 void aggregation_update(struct aggregation *a, int worker, size_t k, int64_t step, uint32_t flags);
 
-/* CHOSEN: the same with the sum of these rows, in this order (count >= 1). */
-void aggregation_update_chosen(struct aggregation *a, const int *rows, int count, size_t k, int64_t step);
+/* CHOSEN: the same with the sum of these workers' pushes, in this order (count >= 1). */
+void aggregation_update_chosen(struct aggregation *a, const int *workers, int count, size_t k, int64_t step);
 /* CHOSEN: sets the values of packet k for this worker to the current ones. */
 void aggregation_answer(struct aggregation *a, int worker, size_t k, uint32_t flags);
 
 /*
  * CLIPS_SUMS: an update in three steps instead. First adds packet after packet, packet 0 first: the pushes of all
- * workers (rows NULL) or, CHOSEN, of these rows. Once all are added, the sums of squares of this server's parts, but
+ * workers (NULL) or, CHOSEN, of these. Once all are added, the sums of squares of this server's parts, but
  * for those of tables if these are not in packets. Then, once the optimizer knows the norm (optimizer_clip()), updates
  * packet after packet; CHOSEN: flags are ignored.
  */
-void aggregation_add(struct aggregation *a, const int *rows, int count, size_t k);
+void aggregation_add(struct aggregation *a, const int *workers, int count, size_t k);
 void aggregation_squares(const struct aggregation *a, int64_t step, const struct gradient_parts *parts, int server,
                          int tables_elsewhere, double *sums);
 void aggregation_apply(struct aggregation *a, size_t k, int64_t step, uint32_t flags);
-/* CLIPS_PUSHES: the factor of the push in this row, whose packet 0 has come. */
-real aggregation_factor(const struct aggregation *a, int row);
+/* CLIPS_PUSHES: the factor of this worker's push, whose packet 0 has come. */
+real aggregation_factor(const struct aggregation *a, int worker);
 
 /* The new values of packet k for this worker, and their number: the last packet has one more, flags as a number, and
  * with CLIPS_SUMS another one, the norm of the gradient before clipping. Valid

@@ -69,7 +69,7 @@ int server_core_new(struct server_core **out, const struct server_plan *plan, st
     c->granted = plan->max_steps - plan->first_step;
     if (c->granted > plan->workers)
         c->granted = plan->workers;
-    if ((plan->decided && (rc = follower_new(&c->follower, plan->workers, plan->packets, plan->slots, e)) < 0) ||
+    if ((plan->decided && (rc = follower_new(&c->follower, plan->workers, plan->packets, e)) < 0) ||
         (plan->decided && plan->tallies && (rc = arbiter_new(&c->arbiter, &plan->arbiter, e)) < 0)) {
         server_core_free(c);
         return rc;
@@ -114,7 +114,7 @@ int server_core_takes_push(const struct server_core *c, int worker, size_t packe
     const int64_t used = c->used[cell(c, worker, packet)];
 
     if (c->follower)
-        return follower_slot(c->follower, worker, packet) >= 0;
+        return follower_takes(c->follower, worker, packet);
     return used < c->workers[worker].limit && (packet == 0 || used < c->used[cell(c, worker, 0)]);
 }
 
@@ -123,13 +123,6 @@ int server_core_takes_tally(const struct server_core *c, int worker)
     if (c->follower)
         return c->arbiter && !is_frozen(c);
     return c->plan.tallies && c->workers[worker].tallies < c->workers[worker].limit;
-}
-
-int server_core_row(const struct server_core *c, int worker, size_t packet)
-{
-    const int slot = c->follower ? follower_slot(c->follower, worker, packet) : 0;
-
-    return slot < 0 ? -1 : slot * c->plan.workers + worker;
 }
 
 static void server_action_of(struct server_action *out, enum server_action_kind kind, int worker)

@@ -27,7 +27,6 @@ struct server_plan {
     /* 1: server 0 decides which pushes make an update, by `arbiter`, and all servers follow; 0: each server by itself,
      * packet by packet. */
     int decided;
-    int slots; /* decided: pushes of a worker that may wait; 1 to DECISION_PUSHES */
     int whole; /* decided: 1: one decision is carried out after the other: see server_core_release() */
     struct arbiter_plan arbiter;
 };
@@ -41,7 +40,7 @@ enum server_action_kind {
     SERVER_COUNTS,   /* send counts to worker 0: the server is frozen now */
     SERVER_SNAPSHOT, /* send the state to worker 0: the server is at the cut, and is released */
     SERVER_RULING,   /* decided: send the decision, if any, to all other servers, and the verdicts to their workers */
-    SERVER_APPLY,    /* decided: carry out `application`: free rows, add rows and update, answer workers */
+    SERVER_APPLY,    /* decided: carry out `application`: free and add pushes, update, answer workers */
 };
 
 struct server_action {
@@ -79,8 +78,6 @@ void server_core_tally(struct server_core *c, int worker, const struct tally_par
 /* words: as received, 1 + workers of them. An unknown kind is treated as CONTROL_EXIT. */
 void server_core_control(struct server_core *c, int worker, const int64_t *words, double now);
 
-/* Decided: where the next push of this packet must arrive: a row of aggregation.h; -1: no room. Else the worker. */
-int server_core_row(const struct server_core *c, int worker, size_t packet);
 /* Decided: a decision of server 0 has come. Copies it. At most server_core_room() are not carried out yet. */
 void server_core_decision(struct server_core *c, const struct decision *d);
 int server_core_room(const struct server_core *c);

@@ -71,11 +71,6 @@ static int speaker_of(const struct server_loop *l, int group)
     return l->setup.groups->first[group];
 }
 
-static int loop_rows(const struct server_loop *l)
-{
-    return loop_groups(l) * (l->setup.decided ? l->setup.slots : 1);
-}
-
 static size_t decision_bytes(const struct server_loop *l)
 {
     return sizeof(struct decision_head) + (size_t)l->setup.workers;
@@ -366,19 +361,17 @@ static int act(struct server_loop *l, const struct server_action *a, struct erro
 
 static int look_for_push(struct server_loop *l, int group, size_t k, struct error *e)
 {
-    const int speaker = speaker_of(l, group), row = server_core_row(l->core, speaker, k);
-    /* Of groups of several workers each has one row. */
-    struct message *m = row < 0 ? NULL : &l->in[message_at(l, row - speaker + group, k)];
+    const int speaker = speaker_of(l, group);
+    struct message *m = &l->in[message_at(l, group, k)];
     struct server_action action;
     int rc;
 
-    if (!m || !m->active || !server_core_takes_push(l->core, speaker, k) ||
-        (rc = message_done(l->setup.world, m, e)) == 0)
+    if (!m->active || !server_core_takes_push(l->core, speaker, k) || (rc = message_done(l->setup.world, m, e)) == 0)
         return 0;
     if (rc < 0)
         return rc;
     packing_widen(l->setup.packing, k, l->setup.rounded,
-                  aggregation_incoming(l->aggregation, row - speaker + group, k) + push_lead_of(l, k));
+                  aggregation_incoming(l->aggregation, group, k) + push_lead_of(l, k));
     for (int w = speaker; w >= 0; w = worker_groups_next(l->setup.groups, w)) /* it is a push of all of them */
         server_core_push(l->core, w, k, world_ran(l->setup.world), &action);
     return (rc = act(l, &action, e)) < 0 ? rc : 1;
@@ -612,9 +605,9 @@ static int post_all(struct server_loop *l, struct error *e)
 
     if (rc == OK && l->setup.decided && !tallies_here(l))
         rc = post_decision(l, e);
-    for (int row = 0; row < loop_rows(l) && rc == OK; row++) /* of each worker its first slot first */
+    for (int g = 0; g < loop_groups(l) && rc == OK; g++)
         for (size_t k = 0; k < l->packets && rc == OK; k++)
-            rc = post_push(l, row, k, e);
+            rc = post_push(l, g, k, e);
     for (int g = 0; g < loop_groups(l) && rc == OK && tallies_here(l); g++)
         rc = post_tally(l, g, e);
     return rc == OK && l->setup.tables ? table_server_begin(l->setup.tables, e) : rc;
@@ -634,7 +627,7 @@ static int settle_all(struct server_loop *l, struct error *e)
 {
     int rc = OK;
 
-    for (int row = 0; row < loop_rows(l); row++)
+    for (int row = 0; row < loop_groups(l); row++)
         for (size_t k = 0; k < l->packets; k++)
             message_cancel(l->setup.world, &l->in[message_at(l, row, k)]);
     message_cancel(l->setup.world, &l->decision_in);
@@ -728,7 +721,6 @@ int server_loop_new(struct server_loop **out, const struct server_setup *setup, 
                                 .first_step = setup->first_step,
                                 .max_steps = setup->max_steps,
                                 .decided = setup->decided,
-                                .slots = setup->slots,
                                 .whole = setup->decided && setup->parts,
                                 .arbiter = setup->arbiter };
     const size_t workers = (size_t)setup->workers, cells = workers * plan.packets + 1;
@@ -742,7 +734,7 @@ int server_loop_new(struct server_loop **out, const struct server_setup *setup, 
     if (l) {
         l->setup = *setup;
         l->packets = setup->packing->packet_count;
-        l->in = calloc((size_t)loop_rows(l) * l->packets + 1, sizeof *l->in);
+        l->in = calloc((size_t)loop_groups(l) * l->packets + 1, sizeof *l->in);
         l->out = calloc(cells, sizeof *l->out);
         l->tallies = calloc((size_t)loop_groups(l), sizeof *l->tallies);
         l->words = calloc(workers + 1, sizeof *l->words);
@@ -757,7 +749,7 @@ int server_loop_new(struct server_loop **out, const struct server_setup *setup, 
                              setup->decided       ? AGGREGATION_CHOSEN
                              : setup->synchronous ? AGGREGATION_TOGETHER
                                                   : AGGREGATION_ALONE,
-                             setup->decided ? setup->slots : 1, e);
+                             e);
     if (rc == OK)
         aggregation_set_clock(l->aggregation, setup->clock);
     if (rc == OK && clips(l))

@@ -32,7 +32,7 @@ struct server_setup {
     int64_t first_step, max_steps;
     struct phase_clock *clock; /* may be NULL; a step is an update of the server's first packet */
     size_t rounded;            /* as in struct worker_setup */
-    int decided, slots; /* as in struct server_plan; the arbiter's workers, steps and synchronous are set from above */
+    int decided; /* as in struct server_plan; the arbiter's workers, steps and synchronous are set from above */
     struct arbiter_plan arbiter;
     struct recording *recording; /* decided, on server 0: of the pushes; borrowed; NULL: none */
     /* --clip-norm, synchronous: who holds which part of the gradient; borrowed; NULL: updates wait for no norm. */

@@ -29,7 +29,7 @@ struct parameter_server_options {
     struct strategy_servers servers;
     const char *local_aggregation; /* auto, on, off */
     int64_t staleness, aggregate;  /* aggregate 0: the number of workers */
-    int sync, async, tokens;
+    int sync, async;
     const char *exchange; /* float32, bfloat16 */
     const char *placement;
     const char *record, *replay; /* files; NULL: none */
@@ -48,12 +48,6 @@ static int is_decided(const struct strategy_options *o)
     const struct parameter_server_options *own = own_options(o);
 
     return own->staleness != ARBITER_UNBOUNDED || own->record || own->replay || o->chosen;
-}
-
-/* Pushes that a worker may have sent before the first of them is decided. */
-static int slots_of(const struct strategy_options *o)
-{
-    return own_options(o)->tokens ? DECISION_PUSHES : 1;
 }
 
 /* either side */
@@ -210,8 +204,6 @@ static void parameter_server_report(const struct strategy *s, struct strategy_re
             .absent = w.statistics.absent,
             .samples_used = w.statistics.samples,
             .samples_dropped = w.statistics.samples_dropped,
-            .first_lost = w.statistics.first_lost,
-            .first_doubled = w.statistics.first_doubled,
             .own = w.pushes,
             .own_dropped = w.unused,
         };
@@ -334,7 +326,6 @@ static int open_records(struct parameter_server *ps, struct error *e)
         .aggregate = !o->synchronous ? 0
                      : o->aggregate  ? o->aggregate
                                      : ps->base.workers,
-        .tokens = own->tokens,
         .staleness = own->staleness,
         .first_step = o->first_step,
         .batch = o->batch_size,
@@ -370,10 +361,8 @@ static int start_server(struct parameter_server *ps, struct error *e)
         .first_step = s->options.first_step,
         .max_steps = s->options.max_steps,
         .decided = is_decided(&s->options),
-        .slots = slots_of(&s->options),
         .arbiter = { .staleness = own_options(&s->options)->staleness,
                      .aggregate = s->options.aggregate ? s->options.aggregate : s->workers,
-                     .tokens = own_options(&s->options)->tokens,
                      .replay = own_options(&s->options)->replay ? &ps->replayed : NULL },
         .recording = ps->recording,
         .parts = ps->parts.parts ? &ps->parts : NULL,
@@ -472,7 +461,7 @@ static int check_rows(const struct strategy *s, struct error *e)
     return error_set(
         e, ERR_ARG,
         "--optimizer %s needs whole rows of the model's embedding, which --run-option ps does not have with "
-        "--staleness, --replicas-to-aggregate, --first-step-tokens, --record and --replay; leave these "
+        "--staleness, --replicas-to-aggregate, --record and --replay; leave these "
         "out, or use --optimizer sgd, adagrad or adam",
         optimizer_kind_names[optimizer_options_of(s->optimizer)->kind]);
 }
@@ -612,9 +601,6 @@ static size_t parameter_server_rows(struct option *rows, void *own)
           .help = "Make an update as soon as A workers have pushed their gradients, with --run-option ps, and drop "
                   "those of the others (backup workers). With more than there are workers, each computes several "
                   "batches per update. Default: the number of workers." },
-        { OPTION_FLAG, .name = "first-step-tokens", .value = &o->tokens,
-          .help = "Let each worker compute a second gradient from the first weights without waiting, as TensorFlow's "
-                  "SyncReplicasOptimizer does by default, with --run-option ps, and count those lost by it." },
         { OPTION_TEXT, .name = "record", .value = &o->record, .argument = "FILE",
           .help =
               "Write the order in which gradients were used to FILE, on the host of server 0, with --run-option ps." },
@@ -641,7 +627,7 @@ static void parameter_server_resolve(struct strategy_options *options)
 
     options->synchronous = o->sync && !o->async;
     options->aggregate = (int)o->aggregate;
-    options->chosen = options->synchronous && (o->tokens || o->record || o->replay);
+    options->chosen = options->synchronous && (o->record || o->replay);
     if (!options->synchronous)
         snprintf(options->label, sizeof options->label, "ps --async");
 }
@@ -658,23 +644,20 @@ static int parameter_server_workers(const struct strategy_options *options, int 
 
     if (o->staleness != ARBITER_UNBOUNDED && options->synchronous)
         return error_set(e, ERR_ARG, "--staleness needs --async");
-    if (!options->synchronous && (o->aggregate || o->tokens))
-        return error_set(e, ERR_ARG, "--%s: with --async each gradient makes an update; train without --async",
-                         o->aggregate ? "replicas-to-aggregate" : "first-step-tokens");
+    if (!options->synchronous && o->aggregate)
+        return error_set(e, ERR_ARG,
+                         "--replicas-to-aggregate: with --async each gradient makes an update; train without --async");
     if (!strcmp(o->local_aggregation, "on") && (!options->synchronous || is_decided(options)))
         return error_set(e, ERR_ARG,
                          "--local-aggregation on: each worker's gradients are decided about with --async, "
-                         "--replicas-to-aggregate, --first-step-tokens, --record and --replay; leave it out");
+                         "--replicas-to-aggregate, --record and --replay; leave it out");
     if ((workers = shared_rows_workers(&o->servers, ranks, e)) < 0)
         return workers;
     if (options->chosen && o->aggregate > workers)
         return error_set(e, ERR_ARG,
                          "--replicas-to-aggregate %d: %d worker%s make every update together, whoever is first; leave "
                          "out --%s",
-                         (int)o->aggregate, workers, workers == 1 ? "" : "s",
-                         o->tokens   ? "first-step-tokens"
-                         : o->record ? "record"
-                                     : "replay");
+                         (int)o->aggregate, workers, workers == 1 ? "" : "s", o->record ? "record" : "replay");
     return workers;
 }
 

@@ -72,8 +72,7 @@ struct strategy_gradients {
     int64_t used, dropped;
     int64_t absent; /* workers without a part in an update, over all updates */
     double samples_used, samples_dropped;
-    int64_t first_lost, first_doubled; /* made from the first weights: dropped; used as a worker's second */
-    int64_t own, own_dropped;          /* of this worker */
+    int64_t own, own_dropped; /* of this worker */
 };
 
 /* Into how many parts tables are cut on servers; with a search, what was tried, in this order. */

@@ -10,11 +10,9 @@ struct candidate {
 };
 
 struct contender {
-    struct candidate pushes[DECISION_PUSHES];
-    int count;        /* of pushes */
-    int takes;        /* of these the current decision uses, after */
-    int drops;        /* those that it drops */
-    int token;        /* 1: it was decided whether it makes a second first push */
+    struct candidate push;
+    int pushed;       /* 1: push waits for its decision */
+    int chosen;       /* of the current decision: DECISION_USED, DECISION_DROPPED or 0 */
     int waits;        /* for a verdict */
     int over;         /* no more pushes will come */
     int64_t version;  /* of its weights */
@@ -27,7 +25,7 @@ struct arbiter {
     struct arbiter_plan plan;
     struct contender *workers;
     uint8_t *fates;           /* (workers) */
-    struct tally_part *parts; /* (workers * DECISION_PUSHES) of a synchronous update's members */
+    struct tally_part *parts; /* (workers) of a synchronous update's members */
     int *owners;              /* likewise: their workers */
     struct arrival *pushes;   /* likewise: as they are recorded */
     size_t push_count;
@@ -41,16 +39,16 @@ struct arbiter {
 
 int arbiter_new(struct arbiter **out, const struct arbiter_plan *plan, struct error *e)
 {
-    const size_t workers = (size_t)plan->workers, most = workers * DECISION_PUSHES;
+    const size_t workers = (size_t)plan->workers;
     struct arbiter *a = calloc(1, sizeof *a);
 
     if (a) {
         a->plan = *plan;
         a->workers = calloc(workers, sizeof *a->workers);
         a->fates = calloc(workers, sizeof *a->fates);
-        a->parts = calloc(most, sizeof *a->parts);
-        a->owners = calloc(most, sizeof *a->owners);
-        a->pushes = calloc(most, sizeof *a->pushes);
+        a->parts = calloc(workers, sizeof *a->parts);
+        a->owners = calloc(workers, sizeof *a->owners);
+        a->pushes = calloc(workers, sizeof *a->pushes);
     }
     if (!a || !a->workers || !a->fates || !a->parts || !a->owners || !a->pushes) {
         arbiter_free(a);
@@ -86,10 +84,9 @@ void arbiter_free(struct arbiter *a)
 void arbiter_push(struct arbiter *a, int worker, const struct tally_part *part)
 {
     struct contender *w = &a->workers[worker];
-    struct candidate *c = &w->pushes[w->count++];
 
-    *c = (struct candidate){ *part, w->version, a->arrived++ };
-    w->waits = 1;
+    w->push = (struct candidate){ *part, w->version, a->arrived++ };
+    w->pushed = w->waits = 1;
     /* A loss that is not finite counts only if its gradients do. */
     a->sticky |= part->flags & ~(uint32_t)TALLY_BAD;
     if (a->plan.synchronous && (part->flags & TALLY_LEFT))
@@ -121,12 +118,6 @@ static void speak(struct arbiter *a, int worker, const struct verdict *v)
     w->over |= !v->more;
 }
 
-static void forget(struct contender *w, int count)
-{
-    memmove(w->pushes, w->pushes + count, (size_t)(w->count - count) * sizeof *w->pushes);
-    w->count -= count;
-}
-
 /* Counts a push that is not used: 1, or 0 if its worker abandoned it. */
 static int drop(struct arbiter *a, const struct candidate *c)
 {
@@ -134,7 +125,6 @@ static int drop(struct arbiter *a, const struct candidate *c)
         return 0;
     a->statistics.dropped++;
     a->statistics.samples_dropped += c->part.score.weight;
-    a->statistics.first_lost += a->plan.tokens && c->version == a->plan.first_step;
     return 1;
 }
 
@@ -155,7 +145,7 @@ static int is_sent_home(const struct arbiter *a, int worker)
 {
     if (a->plan.synchronous)
         return a->ended;
-    return a->workers[worker].count > 0 && a->plan.replay && ((a->sticky & TALLY_ENDS) || !next_recorded(a, worker));
+    return a->workers[worker].pushed && a->plan.replay && ((a->sticky & TALLY_ENDS) || !next_recorded(a, worker));
 }
 
 /* They hear of the end, and their gradients are not used. */
@@ -169,51 +159,11 @@ static int send_home(struct arbiter *a)
 
         if (!w->waits || !is_sent_home(a, i))
             continue;
-        for (int k = 0; k < w->count; k++)
-            v.dropped += drop(a, &w->pushes[k]);
+        v.dropped += w->pushed && drop(a, &w->push);
         v.global_step = a->step;
         v.used = v.values = v.more = 0;
         v.other = -1;
-        forget(w, w->count);
-        speak(a, i, &v);
-        some = 1;
-    }
-    return some;
-}
-
-/* 1: the worker makes a second push from the first weights. With a record: as it did then; whether it also did where
- * the first one was dropped, and the second is not recorded, does not matter. */
-static int gets_token(const struct arbiter *a, int worker)
-{
-    const struct arrivals *r = a->plan.replay;
-    int made = 0;
-
-    if (!r)
-        return a->step == a->plan.first_step;
-    for (size_t i = 0; i < r->count && made < 2; i++) {
-        if (r->items[i].worker != (uint32_t)worker)
-            continue;
-        if (r->items[i].version > 0)
-            return 0;
-        made += r->items[i].step == 0 ? 2 : 1; /* the first update was made before it came again */
-    }
-    return made >= 2;
-}
-
-/* The first push of each worker is answered at once, without values: the second follows from the same weights. */
-static int give_tokens(struct arbiter *a)
-{
-    int some = 0;
-
-    for (int i = 0; i < a->plan.workers; i++) {
-        struct contender *w = &a->workers[i];
-        struct verdict v = { .global_step = a->step, .more = 1, .other = -1 };
-
-        if (!w->waits || w->token)
-            continue;
-        w->token = 1;
-        if (!gets_token(a, i))
-            continue;
+        w->pushed = 0;
         speak(a, i, &v);
         some = 1;
     }
@@ -222,31 +172,27 @@ static int give_tokens(struct arbiter *a)
 
 /* ---- decisions --------------------------------------------------------------------------------------------------- */
 
-static void note(struct arbiter *a, int worker, const struct candidate *c)
+static void note(struct arbiter *a, int worker)
 {
     a->pushes[a->push_count++] = (struct arrival){ (uint32_t)(a->step - a->plan.first_step), (uint32_t)worker,
-                                                   (uint32_t)(c->version - a->plan.first_step) };
+                                                   (uint32_t)(a->workers[worker].push.version - a->plan.first_step) };
 }
 
-/* The first push to have come of those that are neither dropped nor taken: its worker, or -1. */
+/* The first push to have come of those that are not chosen yet: its worker, or -1. */
 static int first_fresh(const struct arbiter *a)
 {
-    int64_t least = INT64_MAX;
     int found = -1;
 
     for (int i = 0; i < a->plan.workers; i++) {
         const struct contender *w = &a->workers[i];
-        const int k = w->drops + w->takes;
 
-        if (k >= w->count || w->pushes[k].number >= least)
-            continue;
-        least = w->pushes[k].number;
-        found = i;
+        if (w->pushed && !w->chosen && (found < 0 || w->push.number < a->workers[found].push.number))
+            found = i;
     }
     return found;
 }
 
-/* Marks what is to be used and dropped, in order of arrival. 1: that makes an update. */
+/* Marks what is to be used, in order of arrival, and dropped. 1: that makes an update. */
 static int choose(struct arbiter *a)
 {
     const int wanted = a->plan.synchronous ? a->plan.aggregate : 1;
@@ -255,61 +201,11 @@ static int choose(struct arbiter *a)
     for (int i = 0; i < a->plan.workers; i++) {
         struct contender *c = &a->workers[i];
 
-        c->takes = c->drops = 0;
-        while (a->plan.synchronous && c->drops < c->count && c->pushes[c->drops].version < a->step)
-            c->drops++;
+        c->chosen = a->plan.synchronous && c->pushed && c->push.version < a->step ? DECISION_DROPPED : 0;
     }
     for (; taken < wanted && (w = first_fresh(a)) >= 0; taken++)
-        a->workers[w].takes++;
+        a->workers[w].chosen = DECISION_USED;
     return taken == wanted;
-}
-
-/* Synchronous: how many workers have, or had before their push, the current weights. */
-static int current_workers(const struct arbiter *a)
-{
-    int count = 0;
-
-    for (int i = 0; i < a->plan.workers; i++)
-        count += a->workers[i].version == a->step;
-    return count;
-}
-
-/* With a record: 1: its next pushes are those of a late worker that is answered before the next update, since it has a
- * part in it. */
-static int is_late_recorded(const struct arbiter *a)
-{
-    const struct arrival *items = a->plan.replay->items, *late = &items[a->replayed];
-    const int64_t step = a->step - a->plan.first_step;
-
-    for (size_t i = a->replayed + 1; late->version < step && i < a->plan.replay->count; i++)
-        if (items[i].worker == late->worker && items[i].version > late->version)
-            return items[i].version == step;
-    return 0;
-}
-
-/* Marks all pushes of the late worker that came first, or of the record's next. 1: there is one. */
-static int choose_late(struct arbiter *a)
-{
-    const struct arrivals *r = a->plan.replay;
-    int64_t least = INT64_MAX;
-    int found = -1;
-
-    for (int i = 0; i < a->plan.workers; i++) {
-        struct contender *w = &a->workers[i];
-
-        w->takes = w->drops = 0;
-        if (w->count == 0 || !w->waits || w->pushes[0].version == a->step)
-            continue;
-        if (r ? r->items[a->replayed].worker == (uint32_t)i : w->pushes[0].number < least) {
-            least = w->pushes[0].number;
-            found = i;
-        }
-    }
-    if (found < 0)
-        return 0;
-    a->workers[found].drops = a->workers[found].count;
-    a->replayed += r ? (size_t)a->workers[found].count : 0;
-    return 1;
 }
 
 static int is_other(const struct arbiter *a, const struct arrival *r, const struct candidate *c)
@@ -325,23 +221,19 @@ static int choose_recorded(struct arbiter *a, struct error *e)
     size_t i = a->replayed;
 
     for (int w = 0; w < a->plan.workers; w++)
-        a->workers[w].takes = a->workers[w].drops = 0;
+        a->workers[w].chosen = 0;
     for (; i < r->count && r->items[i].step == step; i++) {
         struct contender *w = &a->workers[r->items[i].worker];
-        const int k = w->drops + w->takes;
 
-        if (k == w->count)
+        if (!w->pushed)
             return 0;
-        if (is_other(a, &r->items[i], &w->pushes[k]))
+        if (is_other(a, &r->items[i], &w->push))
             return error_set(e, ERR_CORRUPT,
                              "at step %lld the weights of worker %u are those of step %lld, but the record of --replay "
                              "says %lld",
-                             (long long)a->step, r->items[i].worker, (long long)w->pushes[k].version,
+                             (long long)a->step, r->items[i].worker, (long long)w->push.version,
                              (long long)(a->plan.first_step + r->items[i].version));
-        if (a->plan.synchronous && r->items[i].version < step)
-            w->drops++;
-        else
-            w->takes++;
+        w->chosen = a->plan.synchronous && r->items[i].version < step ? DECISION_DROPPED : DECISION_USED;
     }
     a->replayed = i;
     return 1;
@@ -354,9 +246,9 @@ static struct verdict judge_together(struct arbiter *a)
     struct tally all;
 
     for (int i = 0; i < a->plan.workers; i++)
-        for (int k = 0; k < a->workers[i].takes; k++) {
+        if (a->workers[i].chosen == DECISION_USED) {
             a->owners[count] = i;
-            a->parts[count++] = a->workers[i].pushes[a->workers[i].drops + k].part;
+            a->parts[count++] = a->workers[i].push.part;
         }
     all = tally_sum(a->parts, count, a->step, a->plan.max_steps);
     a->sticky |= all.flags & TALLY_BAD;
@@ -372,27 +264,27 @@ static struct verdict judge_together(struct arbiter *a)
 }
 
 /* Notes the fate of all chosen pushes and takes them out: first those that are dropped, then those used. */
-static void settle_fates(struct arbiter *a, int updates)
+static void settle_fates(struct arbiter *a)
 {
     struct server_statistics *s = &a->statistics;
 
     a->push_count = 0;
     for (int i = 0; i < a->plan.workers; i++)
-        for (int k = 0; k < a->workers[i].drops; k++) {
-            note(a, i, &a->workers[i].pushes[k]);
-            drop(a, &a->workers[i].pushes[k]);
+        if (a->workers[i].chosen == DECISION_DROPPED) {
+            note(a, i);
+            drop(a, &a->workers[i].push);
         }
     for (int i = 0; i < a->plan.workers; i++) {
         struct contender *w = &a->workers[i];
+        const int used = w->chosen == DECISION_USED;
 
-        for (int k = 0; k < w->takes; k++)
-            note(a, i, &w->pushes[w->drops + k]);
-        a->fates[i] = (uint8_t)(w->takes | w->drops << DECISION_DROPPED_SHIFT);
-        s->used += w->takes;
-        s->absent += updates && a->plan.synchronous && w->takes == 0;
-        s->first_doubled += w->takes > 1;
-        w->finished += w->takes + w->drops;
-        forget(w, w->takes + w->drops);
+        if (used)
+            note(a, i);
+        a->fates[i] = (uint8_t)w->chosen;
+        s->used += used;
+        s->absent += a->plan.synchronous && !used;
+        w->finished += w->chosen != 0;
+        w->pushed = w->pushed && !w->chosen;
     }
 }
 
@@ -400,41 +292,20 @@ static void decide_together(struct arbiter *a)
 {
     const struct verdict v = judge_together(a);
 
-    settle_fates(a, 1);
+    settle_fates(a);
     a->last = v;
     a->step++;
     for (int i = 0; i < a->plan.workers; i++) {
         struct contender *w = &a->workers[i];
         struct verdict own = v;
 
-        /* Who holds a token is still computing. Who has pushed twice may have a second push that was not taken, and is
-         * dropped next. */
-        if (!w->waits || w->count > 0)
+        if (!w->chosen)
             continue;
-        own.used = w->takes;
-        own.dropped = w->drops;
+        own.used = w->chosen == DECISION_USED;
+        own.dropped = w->chosen == DECISION_DROPPED;
         a->fates[i] |= DECISION_ANSWERED;
         w->version = a->step;
         speak(a, i, &own);
-    }
-}
-
-/* Synchronous: answers a late worker, without an update. */
-static void decide_late(struct arbiter *a)
-{
-    settle_fates(a, 0);
-    for (int i = 0; i < a->plan.workers; i++) {
-        struct contender *w = &a->workers[i];
-        struct verdict v = a->last;
-
-        if (!a->fates[i])
-            continue;
-        v.used = 0;
-        v.dropped = w->drops;
-        v.other = -1;
-        a->fates[i] |= DECISION_ANSWERED;
-        w->version = a->step;
-        speak(a, i, &v);
     }
 }
 
@@ -462,7 +333,7 @@ static int release_some(struct arbiter *a)
         struct contender *w = &a->workers[i];
         struct verdict v = w->verdict;
 
-        if (!w->waits || w->count > 0 || !may_go_on(a, i, least))
+        if (!w->waits || w->pushed || !may_go_on(a, i, least))
             continue;
         v.more = !(a->sticky & TALLY_ENDS) &&
                  (a->plan.replay ? next_recorded(a, i) != NULL : a->plan.first_step + a->granted < a->plan.max_steps);
@@ -480,12 +351,12 @@ static void decide_alone(struct arbiter *a)
     for (int i = 0; i < a->plan.workers; i++) {
         struct contender *w = &a->workers[i];
 
-        if (w->takes == 0)
+        if (!w->chosen)
             continue;
-        staleness_add(&a->statistics.staleness, a->step - w->pushes[0].version);
-        a->statistics.samples += w->pushes[0].part.score.weight;
-        a->sticky |= w->pushes[0].part.flags & TALLY_BAD;
-        w->verdict = (struct verdict){ .score = w->pushes[0].part.score,
+        staleness_add(&a->statistics.staleness, a->step - w->push.version);
+        a->statistics.samples += w->push.part.score.weight;
+        a->sticky |= w->push.part.flags & TALLY_BAD;
+        w->verdict = (struct verdict){ .score = w->push.part.score,
                                        .global_step = a->step + 1,
                                        .staleness_mean = staleness_mean(&a->statistics.staleness),
                                        .staleness_max = a->statistics.staleness.max,
@@ -493,24 +364,18 @@ static void decide_alone(struct arbiter *a)
                                        .used = 1,
                                        .other = -1 };
     }
-    settle_fates(a, 1);
+    settle_fates(a);
     a->step++;
     release_some(a);
 }
 
-enum due { DUE_NOTHING, DUE_UPDATE, DUE_ANSWER };
-
-/* What can be done; its pushes are chosen. */
-static int what_is_due(struct arbiter *a, struct error *e)
+/* 1: an update can be made; its pushes are chosen. ERR_CORRUPT. */
+static int update_is_due(struct arbiter *a, struct error *e)
 {
     if (a->plan.synchronous ? a->ended : a->step >= a->plan.max_steps || (a->plan.replay && (a->sticky & TALLY_ENDS)))
-        return DUE_NOTHING;
+        return 0;
     if (a->plan.replay && a->replayed == a->plan.replay->count)
         return error_set(e, ERR_CORRUPT, "the record of --replay ends at step %lld", (long long)a->step);
-    /* With tokens, workers may have pushed twice from the first weights: the next update needs some of them, with new
-     * weights. Else the members of the last update have these. */
-    if (a->plan.synchronous && (a->plan.replay ? is_late_recorded(a) : current_workers(a) < a->plan.aggregate))
-        return choose_late(a) ? DUE_ANSWER : DUE_NOTHING;
     return a->plan.replay ? choose_recorded(a, e) : choose(a);
 }
 
@@ -523,16 +388,14 @@ static int rule(struct arbiter *a, struct ruling *out, struct error *e)
     for (int i = 0; i < a->plan.workers; i++)
         a->workers[i].speaks = 0;
     a->push_count = 0;
-    if (send_home(a) || (a->plan.synchronous && a->plan.tokens && give_tokens(a)))
+    if (send_home(a))
         return 1;
-    if ((due = what_is_due(a, e)) < 0)
+    if ((due = update_is_due(a, e)) < 0)
         return due;
-    out->decision = (struct decision){ .step = a->step, .updates = due == DUE_UPDATE, .fates = a->fates };
-    if (due == DUE_ANSWER)
-        decide_late(a);
-    else if (due == DUE_UPDATE && a->plan.synchronous)
+    out->decision = (struct decision){ .step = a->step, .updates = due, .fates = a->fates };
+    if (due && a->plan.synchronous)
         decide_together(a);
-    else if (due == DUE_UPDATE)
+    else if (due)
         decide_alone(a);
     else if (a->plan.synchronous || !release_some(a))
         return 0;

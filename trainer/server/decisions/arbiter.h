@@ -4,8 +4,7 @@
  * everywhere, and a worker gets values of one version. No messages, no clock, no weights here.
  *
  * Synchronous: the first `aggregate` pushes whose gradients belong to the current weights make the update. Pushes that
- * come later (backup workers) are dropped at the next update, with which their workers get new values. With `tokens`,
- * as TensorFlow's SyncReplicasOptimizer begins: each worker makes a second push from the first weights without waiting.
+ * come later (backup workers) are dropped at the next update, with which their workers get new values.
  *
  * Asynchronous: each push makes an update, in the order in which they have come whole. With a bound of T on the delay,
  * a worker that has made n pushes gets its values, and goes on, once all others that continue have made at least n - T.
@@ -28,7 +27,6 @@
 struct arbiter_plan {
     int workers, synchronous;
     int aggregate;     /* synchronous: 1 to workers */
-    int tokens;        /* synchronous: 1: two pushes of each worker from the first weights */
     int64_t staleness; /* asynchronous: T or ARBITER_UNBOUNDED */
     int64_t first_step, max_steps;
     const struct arrivals *replay; /* borrowed; NULL: in order of arrival */
@@ -47,7 +45,7 @@ struct arbiter;
 int arbiter_new(struct arbiter **out, const struct arbiter_plan *plan, struct error *e);
 void arbiter_free(struct arbiter *a); /* NULL is fine */
 
-/* A worker's next push is whole: its part of the step. A worker has at most DECISION_PUSHES that are not decided. */
+/* A worker's next push is whole: its part of the step. A worker has at most one that is not decided. */
 void arbiter_push(struct arbiter *a, int worker, const struct tally_part *part);
 /* The worker will push no more. */
 void arbiter_done(struct arbiter *a, int worker, uint32_t flags);

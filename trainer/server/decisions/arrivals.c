@@ -21,7 +21,6 @@ void arrivals_put_header(const struct arrivals_header *h, uint8_t bytes[ARRIVALS
     put_le32(bytes + 8, FORMAT);
     put_le32(bytes + 12, (uint32_t)h->workers);
     put_le32(bytes + 16, (uint32_t)h->aggregate);
-    put_le32(bytes + 20, (uint32_t)h->tokens);
     put_le64(bytes + 24, (uint64_t)h->staleness);
     put_le64(bytes + 32, (uint64_t)h->first_step);
     put_le64(bytes + 40, (uint64_t)h->batch);
@@ -48,7 +47,7 @@ void arrivals_put_end(uint32_t pushes, uint32_t crc, uint8_t bytes[ARRIVALS_PUSH
 
 static int parse_header(struct arrivals_header *h, const char *name, const uint8_t *bytes, size_t n, struct error *e)
 {
-    uint32_t workers, aggregate, tokens;
+    uint32_t workers, aggregate;
 
     if (n < MODEL_AT - 16 || memcmp(bytes, magic, sizeof magic) != 0) /* the header of the first format */
         return error_set(e, ERR_CORRUPT, "%s: not a record of --record", name);
@@ -61,7 +60,6 @@ static int parse_header(struct arrivals_header *h, const char *name, const uint8
         return error_set(e, ERR_CORRUPT, "%s: damaged at byte 0: its header does not have its checksum", name);
     workers = get_le32(bytes + 12);
     aggregate = get_le32(bytes + 16);
-    tokens = get_le32(bytes + 20);
     h->staleness = (int64_t)get_le64(bytes + 24);
     h->first_step = (int64_t)get_le64(bytes + 32);
     h->batch = (int64_t)get_le64(bytes + 40);
@@ -69,12 +67,12 @@ static int parse_header(struct arrivals_header *h, const char *name, const uint8
     h->training = get_le64(bytes + 56);
     memcpy(h->model, bytes + MODEL_AT, sizeof h->model);
     memcpy(h->data, bytes + DATA_AT, sizeof h->data);
-    if (workers < 1 || workers > ARRIVALS_WORKERS_MAX || aggregate > workers || tokens > 1 || h->staleness < -1 ||
-        h->first_step < 0 || h->batch < 0 || h->model[ARRIVALS_NAME - 1] || h->data[ARRIVALS_NAME - 1])
+    if (workers < 1 || workers > ARRIVALS_WORKERS_MAX || aggregate > workers || get_le32(bytes + 20) ||
+        h->staleness < -1 || h->first_step < 0 || h->batch < 0 || h->model[ARRIVALS_NAME - 1] ||
+        h->data[ARRIVALS_NAME - 1])
         return error_set(e, ERR_CORRUPT, "%s: damaged at byte 12: its header has impossible numbers", name);
     h->workers = (int)workers;
     h->aggregate = (int)aggregate;
-    h->tokens = (int)tokens;
     return OK;
 }
 
@@ -165,8 +163,7 @@ int arrivals_fit(const struct arrivals *a, const char *name, const struct arriva
                          h->workers == 1 ? "" : "s", now->workers);
     for (int i = 0; i < 2; i++) {
         if (both[i]->aggregate)
-            snprintf(how[i], sizeof how[i], "--replicas-to-aggregate %d%s", both[i]->aggregate,
-                     both[i]->tokens ? " --first-step-tokens" : "");
+            snprintf(how[i], sizeof how[i], "--replicas-to-aggregate %d", both[i]->aggregate);
         else if (both[i]->staleness >= 0)
             snprintf(how[i], sizeof how[i], "--async --staleness %" PRId64, both[i]->staleness);
         else

@@ -9,7 +9,7 @@
  *   8       4      version of the format, 2
  *   12      4      workers
  *   16      4      aggregate: pushes that make an update; 0: asynchronous, each push is an update
- *   20      4      tokens: 1: --first-step-tokens
+ *   20      4      reserved, 0
  *   24      8      staleness: the bound of --staleness, -1: none
  *   32      8      first_step: updates before the run
  *   40      8      batch: samples of a worker's step
@@ -43,8 +43,8 @@
 enum { ARRIVALS_HEADER_BYTES = 136, ARRIVALS_PUSH_BYTES = 12, ARRIVALS_NAME = 32, ARRIVALS_WORKERS_MAX = 1 << 20 };
 
 struct arrivals_header {
-    int workers, aggregate, tokens; /* aggregate 0: asynchronous */
-    int64_t staleness;              /* -1: unbounded */
+    int workers, aggregate; /* aggregate 0: asynchronous */
+    int64_t staleness;      /* -1: unbounded */
     int64_t first_step;
     int64_t batch;
     uint64_t seed, training;

@@ -4,7 +4,7 @@
 #include <string.h>
 
 struct follower {
-    int workers, slots, room;
+    int workers, room;
     size_t packets;
     struct decision *queue; /* (room) decision number n is item n % room */
     uint8_t *fates;         /* (room, workers) */
@@ -12,10 +12,10 @@ struct follower {
     int64_t released;       /* decisions that are done with; INT64_MAX: each is when it is applied */
     int64_t *applied;       /* (packets) decisions */
     int64_t *come, *over;   /* (workers, packets) pushes */
-    int *rows;              /* (2, workers * slots): used, freed */
+    int *rows;              /* (2, workers): used, freed */
 };
 
-int follower_new(struct follower **out, int workers, size_t packets, int slots, struct error *e)
+int follower_new(struct follower **out, int workers, size_t packets, struct error *e)
 {
     const size_t n = (size_t)workers, cells = n * packets + 1;
     struct follower *f = calloc(1, sizeof *f);
@@ -23,16 +23,15 @@ int follower_new(struct follower **out, int workers, size_t packets, int slots, 
     if (f) {
         f->workers = workers;
         f->packets = packets;
-        f->slots = slots;
         f->limit = f->released = INT64_MAX;
         /* Each unfinished decision has used, dropped or answered a worker's push, which then has no other. */
-        f->room = workers * (DECISION_PUSHES + 1) + 1;
+        f->room = 2 * workers + 1;
         f->queue = calloc((size_t)f->room, sizeof *f->queue);
         f->fates = calloc((size_t)f->room * n, 1);
         f->applied = calloc(packets + 1, sizeof *f->applied);
         f->come = calloc(cells, sizeof *f->come);
         f->over = calloc(cells, sizeof *f->over);
-        f->rows = calloc(2 * n * (size_t)slots, sizeof *f->rows);
+        f->rows = calloc(2 * n, sizeof *f->rows);
     }
     if (!f || !f->queue || !f->fates || !f->applied || !f->come || !f->over || !f->rows) {
         follower_free(f);
@@ -74,11 +73,15 @@ int follower_room(const struct follower *f)
     return f->room;
 }
 
-int follower_slot(const struct follower *f, int worker, size_t packet)
+/* 1: a push of this worker's packet has come that no decision has applied yet. */
+static int is_here(const struct follower *f, int worker, size_t packet)
 {
-    const size_t at = follower_cell(f, worker, packet);
+    return f->come[follower_cell(f, worker, packet)] > f->over[follower_cell(f, worker, packet)];
+}
 
-    return f->come[at] - f->over[at] < f->slots ? (int)(f->come[at] % f->slots) : -1;
+int follower_takes(const struct follower *f, int worker, size_t packet)
+{
+    return !is_here(f, worker, packet);
 }
 
 void follower_push(struct follower *f, int worker, size_t packet)
@@ -86,14 +89,9 @@ void follower_push(struct follower *f, int worker, size_t packet)
     f->come[follower_cell(f, worker, packet)]++;
 }
 
-static int fate_drops(uint8_t fate)
+static int is_decided(const struct decision *d, int worker)
 {
-    return fate >> DECISION_DROPPED_SHIFT & DECISION_USED;
-}
-
-static int fate_takes(uint8_t fate)
-{
-    return (fate & DECISION_USED) + fate_drops(fate);
+    return (d->fates[worker] & (DECISION_USED | DECISION_DROPPED)) != 0;
 }
 
 /* The decision that this packet applies next; NULL: none is known, it is held, or packet 0 has not applied it. */
@@ -108,9 +106,7 @@ static const struct decision *next_of(const struct follower *f, size_t packet)
 
 static int has_come(const struct follower *f, const struct decision *d, int worker, size_t packet)
 {
-    const size_t at = follower_cell(f, worker, packet);
-
-    return f->come[at] - f->over[at] >= fate_takes(d->fates[worker]);
+    return !is_decided(d, worker) || is_here(f, worker, packet);
 }
 
 static int all_have_come(const struct follower *f, const struct decision *d, size_t packet)
@@ -123,19 +119,16 @@ static int all_have_come(const struct follower *f, const struct decision *d, siz
 
 static void apply(struct follower *f, const struct decision *d, size_t packet, struct application *out)
 {
-    int *used = f->rows, *freed = f->rows + f->workers * f->slots;
+    int *used = f->rows, *freed = f->rows + f->workers;
 
     *out = (struct application){ .packet = packet, .step = d->step, .used = used, .freed = freed, .fates = d->fates };
     for (int w = 0; w < f->workers; w++) {
-        int64_t *over = &f->over[follower_cell(f, w, packet)];
-
-        for (int k = 0; k < fate_takes(d->fates[w]); k++, ++*over) {
-            const int row = (int)(*over % f->slots) * f->workers + w;
-
-            if (k >= fate_drops(d->fates[w]))
-                used[out->used_count++] = row;
-            freed[out->freed_count++] = row;
-        }
+        if (!is_decided(d, w))
+            continue;
+        if (d->fates[w] & DECISION_USED)
+            used[out->used_count++] = w;
+        freed[out->freed_count++] = w;
+        f->over[follower_cell(f, w, packet)]++;
     }
     f->applied[packet]++;
 }
@@ -198,7 +191,7 @@ int follower_expects(const struct follower *f, int worker)
     if (k < f->packets)
         return !has_come(f, next_of(f, k), worker, k);
     for (size_t i = 0; i < f->packets; i++)
-        if (f->come[follower_cell(f, worker, i)] > f->over[follower_cell(f, worker, i)])
+        if (is_here(f, worker, i))
             return 0;
     return 1;
 }

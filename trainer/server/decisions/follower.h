@@ -3,9 +3,6 @@
  * applies decisions in their order, each once all pushes that it names have come, and packet 0, which has the weights,
  * before the others. No messages and no arithmetic here.
  *
- * Push number p of a worker is received into its slot p % slots; so with two slots the second push of a worker does not
- * overwrite the first. Row `slot * workers + worker` is where aggregation.c has it.
- *
  * One thread.
  */
 #ifndef TRAINER_SERVER_DECISIONS_FOLLOWER_H
@@ -21,23 +18,23 @@
 struct application {
     size_t packet;
     int64_t step;
-    const int *used;  /* (used_count) rows to add, for an update; none: no update */
-    const int *freed; /* (freed_count) rows whose pushes are over, in the order in which they came */
+    const int *used;  /* (used_count) workers whose pushes to add, for an update; none: no update */
+    const int *freed; /* (freed_count) those whose pushes are over */
     int used_count, freed_count;
     const uint8_t *fates; /* (workers) whom to answer */
 };
 
 struct follower;
 
-/* slots: 1 to DECISION_PUSHES. ERR_NOMEM. On OK *out is yours, follower_free() it. */
-int follower_new(struct follower **out, int workers, size_t packets, int slots, struct error *e);
+/* ERR_NOMEM. On OK *out is yours, follower_free() it. */
+int follower_new(struct follower **out, int workers, size_t packets, struct error *e);
 void follower_free(struct follower *f); /* NULL is fine */
 
 /* Takes the next decision; copies it. At most follower_room() may be unfinished. */
 void follower_decision(struct follower *f, const struct decision *d);
 int follower_room(const struct follower *f);
-/* The slot of this worker's next push of this packet; -1: all are full. */
-int follower_slot(const struct follower *f, int worker, size_t packet);
+/* 1: this worker's next push of this packet may come; 0: the last one is not applied yet. */
+int follower_takes(const struct follower *f, int worker, size_t packet);
 /* It has come. */
 void follower_push(struct follower *f, int worker, size_t packet);
 

@@ -20,7 +20,7 @@ struct verdict {
     int32_t more;
     int64_t other;         /* the first worker whose weights differ from those of worker `first`, -1: none */
     int32_t first;         /* the first worker of the step */
-    int32_t values;        /* 1: the servers send new values; 0: none: go on with the same weights, or end */
+    int32_t values;        /* 1: the servers send new values; 0: none: end */
     int32_t used, dropped; /* of this worker's pushes since its last verdict; chosen members only */
     int64_t all_dropped;   /* pushes of all workers, so far; likewise */
 };
@@ -33,21 +33,15 @@ struct decision {
     const uint8_t *fates; /* (workers) DECISION_* */
 };
 
-/* How many of a worker's pushes are dropped, then how many used; and whether it gets the values after the decision. */
-enum {
-    DECISION_PUSHES = 2, /* of a worker, at most */
-    DECISION_USED = 3,
-    DECISION_DROPPED_SHIFT = 2,
-    DECISION_ANSWERED = 16,
-};
+/* What becomes of a worker's push, if it is decided; and whether the worker gets the values after the decision. */
+enum { DECISION_USED = 1, DECISION_DROPPED = 2, DECISION_ANSWERED = 4 };
 
 /* of a whole run */
 struct server_statistics {
-    struct staleness staleness;        /* of all pushes; asynchronous */
-    int64_t used, dropped;             /* pushes, where server 0 decides about them */
-    int64_t absent;                    /* workers that had no part in an update, over all updates; synchronous */
-    int64_t first_lost, first_doubled; /* pushes from the first weights: dropped, used as a worker's second; tokens */
-    double samples, samples_dropped;   /* of the used pushes, of the others */
+    struct staleness staleness;      /* of all pushes; asynchronous */
+    int64_t used, dropped;           /* pushes, where server 0 decides about them */
+    int64_t absent;                  /* workers that had no part in an update, over all updates; synchronous */
+    double samples, samples_dropped; /* of the used pushes, of the others */
 };
 
 #endif
