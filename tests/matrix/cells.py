@@ -116,14 +116,12 @@ def on_one_host(model):
     """Every number of workers with every bucket and every number of servers."""
     def cells(strategy, counts, servers=(0,), options=((),)):
         for workers, size, count, more in itertools.product(counts, BUCKETS, servers, options):
-            if count == 1 and ("--placement", "round-robin") in more:  # one server has everything
-                continue
             yield Cell(Training(model, strategy, workers, "one host", count, (bucket(size), *more)))
 
     yield from cells("single", (1,))
     yield from cells("mpi", WORKERS, options=[(("--transport", "shared"),), (("--transport", "mpi"),)])
     yield from cells("ring", WORKERS)
-    yield from cells("ps", WORKERS, SERVERS, [(("--placement", "greedy"),), (("--placement", "round-robin"),)])
+    yield from cells("ps", WORKERS, SERVERS)
     if MODELS[model].tables:
         yield from cells("hybrid", WORKERS, SERVERS)
         yield from cells("mpi", WORKERS, options=[(("--sparse-exchange", "all-gather"),)])

@@ -106,7 +106,7 @@ def killed(tmp_path_factory):
 
 
 @pytest.mark.parametrize("count,options", [
-    (5, ["ps", "--servers", 2, "--placement", "round-robin", "--bucket-bytes", 1024]),
+    (5, ["ps", "--servers", 2, "--bucket-bytes", 1024]),
     (8, ["ring"]),
     (0, ["mirrored", "--threads", 3, "--weights", "shared"]),
     (2, ["mpi"])], ids=["ps", "ring", "mirrored", "mpi"])

@@ -49,7 +49,7 @@ def test_every_strategy(tmp_path, capsys):
     chosen = [Training("lenet", "mpi", 1, options=middle), Training("lenet", "mpi", 8, options=(*small, ("--transport", "mpi"))),
               Training("lenet", "ring", 2, options=middle), Training("lenet", "ring", 5, options=large),
               Training("lenet", "ps", 4, servers=1, options=small),
-              Training("lenet", "ps", 2, servers=3, options=(*middle, ("--placement", "round-robin"))),
+              Training("lenet", "ps", 2, servers=3, options=middle),
               Training("lenet", "hybrid", 3, options=large), Training("lenet", "hybrid", 4, options=small),
               *(Training("lenet", "mirrored shared", count, options=large) for count in (1, 4, 8)),
               *(Training("lenet", "mirrored copied", count, options=small) for count in (2, 3, 5))]

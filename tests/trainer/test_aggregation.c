@@ -51,7 +51,7 @@ static void fixture_make(struct fixture *f, const char *model, enum optimizer_ki
     *f = (struct fixture){ .whole = side_of(model, kind, average), .split = side_of(model, kind, average) };
     f->total = network_exchange_count(f->whole.network);
     assert_int_equal(reduction_init(&f->reduction, workers, 0, NULL), OK);
-    assert_int_equal(placement_of(&f->placement, f->whole.network, SERVERS, 0, 0, NULL), OK);
+    assert_int_equal(placement_of(&f->placement, f->whole.network, SERVERS, 0, NULL), OK);
     for (int j = 0; j < SERVERS; j++) {
         struct packing *p = &f->packings[j];
 
@@ -235,7 +235,7 @@ static void test_chosen(void **state)
     size_t count;
 
     (void)state;
-    assert_int_equal(placement_of(&f.placement, whole.network, 1, 0, 0, NULL), OK);
+    assert_int_equal(placement_of(&f.placement, whole.network, 1, 0, NULL), OK);
     assert_int_equal(packing_make(&f.packings[0], &f.placement, 0, LIMIT, NULL), OK);
     assert_int_equal(reduction_init(&f.reduction, 2 * WORKERS, 0, NULL), OK);
     assert_int_equal(

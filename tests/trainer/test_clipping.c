@@ -216,7 +216,7 @@ static int64_t sums_of(const struct words_scene *s, int server)
 
     assert_int_equal(network_new(&n, s->model, 0, NULL), OK);
     assert_int_equal(table_parts_make(&tables, n, s->servers, s->servers, NULL), OK);
-    assert_int_equal(placement_of(&placement, n, s->servers, 0, 1, NULL), OK);
+    assert_int_equal(placement_of(&placement, n, s->servers, 1, NULL), OK);
     count = tables.count;
     assert_true(count + placement.count <= 64);
     table_parts_held(&tables, held);

@@ -151,7 +151,7 @@ static void check_bytes(const struct words_scene *s)
 
     words_play(s, actors);
     assert_int_equal(table_parts_make(&parts, actors[0].network, s->servers, s->servers, NULL), OK);
-    assert_int_equal(placement_of(&placement, actors[0].network, s->servers, 0, 1, NULL), OK);
+    assert_int_equal(placement_of(&placement, actors[0].network, s->servers, 1, NULL), OK);
     for (int j = 0; j < s->servers; j++)
         held += placement.held[j];
     for (size_t t = 0; t < parts.table_count; t++) /* which are not in packets */

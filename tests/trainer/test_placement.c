@@ -90,30 +90,6 @@ static void test_shares(void **state)
     }
 }
 
-/* Each on the next server, whatever its size, in the order given; not in that of the vector. */
-static void test_in_turn(void **state)
-{
-    static const struct extent given[] = { { 4, 13 }, { 0, 4 }, { 13, 14 }, { 14, 16 }, { 20, 20 }, { 16, 20 } };
-    static const struct placed wanted[] = {
-        { { 0, 4 }, 1 }, { { 4, 13 }, 0 }, { { 13, 14 }, 2 }, { { 14, 16 }, 0 }, { { 16, 20 }, 1 }
-    };
-    static const size_t held[] = { 11, 8, 1, 0 };
-    struct placement p;
-
-    (void)state;
-    assert_int_equal(placement_in_turn(&p, given, 6, 3, NULL), OK);
-    assert_int_equal(p.count, 5);
-    for (size_t i = 0; i < p.count; i++) {
-        assert_memory_equal(&p.items[i].extent, &wanted[i].extent, sizeof wanted[i].extent);
-        assert_int_equal(p.items[i].server, wanted[i].server);
-    }
-    assert_memory_equal(p.held, held, 3 * sizeof *held);
-    placement_release(&p);
-    assert_int_equal(placement_in_turn(&p, given, 1, 2, NULL), OK); /* one server has nothing */
-    assert_int_equal(p.held[1], 0);
-    placement_release(&p);
-}
-
 /* A packet on its way, with elements below `rounded` as bfloat16: as each would be by itself. */
 static void check_narrow(const struct packing *p, size_t k, const real *vector, size_t rounded)
 {
@@ -204,11 +180,8 @@ static void test_any(void **state)
         total = layout(sizes, n, extents);
         limit = 1 + random_below(&r, 300) % (round % 3 ? 300 : 3);
         holders = calloc(total + 1, sizeof *holders);
-        if (round % 4 == 3)
-            assert_int_equal(placement_in_turn(&p, extents, n, servers, NULL), OK);
-        else
-            assert_int_equal(placement_make(&p, extents, n, servers, NULL), OK);
-        for (int s = 0; s < servers && round % 4 != 3; s++)
+        assert_int_equal(placement_make(&p, extents, n, servers, NULL), OK);
+        for (int s = 0; s < servers; s++)
             assert_true(p.held[s] <= 2 * (total / (size_t)servers + 1));
         p.shared = (struct extent){ total, total + (size_t)(round % 2) }; /* on every server, where there is one */
         check_packing(&p, p.shared.to, limit, holders);
@@ -222,7 +195,7 @@ static void test_any(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = { cmocka_unit_test(test_table), cmocka_unit_test(test_shares),
-                                        cmocka_unit_test(test_in_turn), cmocka_unit_test(test_any) };
+                                        cmocka_unit_test(test_any) };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

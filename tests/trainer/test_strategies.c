@@ -15,7 +15,7 @@
 enum { RANKS_MAX = 11, LEAVES_MAX = 16, BATCH = 8, STEPS = 6, NEVER = -1 };
 
 struct scene {
-    const char *model, *strategy, *transport, *placement; /* of mpi; of ps */
+    const char *model, *strategy, *transport; /* of mpi; of ps */
     enum optimizer_kind optimizer;
     int ranks, servers, asynchronous;
     int64_t staleness; /* NEVER: unbounded */
@@ -83,9 +83,11 @@ static struct strategy_options options_of(const struct scene *s)
                                   .check_every = 2,
                                   .micro_shards = s->micro_shards };
     const struct kind_setting settings[] = {
-        { .name = "servers", .number = s->servers },     { .name = "async", .number = s->asynchronous },
-        { .name = "staleness", .number = s->staleness }, { .name = "transport", .text = s->transport },
-        { .name = "placement", .text = s->placement },   { .name = NULL },
+        { .name = "servers", .number = s->servers },
+        { .name = "async", .number = s->asynchronous },
+        { .name = "staleness", .number = s->staleness },
+        { .name = "transport", .text = s->transport },
+        { .name = NULL },
     };
 
     kind_set(&o, settings);
@@ -269,7 +271,6 @@ static const struct scene usual = {
     .model = "resnet32",
     .strategy = "mpi",
     .transport = "auto",
-    .placement = "greedy",
     .optimizer = OPTIMIZER_MOMENTUM,
     .ranks = 3,
     .save_at = 2,
@@ -348,11 +349,11 @@ static void test_one_hash(void **state)
 {
     static const size_t buckets[] = { 1024, 65536, 1 << 26 };
     static const struct {
-        const char *strategy, *how; /* transport or placement */
+        const char *strategy, *transport;
         int servers;
-    } ways[] = { { "mpi", "shared", 0 }, { "mpi", "mpi", 0 },        { "mpi", "two-level", 0 },
-                 { "ring", "", 0 },      { "ps", "greedy", 1 },      { "ps", "greedy", 2 },
-                 { "ps", "greedy", 3 },  { "ps", "round-robin", 2 }, { "ps", "round-robin", 3 } };
+    } ways[] = { { "mpi", "shared", 0 }, { "mpi", "mpi", 0 }, { "mpi", "two-level", 0 },
+                 { "ring", "", 0 },      { "ps", "", 1 },     { "ps", "", 2 },
+                 { "ps", "", 3 } };
     struct scene s = usual;
 
     (void)state;
@@ -369,7 +370,7 @@ static void test_one_hash(void **state)
             for (size_t way = 0; way < sizeof ways / sizeof *ways; way++)
                 for (size_t b = 0; b < sizeof buckets / sizeof *buckets; b++) {
                     s.strategy = ways[way].strategy;
-                    s.transport = s.placement = ways[way].how;
+                    s.transport = ways[way].transport;
                     s.servers = ways[way].servers;
                     s.ranks = workers + s.servers;
                     s.bucket_bytes = buckets[b];

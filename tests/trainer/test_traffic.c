@@ -103,7 +103,7 @@ static void test_all_reduce(void **state)
 /* ---- parameter servers ------------------------------------------------------------------------------------------- */
 
 struct pushes {
-    int servers, in_turn;
+    int servers;
     size_t bucket_bytes;
     int together; /* the workers, which are on one host, push together */
 };
@@ -134,7 +134,6 @@ static struct strategy_options options_of(const struct pushes *scene)
                                   .max_steps = STEPS,
                                   .bucket_bytes = scene->bucket_bytes };
     const struct kind_setting settings[] = { { .name = "servers", .number = scene->servers },
-                                             { .name = "placement", .text = scene->in_turn ? "round-robin" : "greedy" },
                                              { .name = "local-aggregation", .text = scene->together ? "on" : "auto" },
                                              { .name = NULL } };
 
@@ -175,9 +174,9 @@ static void push_and_pull(struct player *p)
 }
 
 /* A worker: D each way. Server j: n D_j each way. And the weight to each server, the flags back; a tally, a verdict. */
-static void check_pushes(int workers, int servers, int in_turn, size_t bucket_bytes)
+static void check_pushes(int workers, int servers, size_t bucket_bytes)
 {
-    const struct pushes scene = { servers, in_turn, bucket_bytes, 0 };
+    const struct pushes scene = { servers, bucket_bytes, 0 };
     struct player players[PLAYERS_MAX];
     struct placement placement;
     struct network *network;
@@ -185,7 +184,7 @@ static void check_pushes(int workers, int servers, int in_turn, size_t bucket_by
 
     players_play(players, workers + servers, push_and_pull, &scene);
     assert_int_equal(network_new(&network, model_find("lenet"), 0, NULL), OK);
-    assert_int_equal(placement_of(&placement, network, servers, in_turn, 0, NULL), OK);
+    assert_int_equal(placement_of(&placement, network, servers, 0, NULL), OK);
     for (int j = 0; j < servers; j++) {
         const struct traffic_link link = traffic_of_rank(&players[0].traffic, workers + j);
         const int64_t held = (int64_t)(placement.held[j] * sizeof(real));
@@ -212,7 +211,7 @@ static void check_pushes(int workers, int servers, int in_turn, size_t bucket_by
  * others push, and they what comes for them. */
 static void check_pushes_together(int workers, int servers, size_t bucket_bytes)
 {
-    const struct pushes scene = { servers, 0, bucket_bytes, 1 };
+    const struct pushes scene = { servers, bucket_bytes, 1 };
     const int64_t part = sizeof(struct tally_part), verdict = sizeof(struct verdict);
     struct player players[PLAYERS_MAX];
     struct placement placement;
@@ -221,7 +220,7 @@ static void check_pushes_together(int workers, int servers, size_t bucket_bytes)
 
     players_play(players, workers + servers, push_and_pull, &scene);
     assert_int_equal(network_new(&network, model_find("lenet"), 0, NULL), OK);
-    assert_int_equal(placement_of(&placement, network, servers, 0, 0, NULL), OK);
+    assert_int_equal(placement_of(&placement, network, servers, 0, NULL), OK);
     for (int j = 0; j < servers; j++) {
         const struct traffic_link link = traffic_of_rank(&players[0].traffic, workers + j);
         const int64_t held = (int64_t)(placement.held[j] * sizeof(real));
@@ -247,10 +246,10 @@ static void check_pushes_together(int workers, int servers, size_t bucket_bytes)
 static void test_servers(void **state)
 {
     (void)state;
-    check_pushes(2, 1, 0, 1 << 20);
-    check_pushes(3, 2, 0, 4096);
-    check_pushes(4, 3, 0, 16384);
-    check_pushes(3, 3, 1, 16384);
+    check_pushes(2, 1, 1 << 20);
+    check_pushes(3, 2, 4096);
+    check_pushes(4, 3, 16384);
+    check_pushes(3, 3, 16384);
     check_pushes_together(2, 1, 1 << 20);
     check_pushes_together(4, 3, 16384);
     check_pushes_together(1, 2, 4096);

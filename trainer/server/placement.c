@@ -72,14 +72,6 @@ static void place_largest_first(struct placement *out, struct part *parts, size_
     }
 }
 
-static void place_in_turn(struct placement *out, struct part *parts, size_t n)
-{
-    for (size_t i = 0; i < n; i++) {
-        parts[i].server = (int)(i % (size_t)out->servers);
-        out->held[parts[i].server] += length_of(parts[i].extent);
-    }
-}
-
 /* Neighbours on one server become one item. */
 static void join_parts(struct placement *out, struct part *parts, size_t n)
 {
@@ -94,47 +86,35 @@ static void join_parts(struct placement *out, struct part *parts, size_t n)
     }
 }
 
-/* most: elements of a part. */
-static int place(struct placement *out, const struct extent *variables, size_t count, int servers, size_t most,
-                 void (*assign)(struct placement *out, struct part *parts, size_t n), struct error *e)
-{
-    const size_t n = cut(variables, count, most, NULL);
-    struct part *parts = calloc(n + 1, sizeof *parts);
-
-    memset(out, 0, sizeof *out);
-    out->items = calloc(n + 1, sizeof *out->items);
-    out->held = calloc((size_t)servers, sizeof *out->held);
-    out->servers = servers;
-    if (!parts || !out->items || !out->held) {
-        free(parts);
-        placement_release(out);
-        return error_memory(e, NULL, "to place %zu variables on %d servers", count, servers);
-    }
-    cut(variables, count, most, parts);
-    assign(out, parts, n);
-    join_parts(out, parts, n);
-    free(parts);
-    return OK;
-}
-
 int placement_make(struct placement *out, const struct extent *variables, size_t count, int servers, struct error *e)
 {
-    size_t total = 0, most;
+    size_t total = 0, most, n;
+    struct part *parts;
 
     for (size_t i = 0; i < count; i++)
         total += length_of(variables[i]);
     most = (total + (size_t)servers - 1) / (size_t)servers;
     if (servers > 1 && most > PLACEMENT_LEAST)
         most = most / PLACEMENT_PARTS > PLACEMENT_LEAST ? most / PLACEMENT_PARTS : PLACEMENT_LEAST;
-    return place(out, variables, count, servers, most ? most : 1, place_largest_first, e);
+    most += !most;
+    n = cut(variables, count, most, NULL);
+    parts = calloc(n + 1, sizeof *parts);
+    *out = (struct placement){ .items = calloc(n + 1, sizeof *out->items),
+                               .held = calloc((size_t)servers, sizeof *out->held),
+                               .servers = servers };
+    if (!parts || !out->items || !out->held) {
+        free(parts);
+        placement_release(out);
+        return error_memory(e, NULL, "to place %zu variables on %d servers", count, servers);
+    }
+    cut(variables, count, most, parts);
+    place_largest_first(out, parts, n);
+    join_parts(out, parts, n);
+    free(parts);
+    return OK;
 }
 
-int placement_in_turn(struct placement *out, const struct extent *variables, size_t count, int servers, struct error *e)
-{
-    return place(out, variables, count, servers, SIZE_MAX, place_in_turn, e);
-}
-
-int placement_of(struct placement *out, const struct network *n, int servers, int in_turn, int dense, struct error *e)
+int placement_of(struct placement *out, const struct network *n, int servers, int dense, struct error *e)
 {
     size_t count, placed = 0;
     const struct variable *v = network_variables(n, &count);
@@ -149,7 +129,7 @@ int placement_of(struct placement *out, const struct network *n, int servers, in
         if (!dense || !v[i].row_width)
             extents[placed++] = (struct extent){ from, from + v[i].count };
     }
-    rc = (in_turn ? placement_in_turn : placement_make)(out, extents, placed, servers, e);
+    rc = placement_make(out, extents, placed, servers, e);
     out->shared = (struct extent){ network_exchange_count(n) - 1, network_exchange_count(n) };
     free(extents);
     return rc;

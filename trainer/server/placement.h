@@ -31,12 +31,9 @@ struct placement {
 
 /* variables: `count` extents of the vector, in any order, not overlapping. On OK placement_release() it. */
 int placement_make(struct placement *out, const struct extent *variables, size_t count, int servers, struct error *e);
-/* Whole variables instead, each on the next server, in the order given: round robin, as TensorFlow places them. */
-int placement_in_turn(struct placement *out, const struct extent *variables, size_t count, int servers,
-                      struct error *e);
-/* Either for all variables of a network, in the order in which it was built; the batch's weight is shared. dense: 1:
+/* The same for all variables of a network, in the order in which it was built; the batch's weight is shared. dense: 1:
  * without its tables (variable.row_width), whose rows travel alone. */
-int placement_of(struct placement *out, const struct network *n, int servers, int in_turn, int dense, struct error *e);
+int placement_of(struct placement *out, const struct network *n, int servers, int dense, struct error *e);
 void placement_release(struct placement *p);
 
 /*

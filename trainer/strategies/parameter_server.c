@@ -30,8 +30,7 @@ struct parameter_server_options {
     const char *local_aggregation; /* auto, on, off */
     int64_t staleness, aggregate;  /* aggregate 0: the number of workers */
     int sync, async;
-    const char *exchange; /* float32, bfloat16 */
-    const char *placement;
+    const char *exchange;        /* float32, bfloat16 */
     const char *record, *replay; /* files; NULL: none */
 };
 
@@ -284,8 +283,7 @@ static int place(struct parameter_server *ps, struct error *e)
         return beside;
     if (!(ps->packings = calloc((size_t)ps->servers, sizeof *ps->packings)))
         return error_memory(e, NULL, "for %d servers", ps->servers);
-    rc = placement_of(&ps->placement, s->network, ps->servers,
-                      !strcmp(own_options(&s->options)->placement, "round-robin"), sends_rows(s), e);
+    rc = placement_of(&ps->placement, s->network, ps->servers, sends_rows(s), e);
     for (int j = 0; j < ps->servers && rc == OK; j++) {
         const size_t held = ps->placement.held[j] + ps->placement.shared.to - ps->placement.shared.from;
         const size_t limit = exchange_packet(held, s->options.bucket_bytes, beside);
@@ -583,11 +581,6 @@ static size_t parameter_server_rows(struct option *rows, void *own)
 {
     struct parameter_server_options *o = own;
     const struct option table[] = {
-        { OPTION_CHOICE, .name = "placement", .value = &o->placement, .argument = "HOW",
-          .choices = "greedy|round-robin",
-          .help = "Place the variables on several servers, with --run-option ps, so that each has about as many bytes, "
-                  "cutting large variables (greedy, the default), or as TensorFlow does, each on the next server "
-                  "(round-robin). The results are the same, bit for bit." },
         { OPTION_FLAG, .name = "sync", .value = &o->sync,
           .help = "Make one update per step from the gradients of all workers, with --run-option ps (default)." },
         { OPTION_FLAG, .name = "async", .value = &o->async,
@@ -613,7 +606,7 @@ static size_t parameter_server_rows(struct option *rows, void *own)
     size_t count;
 
     _Static_assert(sizeof table / sizeof *table + 4 <= STRATEGY_ROWS, "the rows have room");
-    *o = (struct parameter_server_options){ .sync = 1, .staleness = ARBITER_UNBOUNDED, .placement = "greedy" };
+    *o = (struct parameter_server_options){ .sync = 1, .staleness = ARBITER_UNBOUNDED };
     count = shared_rows_servers(rows, &o->servers);
     count += shared_rows_aggregation(rows + count, &o->local_aggregation);
     count += shared_rows_exchange(rows + count, &o->exchange);
