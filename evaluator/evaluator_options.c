@@ -66,9 +66,6 @@ static const struct option table_template[] = {
               "faster on processors with AMX and on AMD's with AVX512-BF16; a few images in a thousand may be "
               "classified otherwise. A "
               "processor without AMX or AVX512-BF16 says so and evaluates in float32." },
-    { OPTION_FLAG, .name = "tutorial-denominator",
-      .help = "Count as TensorFlow's CIFAR-10 tutorial does: round the number of examples up to whole batches of 128, "
-              "and count the first ones twice (10,112 instead of 10,000)." },
     { OPTION_FLAG, .name = "ema",
       .help = "Use the moving averages of the variables if the model's reference does and the checkpoint has them "
               "(default). --no-ema uses the variables themselves." },
@@ -257,7 +254,6 @@ static void bind_values(struct option *table, struct evaluator_options *c)
         { "batch-size", &c->batch_size },
         { "threads", &c->threads },
         { "precision", &c->precision },
-        { "tutorial-denominator", &c->tutorial_denominator },
         { "num-examples", &c->num_examples },
         { "ema", &c->moving_averages },
         { "latest-only", &c->latest_only },

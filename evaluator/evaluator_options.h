@@ -31,7 +31,7 @@ struct evaluator_options {          /* text is borrowed from argv; what is not g
     int pin;
     const char *done_file, *tags, *wall_time, *metrics, *best_metric, *best_mode;
     int once, latest_only, forever, wait_for_restart, strict, retry_failed, json, moving_averages, inotify;
-    int tutorial_denominator, take_over;
+    int take_over;
     struct option_list watch;
     const char *watch_file, *watch_tree, *eval_root, *prom, *log_format, *log_file;
     char model_file[4096];            /* `model`, if it was found beside the checkpoints */

@@ -156,7 +156,6 @@ static int open_runner(const struct evaluator_options *c, const struct log *log,
                                               .batch_size = (int)c->batch_size,
                                               .threads = (int)c->threads,
                                               .bfloat16 = c->precision && !strcmp(c->precision, "bfloat16"),
-                                              .tutorial_denominator = c->tutorial_denominator,
                                               .metrics = c->metric_bits,
                                               .detail_every = c->detail_every,
                                               .moving_averages = c->moving_averages };

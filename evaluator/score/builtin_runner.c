@@ -38,9 +38,8 @@ struct builtin_runner {
     const struct transform *transform;
     uint64_t vocabulary; /* of the data; 0: none */
     int moving_averages, batch_size, threads;
-    struct trouble *trouble;                 /* the first sample that could not be read while scoring */
-    size_t images_taken;                     /* images of the data set */
-    size_t examples;                         /* more than that if some are counted twice */
+    struct trouble *trouble; /* the first sample that could not be read while scoring */
+    size_t examples;
     size_t width;                            /* elements of one example's input: floats, or int32_t words */
     float *images;                           /* (examples, width) of images; NULL: made for each batch */
     int32_t *labels;                         /* (examples, labels of a sample) */
@@ -62,7 +61,7 @@ static int transform_images(const struct builtin_runner *r, size_t first, size_t
     int rc = r->data->stream && !room ? error_memory(e, r->data->name, "for an image") : OK;
 
     for (size_t i = 0; i < count && rc == OK; i++) {
-        size_t image = (first + i) % r->images_taken, used;
+        size_t image = first + i, used;
         const void *sample;
 
         if ((rc = dataset_read(r->data, image, room, &sample, &used, e)) == OK)
@@ -87,8 +86,7 @@ static const void *input_of(const void *context, size_t first, size_t count, voi
     struct error e = { 0 };
 
     for (size_t i = 0; i < count && !r->transform; i++)
-        memcpy((int32_t *)room + i * r->width, dataset_sample(r->data, (first + i) % r->images_taken),
-               r->width * sizeof(int32_t));
+        memcpy((int32_t *)room + i * r->width, dataset_sample(r->data, first + i), r->width * sizeof(int32_t));
     if (!r->transform)
         return room;
     if (r->images)
@@ -107,7 +105,7 @@ static void features_of(const void *context, size_t first, size_t count, float *
     struct error e = { 0 };
 
     for (size_t i = 0; i < count; i++)
-        if (dataset_features(r->data, (first + i) % r->images_taken, out + i * width, &e) < 0) {
+        if (dataset_features(r->data, first + i, out + i * width, &e) < 0) {
             memset(out + i * width, 0, width * sizeof *out);
             note_trouble(r, &e);
         }
@@ -176,12 +174,9 @@ static int open_data(struct builtin_runner *r, const struct builtin_runner_optio
     if (o->num_examples < 0 || (uint64_t)o->num_examples > d->count)
         return error_set(e, ERR_ARG, "--num-examples %lld: data set %s has only %zu test %s",
                          (long long)o->num_examples, d->name, d->count, dataset_unit(d));
-    r->examples = r->images_taken = o->num_examples ? (size_t)o->num_examples : d->count;
+    r->examples = o->num_examples ? (size_t)o->num_examples : d->count;
     if (!r->examples)
         return error_set(e, ERR_ARG, "data set %s has no test %s", d->name, dataset_unit(d));
-    if (o->tutorial_denominator)
-        r->examples += (BUILTIN_RUNNER_TUTORIAL_BATCH - r->examples % BUILTIN_RUNNER_TUTORIAL_BATCH) %
-                       BUILTIN_RUNNER_TUTORIAL_BATCH;
     r->vocabulary = d->vocabulary;
     r->width = (size_t)m->height * (size_t)m->width * (size_t)m->channels;
     return OK;
@@ -231,7 +226,7 @@ static int prepare_images(struct builtin_runner *r, size_t limit, struct error *
     if (!(r->labels = calloc(r->examples, each * sizeof *r->labels)))
         return error_memory(e, NULL, "for the labels of %zu samples", r->examples);
     for (size_t i = 0; i < r->examples * each; i++)
-        r->labels[i] = (int32_t)field_integer(&r->data->labels, i % (r->images_taken * each));
+        r->labels[i] = (int32_t)field_integer(&r->data->labels, i);
     if (!r->transform || r->examples > limit / sizeof(float) / r->width)
         return OK;
     if (!(r->images = aligned_alloc(64, (r->examples * r->width * sizeof(float) + 63) / 64 * 64)))

@@ -16,18 +16,17 @@ struct builtin_runner_options {
     const char *model, *data;   /* names in the tables of model/ and dataset/ */
     const char *data_directory; /* NULL: the default */
     struct dataset_reading reading;
-    struct log *log;          /* for the names of test images that are left out, and where bfloat16 is float32; NULL:
+    struct log *log;      /* for the names of test images that are left out, and where bfloat16 is float32; NULL:
                                    nowhere */
-    int64_t num_examples;     /* the first N, each once; 0: all */
-    int batch_size;           /* 0: 128 */
-    int threads;              /* that share the images and the reading of a checkpoint; 0: 1 */
-    int bfloat16;             /* 1: multiply in bfloat16 where the processor can */
-    int tutorial_denominator; /* 1: count as TensorFlow's CIFAR-10 tutorial, see BUILTIN_RUNNER_TUTORIAL_BATCH */
-    unsigned metrics;         /* a choice (metrics/metric.h) besides precision, loss and cross entropy */
-    int64_t detail_every;     /* pictures, tables and curves of every N-th evaluation; 0: fewer and fewer, see
+    int64_t num_examples; /* the first N, each once; 0: all */
+    int batch_size;       /* 0: 128 */
+    int threads;          /* that share the images and the reading of a checkpoint; 0: 1 */
+    int bfloat16;         /* 1: multiply in bfloat16 where the processor can */
+    unsigned metrics;     /* a choice (metrics/metric.h) besides precision, loss and cross entropy */
+    int64_t detail_every; /* pictures, tables and curves of every N-th evaluation; 0: fewer and fewer, see
                                    evaluation_detail_wanted() */
-    int moving_averages;      /* 1: <name>/ExponentialMovingAverage if model and checkpoint have them */
-    size_t image_bytes;       /* keep transformed images if they need no more than this, else transform each batch;
+    int moving_averages;  /* 1: <name>/ExponentialMovingAverage if model and checkpoint have them */
+    size_t image_bytes;   /* keep transformed images if they need no more than this, else transform each batch;
                                    0: 512 MiB */
 };
 
@@ -35,9 +34,7 @@ struct builtin_runner_options {
  * ERR_ARG, ERR_IO, ERR_CORRUPT: a sentence for the user. On OK call out->free(out->context) at the end. */
 int builtin_runner_new(struct scorer *out, const struct builtin_runner_options *options, struct error *e);
 
-/* The tutorial evaluates whole batches of 128 and fills the last one with the first images again: it counts 10,112
- * examples of 10,000, the first 112 of them twice, and divides by 10,112. */
-enum { BUILTIN_RUNNER_TUTORIAL_BATCH = 128, BUILTIN_RUNNER_THREADS_MAX = 256 };
+enum { BUILTIN_RUNNER_THREADS_MAX = 256 };
 
 /* The suffix of a variable's name in the checkpoint for its moving average. */
 #define BUILTIN_RUNNER_AVERAGE "/ExponentialMovingAverage"

@@ -257,31 +257,6 @@ static void test_batches(void **state)
     assert_int_equal(m.examples, 7);
 }
 
-/* 128 examples of 23 images: five times round, and the first 13 once more. */
-static void test_tutorial_denominator(void **state)
-{
-    struct builtin_runner_options options = { .model = "cifar10_cnn", .data = "cifar10", .data_directory = top };
-    struct sums parts[2], m, want;
-    enum evaluation_weights weights;
-
-    (void)state;
-    write_checkpoint("cifar10_cnn", 0, NONE);
-    assert_int_equal(run(&options, &parts[0], &weights, NULL), OK);
-    options.num_examples = 128 % IMAGES;
-    assert_int_equal(run(&options, &parts[1], &weights, NULL), OK);
-    want = (struct sums){ 128, 128 / IMAGES * parts[0].correct + parts[1].correct,
-                          128 / IMAGES * parts[0].cross_entropy + parts[1].cross_entropy, parts[0].decay_loss };
-    options.num_examples = 0;
-    options.tutorial_denominator = 1;
-    for (int resident = 0; resident < 2; resident++)
-        for (options.batch_size = 1; options.batch_size <= 200; options.batch_size += 50) {
-            options.image_bytes = resident ? 0 : 1;
-            assert_int_equal(run(&options, &m, &weights, NULL), OK);
-            assert_int_equal(m.examples, 128);
-            agrees(&m, &want);
-        }
-}
-
 static void test_threads(void **state)
 {
     struct builtin_runner_options options = {
@@ -476,15 +451,9 @@ static void test_set_up(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_averages),
-        cmocka_unit_test(test_batches),
-        cmocka_unit_test(test_tutorial_denominator),
-        cmocka_unit_test(test_threads),
-        cmocka_unit_test(test_damaged_weights),
-        cmocka_unit_test(test_metrics),
-        cmocka_unit_test(test_does_not_fit),
-        cmocka_unit_test(test_many_complaints),
-        cmocka_unit_test(test_set_up),
+        cmocka_unit_test(test_averages),        cmocka_unit_test(test_batches), cmocka_unit_test(test_threads),
+        cmocka_unit_test(test_damaged_weights), cmocka_unit_test(test_metrics), cmocka_unit_test(test_does_not_fit),
+        cmocka_unit_test(test_many_complaints), cmocka_unit_test(test_set_up),
     };
 
     return cmocka_run_group_tests(tests, set_up, tear_down);
