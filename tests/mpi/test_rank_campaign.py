@@ -81,6 +81,7 @@ HURRIED = ("mpirun noticed that process rank 2 with PID 0 on node b exited on si
     ("trainer: rank 0 on host a: waited 9 s for rank 2 on host a to end MPI; ending all ranks\n"
      "trainer: rank 2 on host a: mpirun ends the ranks; this one waited 2.3 s at step 2 for rank 1 on host a, for x", False),
     ("mpirun noticed that process rank 2 with PID 0 on node a exited on signal 9 (Killed).", True),
+    ("prterun noticed that process rank 2 with PID 0 on node a exited on\nsignal 9 (Killed).", True),  # Open MPI 5
     ("step: 7, loss: 2", False)])
 def test_blame(said, holds):
     """Of rank 2 that was stopped."""
