@@ -134,7 +134,8 @@ class Training:
                 if process.poll() is None:
                     process.kill()
                     process.wait()
-        return process.returncode, (self.place / "said").read_text(errors="replace"), at and time.monotonic() - at
+        # Open MPI 5 ends what it says of MPI_Abort with a NUL.
+        return process.returncode, (self.place / "said").read_text(errors="replace").replace("\0", ""), at and time.monotonic() - at
 
     def wait(self, process, fault, fired, alone):
         """alone: nobody would miss the trainer if it stops, so it is continued."""
