@@ -40,7 +40,7 @@ MPI_SHOWN  := $(if $(MPICC),$(shell $(MPICC) -show))
 MPI      := $(if $(MPICC)$(MPI_MODULE),1,0)
 OPENBLAS := $(call exists,openblas)
 JPEG     := $(call exists,libjpeg)
-PROTOBUF := $(if $(filter 11,$(call exists,libprotobuf-c)$(call command,protoc-c)),1,0)
+PROTOBUF := $(if $(filter 111,$(call exists,libprotobuf-c)$(call command,protoc)$(call command,protoc-gen-c)),1,0)
 JANSSON  := $(call exists,jansson)
 INOTIFY  := $(call includes,inotifytools/inotifytools.h)
 ONEDNN   := $(call includes,dnnl.h)
@@ -415,7 +415,7 @@ $(B)/double/%.o: %.c Makefile $(B)/parts
 	$(Q)$(CC) $(OURS) -DREAL_DOUBLE $(EXTRA) $(CPPFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
 $(B)/generated/proto/%.pb-c.c: proto/%.proto
 	$(call say,PROTO)
-	$(Q)protoc-c --c_out=$(B)/generated $<
+	$(Q)protoc --c_out=$(B)/generated $<
 $(B)/generated/%.o: $(B)/generated/%.c Makefile
 	$(call say,CC  )
 	$(Q)$(CC) -std=c11 -D_GNU_SOURCE -I$(B)/generated $(SHARED) $(NO_PATHS) $(CFLAGS) $(if $(SAN),-fsanitize=$(SAN)) -c -o $@ $<
