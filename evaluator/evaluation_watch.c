@@ -21,12 +21,10 @@
 #include <string.h>
 #include <unistd.h>
 
-enum {
-    DISTURBED_MAX = 3, /* how often in a row a checkpoint may change during its evaluation */
-    LACK_SECONDS = 1,
-    MEND_SECONDS = 1 /* between two looks at the command's files */
-};
-#define WORK_PAUSE 0.1 /* seconds between two writes of EVAL/work.json */
+enum { DISTURBED_MAX = 3 }; /* how often in a row a checkpoint may change during its evaluation */
+#define LACK_SECONDS 1.0
+#define MEND_SECONDS 1.0 /* between two looks at the command's files */
+#define WORK_PAUSE 0.1   /* seconds between two writes of EVAL/work.json */
 
 struct evaluation_watch {
     struct evaluation_watch_settings settings;
@@ -320,7 +318,7 @@ static void take_back(struct evaluation_watch *w, struct evaluation_flight *f, c
     say_lack(w, &item, lack->message, error_is_lack(lack) ? "every second" : "less and less often");
     item.again = 1;
     if (error_is_lack(lack))
-        w->lack_until = now + (double)LACK_SECONDS;
+        w->lack_until = now + LACK_SECONDS;
     else
         item.not_before = now + sighting_pause(w->settings.watcher.poll_seconds, ++item.unread);
     if (queue_return(w->queue, &item, &w->error) != OK)

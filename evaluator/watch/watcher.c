@@ -23,14 +23,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum {
-    TROUBLE_MAX = 480,
-    SPARE_DESCRIPTORS = 8,
-    MISSING_TRIES = 3,
-    READ_TRIES = 3,
-    REMAINS_BROTHERS = 16,
-    REMAINS_SECONDS = 600
-};
+enum { TROUBLE_MAX = 480, SPARE_DESCRIPTORS = 8, MISSING_TRIES = 3, READ_TRIES = 3, REMAINS_BROTHERS = 16 };
+#define REMAINS_MINUTES 10.0
 
 struct watcher {
     char *directory;
@@ -194,14 +188,14 @@ static int is_left_over(struct watcher *w, int directory_fd, const struct sighti
     for (; later < end && count < REMAINS_BROTHERS; later++)
         if (later->kind == item->kind && later->step > item->step)
             brothers[count++] = later->name;
-    if (!named_by_step(w) || item->whole.count || now - item->changed > REMAINS_SECONDS ||
+    if (!named_by_step(w) || item->whole.count || now - item->changed > 60 * REMAINS_MINUTES ||
         !checkpoint_remains_lacks(directory_fd, item->name, brothers, count, lacks, sizeof lacks) ||
         !checkpoint_remains_trace(directory_fd, item->name))
         return 0;
     snprintf(sentence, sizeof sentence,
              "%.150s lacks %.150s, which its index or the later ones have: it is being deleted, and not evaluated; if "
-             "it stays as it is, a start after %d minutes evaluates it",
-             item->name, lacks, REMAINS_SECONDS / 60);
+             "it stays as it is, a start after %.0f minutes evaluates it",
+             item->name, lacks, REMAINS_MINUTES);
     watcher_say(w, WATCHER_TROUBLE, NULL, sentence);
     return 1;
 }
