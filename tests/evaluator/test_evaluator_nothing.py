@@ -36,7 +36,7 @@ def test_said_at_once(tmp_path):
     """While it waits, too, and once: at the start for whatever is there, later for what comes close."""
     make(tmp_path, "readme")
     with Exec(tmp_path, "echo loss 1", "--pattern", "model_{step}.pt", "--ready", "rename", "--until-step", 7) as evaluator:
-        evaluator.says("1 name there matches --pattern 'model_{step}.pt'; 'readme' comes closest", 20)
+        evaluator.says("1 name there matches --pattern 'model_{step}.pt'; 'readme' comes closest")
         make(tmp_path, "model-5.pt", "model_7.pt")
         evaluator.ends(0)
         assert evaluator.said().count("comes closest") == 1
@@ -46,10 +46,10 @@ def test_said_at_once(tmp_path):
 def test_said_later(tmp_path):
     make(tmp_path)
     with Exec(tmp_path, "echo loss 1", "--pattern", "model_{step}.pt") as evaluator:
-        evaluator.says("watching", 20)
+        evaluator.says("watching")
         make(tmp_path, "training.yaml")
         make(tmp_path, "model-5.pt")
-        evaluator.says("'model-5.pt' comes closest", 20)
+        evaluator.says("'model-5.pt' comes closest")
         assert "training.yaml" not in evaluator.said()
 
 
@@ -59,7 +59,7 @@ def test_died_with_nothing(tmp_path, how):
     make(tmp_path)
     training = subprocess.Popen(["sleep", "1000"])
     with Exec(tmp_path, "echo loss 1", "--pid", training.pid, *how) as evaluator:
-        evaluator.says("watching", 20)
+        evaluator.says("watching")
         training.kill()
         training.wait()
         evaluator.ends(1)
