@@ -164,8 +164,9 @@ def test_fewer_points(kinds, tmp_path):
     # All kinds: the first and the last of each series.
     told("downsample", "--max-points", 2, kinds, "-o", tmp_path / "ends")
     for a, b in pairs(kinds, tmp_path / "ends"):
-        for tag in {v[2] for v in values(a)}:
-            old, new = [v for v in values(a) if v[2] == tag], [v for v in values(b) if v[2] == tag]
+        whole, fewer = values(a), values(b)
+        for tag in {v[2] for v in whole}:
+            old, new = [v for v in whole if v[2] == tag], [v for v in fewer if v[2] == tag]
             assert new == old[:1] + old[1:][-1:]
     for wrong in ([], ["--every", 0], ["--max-points", 1], ["--every", 2, "--max-points", 2]):
         tool("downsample", *wrong, kinds, "-o", tmp_path / "x", status=2)
