@@ -231,9 +231,9 @@ void evaluation_intake_find_again(struct evaluation_intake *w, const struct queu
         on_gone(w, &gone);
 }
 
-void evaluation_intake_look_again(struct evaluation_intake *w, const char *name)
+void evaluation_intake_forgotten(struct evaluation_intake *w, const char *name)
 {
-    watcher_look_again(lookout_hold(w->post), name, 0);
+    watcher_find_again(lookout_hold(w->post), name);
     lookout_release(w->post);
 }
 
@@ -253,6 +253,14 @@ void evaluation_intake_find_lost(struct evaluation_intake *w)
 }
 
 /* ---- looking ----------------------------------------------------------------------------------------------------- */
+
+int evaluation_intake_look(struct evaluation_intake *w, struct error *e)
+{
+    int rc = watcher_look(lookout_hold(w->post), e);
+
+    lookout_release(w->post);
+    return rc;
+}
 
 int evaluation_intake_close(struct evaluation_intake *w, int closed, struct error *e)
 {

@@ -52,9 +52,11 @@ void evaluation_intake_undisturbed(struct evaluation_intake *i, const char *name
 void evaluation_intake_find_again(struct evaluation_intake *i, const struct queue_item *item);
 /* Does the same for all waiting items whose pin no longer exists. */
 void evaluation_intake_find_lost(struct evaluation_intake *i);
-/* A checkpoint whose line was forgotten: the watcher finds it again, if it is still there. */
-void evaluation_intake_look_again(struct evaluation_intake *i, const char *name);
+/* A checkpoint whose line was forgotten: the next look finds it again, if it is still there. */
+void evaluation_intake_forgotten(struct evaluation_intake *i, const char *name);
 
+/* Looks now, so that all that is whole is in the queue; ERR_NOMEM. */
+int evaluation_intake_look(struct evaluation_intake *i, struct error *e);
 /* closed: looks once more, at all that happened before, then ignores new names. 0: no longer ignores them. */
 int evaluation_intake_close(struct evaluation_intake *i, int closed, struct error *e);
 /* lookout_rest(), watcher_share_inotify(), watcher_look_soon(). */

@@ -406,14 +406,15 @@ int evaluation_watch_ready(const struct evaluation_watch *w, size_t window)
            interval_left(w) <= 0 && !enough(w, w->flight_count) && !record.pending && !record.retries;
 }
 
-static void look_again(void *context, const char *name)
+static void forgotten(void *context, const char *name)
 {
-    evaluation_intake_look_again(context, name);
+    evaluation_intake_forgotten(context, name);
 }
 
 /* A command that fails for each checkpoint in the same way has a mistake, which says nothing about the checkpoints:
- * none is started until one of its files was changed, and then those that failed are evaluated again. */
-static void wait_for_mend(struct evaluation_watch *w)
+ * none is started until one of its files was changed, and then those that failed are evaluated again, in their order:
+ * found before the next is started, so that the points stay in one run. */
+static int wait_for_mend(struct evaluation_watch *w, struct error *e)
 {
     const struct evaluation_record_facts facts = evaluation_record_facts(w->record);
     const int enough_failed = facts.same_failures >= SAME_FAILURES_MOST;
@@ -421,7 +422,7 @@ static void wait_for_mend(struct evaluation_watch *w)
 
     if (!w->settings.command || (!enough_failed && !w->waits_for_mend) ||
         (w->waits_for_mend && enough_failed && w->mend_next > clock_monotonic()))
-        return;
+        return OK;
     w->mend_next = clock_monotonic() + MEND_SECONDS;
     now = command_stamp(w->settings.command);
     if (!w->waits_for_mend && (now == w->command || w->command_changes)) {
@@ -439,8 +440,10 @@ static void wait_for_mend(struct evaluation_watch *w)
         w->command_changes = !w->waits_for_mend;
         w->waits_for_mend = 0;
         watch_log_say(&w->says, "the command was changed: evaluating %zu failed checkpoints again, and the others",
-                      evaluation_record_mended(w->record, now, look_again, w->intake));
+                      evaluation_record_mended(w->record, now, forgotten, w->intake));
+        return evaluation_intake_look(w->intake, e);
     }
+    return OK;
 }
 
 /* The work ends with a command that was not mended: what waits is left to the next start, with its pins. */
@@ -530,8 +533,8 @@ int evaluation_watch_tick(struct evaluation_watch *w, int signalled, struct erro
     if ((rc = check(w, signalled, e)) != OK || (rc = evaluation_record_pending(w->record, signalled, e)) != OK ||
         (rc = record_flights(w, signalled, e)) != OK)
         return rc == EVALUATION_LATER ? OK : rc;
-    if (!signalled)
-        wait_for_mend(w);
+    if (!signalled && (rc = wait_for_mend(w, e)) != OK)
+        return rc;
     if (w->waits_for_mend && !w->flight_count && (signalled || reason_to_end(w)) &&
         (rc = leave_untried(w, signalled, e)) != OK)
         return rc == EVALUATION_LATER ? OK : rc;

@@ -243,9 +243,14 @@ void sighting_opened(struct sighting *item)
     item->state = SIGHTING_OPENED;
 }
 
-void sighting_changed(struct sighting *item, double now)
+void sighting_again(struct sighting *item)
 {
     item->state = SIGHTING_NEW;
+}
+
+void sighting_changed(struct sighting *item, double now)
+{
+    sighting_again(item);
     item->in_place = 1;
     item->changed = now;
 }

@@ -110,6 +110,8 @@ void sighting_undisturbed(struct sighting *item);
 /* 1: the item has not changed for `seconds`. 0: it waits until then. */
 int sighting_quiet(struct sighting *item, double seconds, double now);
 void sighting_opened(struct sighting *item);
+/* It was opened, and is to be opened again as it is. */
+void sighting_again(struct sighting *item);
 /* It was opened, and has changed since: it is being written in place. */
 void sighting_changed(struct sighting *item, double now);
 /* It could not be opened. 1: it has not changed for the quiet time, and has failed now. 0: wait. */

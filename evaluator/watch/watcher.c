@@ -746,6 +746,14 @@ int watcher_look_again(struct watcher *w, const char *name, int evaluated)
     return sighting_disturbed(item, evaluated);
 }
 
+void watcher_find_again(struct watcher *w, const char *name)
+{
+    struct sighting *item = find_name(w, name);
+
+    if (item)
+        sighting_again(item);
+}
+
 void watcher_uncount(struct watcher *w, int64_t step)
 {
     if (w->options.source.steps.from == STEP_FROM_COUNT && w->counted > 0 &&

@@ -73,6 +73,8 @@ int watcher_look_last(struct watcher *w, struct error *e);
 /* The checkpoint of that name has changed: opens it again when it is quiet. evaluated: it changed during its
  * evaluation. Returns how often in a row it did; -1: it no longer exists. */
 int watcher_look_again(struct watcher *w, const char *name, int evaluated);
+/* The checkpoint of that name, if it is still there, is opened again by the next look, as it is. */
+void watcher_find_again(struct watcher *w, const char *name);
 /* The checkpoint found last, with that step, was not whole: if steps are counted, its number is free again. */
 void watcher_uncount(struct watcher *w, int64_t step);
 /* Says that it did not change during its evaluation. */

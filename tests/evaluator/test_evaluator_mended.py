@@ -63,7 +63,23 @@ def test_waits(tmp_path, options):
         mend(tmp_path / "part.sh", GOOD)
         evaluator.ends(0)
         assert evaluator.said().count("in the same way") == 1
-    assert sorted(steps(ledger(tmp_path))) == list(range(100, 2001, 100))
+    every = list(range(100, 2001, 100))
+    assert sorted(steps(ledger(tmp_path))) == every
+    if "--jobs" not in options:
+        assert [p[0] for p in points(tmp_path / "eval")["accuracy"]] == every
+
+
+def test_one_curve(tmp_path):
+    """Those that failed come before those that waited, also where only quiet shows that a checkpoint is whole."""
+    (tmp_path / "ckpt").mkdir()
+    for step in range(1, 7):
+        (tmp_path / "ckpt" / f"epoch_{step:03}.pt").write_text("weights")
+    command = script(tmp_path, "exit 1\n")
+    with Exec(tmp_path, command, "--pattern", "epoch_{step}.pt", "--until-step", "6") as evaluator:
+        evaluator.says("waiting until a file")
+        mend(tmp_path / "score.sh", GOOD)
+        evaluator.ends(0)
+    assert [p[0] for p in points(tmp_path / "eval")["accuracy"]] == list(range(1, 7))
 
 
 def test_chmod_is_a_mend(tmp_path):
