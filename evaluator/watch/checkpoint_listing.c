@@ -96,6 +96,8 @@ static void note_near(struct listing *l, const char *name, int matches)
     const size_t distance = matches ? 0 : checkpoint_source_distance(l->source, name);
     const int tie = *rows->near && distance == rows->distance;
 
+    if (rows->count || (l->known && l->known->count))
+        return;
     rows->names++;
     if (*rows->near && (distance > rows->distance || (tie && text_natural_order(name, rows->near) > 0)))
         return;
@@ -119,7 +121,7 @@ static int add_other(struct listing *l, const char *name, int64_t step)
     inode = file_stamp_mix((uint64_t)st.st_dev, (uint64_t)st.st_ino);
     is_directory = S_ISDIR(st.st_mode);
     if (!is_directory && (s->pattern.directory || !S_ISREG(st.st_mode))) {
-        if (s->pattern.directory && !l->rows->count && !(known || (l->known && l->known->count)))
+        if (s->pattern.directory)
             note_near(l, name, 1);
         return OK;
     }
@@ -141,7 +143,8 @@ static int add_plain(struct listing *l, const char *name)
         return step >= 0 ? add_file(l, name, strlen(name), step, CHECKPOINT_SAFETENSORS) : OK;
     if ((number = checkpoint_name_weights(l->fd, name)) >= 0)
         return (step = checkpoint_source_step(l->source, number)) >= 0 ? add_other(l, name, step) : OK;
-    step = checkpoint_source_step(l->source, checkpoint_file_v1(l->fd, name));
+    if ((step = checkpoint_source_step(l->source, checkpoint_file_v1(l->fd, name))) < 0)
+        note_near(l, name, 0);
     return step >= 0 ? add_file(l, name, strlen(name), step, CHECKPOINT_V1) : OK;
 }
 
@@ -160,8 +163,7 @@ static int add_matching(struct listing *l, const char *name)
             return add_file(l, name, stem, step, CHECKPOINT_BUNDLE);
     }
     if (!checkpoint_source_match(l->source, name, &step) || strstr(name, ".data-")) {
-        if (!l->rows->count && !(l->known && l->known->count))
-            note_near(l, name, 0);
+        note_near(l, name, 0);
         return OK;
     }
     if (!p->directory && text_stem(name, n, ".safetensors"))

@@ -17,7 +17,7 @@ struct checkpoint_listing {
     struct sighting_seen *items; /* ascending by step, then name; the names are owned here */
     size_t count, capacity;
     char loop[CHECKPOINT_NAME_MAX]; /* a name that is a symbolic link to itself; "": none */
-    size_t names;                   /* with a pattern, and while none is known and listed: how many names are there */
+    size_t names;                   /* while none is known and listed: how many names are there */
     char near[CHECKPOINT_NAME_MAX]; /* the one of them that comes closest to the pattern; "": none */
     size_t distance;                /* of that one, in letters; 0: it matches, but is no directory, as it must be */
     struct error unsure;            /* code not OK: why some name could not be looked at, and may be missing here */

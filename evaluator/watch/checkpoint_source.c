@@ -68,11 +68,41 @@ int checkpoint_source_match(const struct checkpoint_source *s, const char *name,
     return 1;
 }
 
+/* The bytes of a name before a suffix that files of weights have; 0: it has none. */
+static size_t weights_stem(const char *name)
+{
+    static const char *const suffixes[] = { ".pt", ".pth", ".ckpt", ".safetensors", ".npz", ".h5", ".keras", ".pkl" };
+    size_t stem = 0;
+
+    for (size_t i = 0; i < sizeof suffixes / sizeof *suffixes && !stem; i++)
+        stem = text_stem(name, strlen(name), suffixes[i]);
+    return stem;
+}
+
+void checkpoint_source_suggest(const char *name, struct buffer *out)
+{
+    const size_t stem = weights_stem(name), first = strcspn(name, "0123456789");
+    size_t last = stem;
+
+    while (last && !isdigit((unsigned char)name[last - 1]))
+        last--;
+    buffer_append_text(out, "--pattern '");
+    for (size_t i = 0, digits; i < stem; i += digits ? digits : 1)
+        if (!(digits = strspn(name + i, "0123456789")))
+            buffer_append_byte(out, name[i]);
+        else
+            buffer_append_text(out, i + digits < last ? "{*}" : "{step}");
+    buffer_format(out, "%s'%s", name + stem, first < stem ? "" : " --step-from count");
+}
+
 size_t checkpoint_source_distance(const struct checkpoint_source *s, const char *name)
 {
+    const size_t stem = s->has_pattern ? 0 : weights_stem(name);
     char wanted[PATTERN_TEXT_MAX] = "", letters[PATTERN_TEXT_MAX];
     size_t n = 0;
 
+    if (!s->has_pattern)
+        return stem ? strcspn(name, "0123456789") >= stem : CHECKPOINT_SOURCE_FAR;
     for (size_t i = 0; i < s->pattern.count; i++)
         if (s->pattern.parts[i].kind == PATTERN_TEXT)
             strncat(wanted, s->pattern.text + s->pattern.parts[i].start, s->pattern.parts[i].length);

@@ -13,6 +13,7 @@
 #ifndef EVALUATOR_WATCH_CHECKPOINT_SOURCE_H
 #define EVALUATOR_WATCH_CHECKPOINT_SOURCE_H
 
+#include "base/buffer.h"
 #include "base/error.h"
 #include "evaluator/files/opened_checkpoint.h"
 #include "evaluator/watch/pattern.h"
@@ -47,8 +48,12 @@ int checkpoint_source_init(struct checkpoint_source *s, const struct checkpoint_
 int64_t checkpoint_source_step(const struct checkpoint_source *s, int64_t number);
 /* Matches a name with the pattern: 1 and its step. */
 int checkpoint_source_match(const struct checkpoint_source *s, const char *name, int64_t *step);
-/* How many letters of a name that does not match would have to be changed so that it does, digits apart. */
+/* How many letters of a name that does not match would have to be changed so that it does, digits apart. Without a
+ * pattern: 0 of a name like those of other frameworks' checkpoints, 1 of one without a number, or FAR. */
+#define CHECKPOINT_SOURCE_FAR SIZE_MAX
 size_t checkpoint_source_distance(const struct checkpoint_source *s, const char *name);
+/* Appends the options with which such a name is found: "--pattern 'model_{step}.pt'". */
+void checkpoint_source_suggest(const char *name, struct buffer *out);
 /* 1 if this file name, even of a deleted file, identifies a checkpoint: sets its name and step. V1 checkpoints cannot
  * be told by name. */
 int checkpoint_source_name(const struct checkpoint_source *s, const char *file, char *name, size_t size, int64_t *step);

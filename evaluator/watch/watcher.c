@@ -647,15 +647,26 @@ static void say_loop(struct watcher *w, const char *name)
     snprintf(w->loop, sizeof w->loop, "%s", name);
 }
 
-/* --pattern matches nothing: says so once, at the first look of whatever is there, later of what comes close. */
+/* Nothing matches: says so once, with --pattern at the first look of whatever is there, else of what comes close. */
 static void say_near(struct watcher *w, const struct checkpoint_listing *rows)
 {
-    const size_t close = strlen(w->options.source.pattern.text) / 3;
+    const int has_pattern = w->options.source.has_pattern;
+    const size_t close = has_pattern ? strlen(w->options.source.pattern.text) / 3 : 1;
+    struct buffer suggestion = BUFFER_EMPTY;
     char sentence[TROUBLE_MAX], names[HUMAN_TEXT_MAX];
 
-    if (w->near_said || rows->count || w->sightings.count || !rows->names || (w->looked && rows->distance > close))
+    if (w->near_said || rows->count || w->sightings.count || !rows->names ||
+        ((w->looked || !has_pattern) && rows->distance > close))
         return;
     w->near_said = 1;
+    if (!has_pattern) {
+        checkpoint_source_suggest(rows->near, &suggestion);
+        snprintf(sentence, sizeof sentence, "none of the %s there matches without --pattern; '%.100s' does with %.300s",
+                 human_count(rows->names, "name", names), rows->near, buffer_text(&suggestion));
+        buffer_release(&suggestion);
+        watcher_say(w, WATCHER_TROUBLE, NULL, sentence);
+        return;
+    }
     snprintf(sentence, sizeof sentence, "none of the %s there matches --pattern '%s%s'; '%.100s' comes closest%s",
              human_count(rows->names, "name", names), w->options.source.pattern.text,
              w->options.source.pattern.directory ? "/" : "", rows->near,

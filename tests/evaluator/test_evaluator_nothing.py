@@ -1,4 +1,5 @@
 """An evaluator that finds nothing: it says what is there, and its status says that nothing was evaluated."""
+import shlex
 import subprocess
 
 import pytest
@@ -30,6 +31,28 @@ def test_once(tmp_path, pattern, names, words):
         said = evaluator.said()
     assert all(word in said for word in words) and said.count("comes closest") == (len(names) > 0), said
     assert ledger(tmp_path) == []
+
+
+@pytest.mark.parametrize("names, pattern", [
+    (["epoch_010.pt", "epoch_002.pt", "log-1.txt", "best.pt"], "'epoch_002.pt' does with --pattern 'epoch_{step}.pt'"),
+    (["mnist5-epoch=1-step=20.ckpt"], "--pattern 'mnist{*}-epoch={*}-step={step}.ckpt'"),
+    (["weights_7.h5"], "--pattern 'weights_{step}.h5'"),
+    (["last.pth", "notes"], "none of the 2 names there matches without --pattern; 'last.pth' does with "
+                            "--pattern 'last.pth' --step-from count"),
+    (["training.json", "model.ckpt-7.data-00000-of-00001", "log-1.txt", "epoch_1.pt.tmp"], None),
+])
+def test_without_pattern(tmp_path, names, pattern):
+    """A directory of checkpoints that only a pattern finds: says which, once, and it is right."""
+    make(tmp_path, *names)
+    with Exec(tmp_path, "echo loss 1", "--idle-timeout", "0.1") as evaluator:
+        evaluator.ends(0)
+        said = evaluator.said()
+    assert said.count("matches without --pattern") == (pattern is not None) and (pattern or "") in said, said
+    if pattern:
+        with Exec(tmp_path, "echo loss 1", "--once", "--ready", "quiet:0.1",
+                  *shlex.split(pattern[pattern.rindex("--pattern"):])) as evaluator:
+            evaluator.ends(0)
+        assert ledger(tmp_path)
 
 
 def test_said_at_once(tmp_path):
