@@ -320,7 +320,6 @@ struct evaluation_record_facts evaluation_record_facts(const struct evaluation_r
         .gone = outcomes_count(&w->outcomes, LEDGER_GONE),
         .untried = outcomes_count(&w->outcomes, LEDGER_UNTRIED),
         .same_failures = w->same.count,
-        .failure = w->same.reason,
         .recalled_step = w->recalled_step,
         .pending = w->pending_count,
         .retries = w->retry_at > 0,

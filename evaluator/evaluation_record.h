@@ -36,7 +36,6 @@ struct evaluation_record_facts {
     const struct evaluation_series *series; /* newest point of each curve */
     size_t failed, gone, untried;           /* checkpoints, by the newest line of each */
     size_t same_failures;                   /* so many, the newest of this process, failed in the same way */
-    const char *failure;                    /* the reason of the newest of them */
     int64_t last_step;                      /* of the newest line; -1: none */
     int64_t recalled_step;                  /* the highest of the lines that were there at the start; -1: none */
     size_t pending;                         /* outcomes still to be recorded, not counting flights */

@@ -428,11 +428,10 @@ static int wait_for_mend(struct evaluation_watch *w, struct error *e)
     if (!w->waits_for_mend && (now == w->command || w->command_changes)) {
         w->waits_for_mend = 1;
         w->command = now;
-        watch_log_warn(&w->says, "error", "the command failed in the same way %zu times in a row (%.300s); %s",
-                       facts.same_failures, facts.failure,
-                       reason_to_end(w) ? "the next start evaluates these again, and what is left untried"
-                                        : "waiting until a file that --exec names is changed, or for a restart with "
-                                          "another command or --retry-failed");
+        watch_log_warn(&w->says, "error", "the command failed in the same way %zu times in a row; %s",
+                       facts.same_failures,
+                       reason_to_end(w) ? "the next start evaluates these again"
+                                        : "waiting until a file that --exec names is changed, or for a restart");
     } else if (now == w->command && !enough_failed) { /* of several at a time */
         w->waits_for_mend = 0;
         watch_log_say(&w->says, "the command has evaluated a checkpoint; going on");

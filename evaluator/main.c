@@ -4,6 +4,7 @@
 #include "base/file.h"
 #include "evaluator/evaluation_loop.h"
 #include "evaluator/evaluator_options.h"
+#include "evaluator/record/same_failures.h"
 #include "evaluator/score/builtin_runner.h"
 #include "evaluator/score/command_runner.h"
 #include "evaluator/score/metrics/metric.h"
@@ -130,7 +131,7 @@ static int main_finish(const struct evaluation_watch_facts *w, struct log *log, 
         snprintf(untried, sizeof untried, ", %zu untried", w->record.untried);
     watch_log_say(&says, "%lld evaluated%s; in all %zu done, %zu failed, %zu gone%s", (long long)w->evaluations,
                   skipped, s->done, w->record.failed, w->record.gone, untried);
-    if (w->record.failed)
+    if (w->record.failed && w->record.same_failures < SAME_FAILURES_MOST)
         watch_log_say(&says, "--retry-failed evaluates the failed ones again");
     if (s->has_best)
         watch_log_say(&says, "best %s %.3f (%s)", s->rule.metric, s->best_value, s->best.name);

@@ -43,6 +43,5 @@ void same_failures_note(struct same_failures *s, const struct ledger_record *r)
         kind_of(r->reason, kind);
         s->count = strcmp(kind, s->kind) ? 1 : s->count + 1;
         strcpy(s->kind, kind);
-        strcpy(s->reason, r->reason);
     }
 }

@@ -16,7 +16,7 @@ enum { SAME_FAILURES_MOST = 3 }; /* after so many in a row, the rest waits */
 /* all zero: none yet */
 struct same_failures {
     size_t count;
-    char kind[sizeof((struct ledger_record *)0)->reason], reason[sizeof((struct ledger_record *)0)->reason];
+    char kind[sizeof((struct ledger_record *)0)->reason];
 };
 
 /* Takes in the next line of a ledger. An evaluated checkpoint ends the row; what no command was run for is ignored. */
