@@ -1,6 +1,7 @@
 #include "evaluator/evaluation_record.h"
 
 #include "base/array.h"
+#include "base/buffer.h"
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/json.h"
@@ -446,6 +447,18 @@ int evaluation_record_pending(struct evaluation_record *w, int signalled, struct
 
 /* ---- flights ----------------------------------------------------------------------------------------------------- */
 
+static void say_best_missing(const struct evaluation_record *w, const struct ledger_record *r)
+{
+    struct buffer names = BUFFER_EMPTY;
+
+    for (size_t i = 0; i < r->metrics.count; i++)
+        buffer_format(&names, "%s%s", i ? ", " : "", r->metrics.items[i].name);
+    if (r->metrics.count)
+        watch_log_say(w->says, "%s: no metric '%s' to choose the best by; choose with --best-metric: %.300s",
+                      r->checkpoint.name, ledger_summary(w->ledger)->rule.metric, buffer_text(&names));
+    buffer_release(&names);
+}
+
 /* Inserts best_NAME, the best value including this evaluation, after the metric NAME. */
 static int add_best(struct evaluation_record *w, struct ledger_record *r, struct error *e)
 {
@@ -455,11 +468,8 @@ static int add_best(struct evaluation_record *w, struct ledger_record *r, struct
     char name[EVALUATION_NAME_MAX + sizeof EVALUATION_BEST];
 
     if (!metric) {
-        if (!w->best_missing_said && r->metrics.count)
-            watch_log_say(
-                w->says,
-                "%s: there is no metric '%s', so no checkpoint can be the best; choose another with --best-metric",
-                r->checkpoint.name, s->rule.metric);
+        if (!w->best_missing_said)
+            say_best_missing(w, r);
         w->best_missing_said = 1;
         return OK;
     }

@@ -105,6 +105,16 @@ def test_deadline_ends_the_whole_group(tmp_path):
         wait_for(lambda: not alive(int((tmp_path / name).read_text())), f"the end of the {name}")
 
 
+@pytest.mark.parametrize("output, names", [("{'accuracy': 0.9, 'n': 100}", "accuracy, n"),
+                                           ("Test accuracy: 97.1%", "Test accuracy")])
+def test_names_what_may_be_the_best(tmp_path, output, names):
+    write(tmp_path, "--last", 200)
+    with Exec(tmp_path, script(tmp_path, f'echo "{output}"\n'), "--once") as evaluator:
+        evaluator.ends(0)
+        said = evaluator.said()
+    assert said.count(f"no metric 'precision' to choose the best by; choose with --best-metric: {names}\n") == 1, said
+
+
 @pytest.mark.parametrize("left", ["sleep 1000 &", "sleep 1000 > /dev/null 2>&1 &", "(trap '' TERM; exec sleep 1000) &"])
 def test_what_is_left_behind(tmp_path, left):
     """A command that ends while a process of it lives, holds its output open, ignores SIGTERM: its result counts, the
