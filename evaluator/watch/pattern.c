@@ -32,7 +32,7 @@ static int check(const struct pattern *p, size_t wanted, struct error *e)
     if (steps != wanted && wanted)
         return error_set(e, ERR_ARG,
                          "'%s': {step} must occur once, as in 'model_{step}.pt', not %zu times; for names without a "
-                         "step use --step-from",
+                         "step use --step-from count",
                          p->text, steps);
     if (steps != wanted)
         return error_set(e, ERR_ARG, "'%s': --step-from gives the step, so use {*} instead of {step}", p->text);

@@ -57,8 +57,14 @@ static void test_wrong(void **state)
     static const struct {
         const char *pattern, *word;
     } wrong[] = {
-        { "model.pt", "{step}" }, { "{step}-{step}", "2 times" }, { "a/b-{step}", "'/'" }, { "{stp}", "byte 0" },
-        { "x{step", "byte 1" },   { "{step}0.pt", "digit" },      { "", "{step}" },        { "/", "{step}" },
+        { "model.pt", "--step-from count" },
+        { "{step}-{step}", "2 times" },
+        { "a/b-{step}", "'/'" },
+        { "{stp}", "byte 0" },
+        { "x{step", "byte 1" },
+        { "{step}0.pt", "digit" },
+        { "", "{step}" },
+        { "/", "{step}" },
         { "a{step}{", "byte 7" },
     };
     char longest[400], *end = longest;
