@@ -174,7 +174,7 @@ static void say_status_of(struct evaluation_loop *l, const struct evaluation_wat
     append_count(&b, w->intake.queued + w->in_flight, "queued");
     if (w->settings->pin && w->intake.queued)
         buffer_format(&b, " (%.1f MB pinned)", (double)w->intake.pinned_bytes / 1e6);
-    append_count(&b, w->intake.undecided, "not whole");
+    append_count(&b, w->intake.undecided, "not ready");
     if (w->intake.newest_written > 0)
         buffer_format(&b, ", newest %s old", human_duration(clock_wall() - w->intake.newest_written, age));
     if (s->has_best)

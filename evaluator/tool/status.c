@@ -251,7 +251,7 @@ static void work_lines(const struct page *p, const struct evaluation_status *s, 
     if (s->last_time > 0)
         line(p, "last", "%s, %s ago", s->last.name, human_duration(now - s->last_time, age));
     if (s->has_work && s->work.not_whole)
-        snprintf(whole, sizeof whole, ", %" PRId64 " not whole yet", s->work.not_whole);
+        snprintf(whole, sizeof whole, ", %" PRId64 " not ready yet", s->work.not_whole);
     if (s->behind >= 0)
         line(p, "behind", "%" PRId64 " steps, %" PRId64 " queued%s", s->behind, s->queued > 0 ? s->queued : 0, whole);
     else if (s->queued >= 0)

@@ -4,7 +4,8 @@ import subprocess
 
 import pytest
 
-from evaluators import Exec, ledger, steps
+from evaluators import EVALUATOR, Exec, ledger, steps
+from waiting import wait_for
 
 
 def make(directory, *names):
@@ -74,6 +75,15 @@ def test_said_later(tmp_path):
         make(tmp_path, "model-5.pt")
         evaluator.says("'model-5.pt' comes closest")
         assert "training.yaml" not in evaluator.said()
+
+
+def test_not_ready(tmp_path):
+    """A file that may still be being written is no damage, which "not whole" sounded like."""
+    make(tmp_path, "model_7.pt")
+    with Exec(tmp_path, "echo loss 1", "--pattern", "model_{step}.pt", "--ready", "quiet:100000"):
+        status = [EVALUATOR, "status", tmp_path]
+        wait_for(lambda: "0 queued, 1 not ready yet" in subprocess.run(status, capture_output=True, text=True).stdout,
+                 "a status that says so")
 
 
 @pytest.mark.parametrize("how", [["--pattern", "model_{step}.pt"], []])
