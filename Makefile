@@ -73,9 +73,10 @@ EVALUATOR   := $(and $(CHECKPOINTS),$(call with,OPENBLAS JPEG))
 
 # Debian's packages, by what they are for. `make test` and its like (INSTALLS) install those that are missing, then make
 # starts again and sees them; their rules are those between ifneq ($(MISSING),) and endif.
-# Few, as `make demo` is the first command of all: no C++, of OpenBLAS one variant. MPI is 60 to 80 of them.
+# Few, as `make demo` is the first command of all: no C++, of OpenBLAS one variant. MPI is 60 to 80 of them, without MPI=0.
+PACKAGES_mpi   = $(if $(and $(filter command,$(origin MPI)),$(filter 0,$(MPI))),,libopenmpi-dev openmpi-bin)
 PACKAGES_build = gcc libc6-dev make pkg-config zlib1g-dev libpng-dev libjpeg62-turbo-dev libprotobuf-c-dev protobuf-c-compiler protobuf-compiler \
-                 libjansson-dev libopenblas-pthread-dev libdnnl-dev libinotifytools0-dev libopenmpi-dev openmpi-bin \
+                 libjansson-dev libopenblas-pthread-dev libdnnl-dev libinotifytools0-dev $(PACKAGES_mpi) \
                  libsqlite3-dev libncurses-dev libzstd-dev libdeflate-dev libnghttp2-dev python3
 PACKAGES_deps  = $(PACKAGES_build)
 PACKAGES_demo  = $(PACKAGES_build) python3-venv dataset-fashion-mnist
@@ -98,7 +99,7 @@ PACKAGES := $(sort $(foreach goal,$(INSTALLS),$(PACKAGES_$(goal))))
 MISSING  := $(if $(INSTALLED),,$(if $(INSTALLS),$(shell sh tests/install_packages.sh --missing $(PACKAGES))))
 ifeq ($(MISSING)$(call exists,zlib libpng),0)
 ifneq ($(filter-out deps clean dist help lint format,$(or $(MAKECMDGOALS),all)),)
-$(error $(CONFIG), zlib or libpng not found; on Debian: apt-get install build-essential pkg-config zlib1g-dev libpng-dev)
+$(error $(CONFIG), zlib or libpng not found; on Debian 'make deps' installs what building needs)
 endif
 endif
 ifeq ($(MISSING)$(PYTHON),0)

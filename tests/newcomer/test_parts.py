@@ -20,8 +20,8 @@ def make(*words, status=0, **environment):
     return run.stdout + run.stderr
 
 
-def value(name):
-    return set(make(f"--eval=show:;@echo $({name})", "show").split())
+def value(name, *words):
+    return set(make(f"--eval=show:;@echo $({name})", "show", *words).split())
 
 
 def targets():
@@ -64,6 +64,12 @@ def test_the_demo_installs_no_browser():
 # Those that build or need no more than a compiler and Python, or that name what they lack themselves.
 NAMES_WHAT_IT_LACKS = {"all", "clean", "compdb", "cross", "dist", "documents", "format", "install", "lint", "reproducible", "static",
                        "uninstall", "wheel"}
+
+
+def test_deps():
+    """What a build without anything names; MPI is left out by the same word as in a build."""
+    assert "'make deps'" in make("-n", "CONFIG=false", status=2)
+    assert value("PACKAGES_deps") - value("PACKAGES_deps", "MPI=0") == {"libopenmpi-dev", "openmpi-bin"}
 
 
 @pytest.mark.parametrize("target", sorted(targets() - NAMES_WHAT_IT_LACKS))
