@@ -25,6 +25,7 @@
 #include <sys/eventfd.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -37,7 +38,7 @@ static const char *const names[WATCHDOG_PHASES] = { "MPI starts", "MPI runs", "M
 struct watchdog {
     pthread_t thread;
     double deadline;
-    int status, changed, stand_in; /* changed: an eventfd; stand_in: to be looked at; -1: not */
+    int status, changed, launcher; /* an eventfd; of pidfd_open(2), this rank's stand-in or launcher, -1: seen to end */
     _Atomic int outlives;          /* 1: this rank may live without its launcher */
     _Atomic int phase;
     const struct process *_Atomic places; /* (ranks) */
@@ -384,19 +385,21 @@ static int all_run(const struct watchdog *d)
     return run;
 }
 
-/* Without mpirun nobody else ends a rank that waits for one that has died, or that hangs. */
+/* Without mpirun nobody else ends a rank that waits for one that has died or ended, or that hangs. */
 static void end_with_others(const struct watchdog *d, double waited)
 {
     if (atomic_load(&d->phase) == WATCHDOG_RUNNING && (waited > d->deadline || !all_run(d)))
         kill(getpid(), SIGKILL);
 }
 
-/* The stand-in has ended before its rank, see there: this one dies, too, unless all is well but for mpirun. */
+/* The launcher has ended, or the stand-in before its rank, see there: then this one dies, too, unless all is well but
+ * for mpirun. */
 static void outlive(struct watchdog *d)
 {
-    if (atomic_load(&d->phase) != WATCHDOG_RUNNING || !stand_in_launcher_gone(LAUNCHER_MILLISECONDS) || !all_run(d))
+    if (stand_in_watched() >= 0 &&
+        (atomic_load(&d->phase) != WATCHDOG_RUNNING || !stand_in_launcher_gone(LAUNCHER_MILLISECONDS) || !all_run(d)))
         kill(getpid(), SIGKILL);
-    d->stand_in = -1;
+    d->launcher = -1;
     atomic_store(&d->outlives, 1);
 }
 
@@ -413,7 +416,7 @@ static void *watch(void *context)
 
     for (;;) {
         const int phase = atomic_load(&d->phase);
-        struct pollfd news[] = { { d->changed, POLLIN, 0 }, { d->stand_in, POLLIN, 0 } };
+        struct pollfd news[] = { { d->changed, POLLIN, 0 }, { d->launcher, POLLIN, 0 } };
         uint64_t count;
         double passed;
 
@@ -457,8 +460,10 @@ struct watchdog *watchdog_start(double deadline, int status)
     d->deadline = deadline;
     d->status = status;
     d->changed = eventfd(0, EFD_CLOEXEC);
-    d->stand_in = stand_in_watched();
-    d->outlives = d->stand_in < 0;
+    d->launcher = stand_in_watched();
+    d->outlives = d->launcher < 0;
+    if (d->outlives)
+        d->launcher = (int)syscall(SYS_pidfd_open, getppid(), 0U); /* until this process ends */
     if (d->changed >= 0)
         listen_for_end(d);
     sigfillset(&all); /* signals are for the main thread, whose pauses they interrupt */
