@@ -116,6 +116,7 @@ def test_dry_run(tmp_path):
 
 @pytest.mark.parametrize("version, wanted", [
     ("mpirun (Open MPI) 4.1.4", "mpirun --map-by seq --host a,a,b --bind-to none --wdir {} --mca oob_tcp_keepalive_time 5 --mca "),
+    ("mpirun (Open MPI) 6.0.0rc2", "mpirun --map-by seq --host a,a,b --bind-to none --wdir {} --prtemca prte_keepalive_time 5 "),
     ("mpirun (Open MPI) 5.0.7", "mpirun --map-by seq --host a,a,b --bind-to none --wdir {} --prtemca oob_tcp_keepalive_time 5 "),
     ("HYDRA build details:\n    Version:  4.2.1", "mpirun -hosts a,a,b -bind-to none -wdir {} -n 3 "),
 ])

@@ -33,8 +33,10 @@ def parameters(**values):
     return {f"{prefix}_MCA_{name}": str(value) for name, value in values.items() for prefix in ("OMPI", "PRTE")}
 
 
-# By these Open MPI's daemons notice after 6 to 11 seconds that the link is lost; without them after eight minutes.
-KEEPALIVE = parameters(oob_tcp_keepalive_time=5, oob_tcp_keepalive_intvl=2, oob_tcp_keepalive_probes=3)
+# By these, of which Open MPI 6 has the latter, its daemons notice after 6 to 11 seconds that the link is lost; without them
+# after eight minutes.
+KEEPALIVE = parameters(**{f"{prefix}_keepalive_{name}": value for prefix in ("oob_tcp", "prte")
+                          for name, value in (("time", 5), ("intvl", 2), ("probes", 3))})
 
 
 def started_by(agent):
@@ -43,8 +45,10 @@ def started_by(agent):
 
 
 # Where Open MPI has its sessions, which it tells apart by host name and process number: ours are everybody's.
-# And mpirun gives its ranks time to say something before it kills them.
-ENVIRONMENT = {**ranks.ENVIRONMENT, "TMPDIR": "/dev/shm", **parameters(odls_base_sigkill_timeout=3)}
+# And mpirun gives its ranks time to say something before it kills them. Debian testing's Open MPI 6 uses no network but "lo"
+# unless it is told.
+ENVIRONMENT = {**ranks.ENVIRONMENT, "TMPDIR": "/dev/shm", "OMPI_MCA_btl_tcp_if_include": "cable",
+               **parameters(odls_base_sigkill_timeout=3)}
 
 
 def checked(*words):

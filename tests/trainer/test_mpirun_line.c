@@ -78,8 +78,8 @@ static void test_kinds(void **state)
     (void)state;
     assert_int_equal(mpirun_kind("mpirun (Open MPI) 4.1.4\n\nReport bugs to ...\n"), MPIRUN_OPEN_MPI_4);
     assert_int_equal(mpirun_kind("mpirun.openmpi (Open MPI) 5.0.7\n\nReport bugs to ...\n"), MPIRUN_OPEN_MPI_5);
-    assert_int_equal(mpirun_kind("mpirun (Open MPI) 6.0.0rc1\n"), MPIRUN_OPEN_MPI_5);
-    assert_int_equal(mpirun_kind("mpirun (Open MPI) 10.0.0\n"), MPIRUN_OPEN_MPI_5);
+    assert_int_equal(mpirun_kind("mpirun (Open MPI) 6.0.0rc1\n"), MPIRUN_OPEN_MPI_6);
+    assert_int_equal(mpirun_kind("mpirun (Open MPI) 10.0.0\n"), MPIRUN_OPEN_MPI_6);
     assert_int_equal(mpirun_kind("HYDRA build details:\n    Version:                                 4.2.1\n"),
                      MPIRUN_HYDRA);
     assert_int_equal(mpirun_kind(""), MPIRUN_OPEN_MPI_4);
@@ -90,6 +90,12 @@ static void test_kinds(void **state)
        "mpirun --map-by seq --host a,b " REST " --prtemca oob_tcp_keepalive_time 5 --prtemca oob_tcp_keepalive_intvl 2 "
        "--prtemca oob_tcp_keepalive_probes 3 -x OMP_NUM_THREADS -n 2 /opt/bin/trainer");
     set = "PRTE_MCA_oob_tcp_keepalive_time";
+    is("a\nb", 0, "mpirun --map-by seq --host a,b " REST " -n 2 /opt/bin/trainer");
+    kind = MPIRUN_OPEN_MPI_6; /* and this one not that */
+    is("a\nb", 0,
+       "mpirun --map-by seq --host a,b " REST " --prtemca prte_keepalive_time 5 --prtemca prte_keepalive_intvl 2 "
+       "--prtemca prte_keepalive_probes 3 -n 2 /opt/bin/trainer");
+    set = "PRTE_MCA_prte_keepalive_time";
     is("a\nb", 0, "mpirun --map-by seq --host a,b " REST " -n 2 /opt/bin/trainer");
     kind = MPIRUN_HYDRA;
     set = "OMP_NUM_THREADS";

@@ -7,11 +7,8 @@
 static const char *const forwarded[] = { "LD_LIBRARY_PATH", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS" };
 /* The user's own list, beside which mpirun takes no -x. */
 static const char own_list[] = "OMPI_MCA_mca_base_env_list";
-static const char *const keepalive[][2] = {
-    { "oob_tcp_keepalive_time", "5" },  /* seconds of silence */
-    { "oob_tcp_keepalive_intvl", "2" }, /* seconds between probes */
-    { "oob_tcp_keepalive_probes", "3" },
-};
+/* Seconds of silence, seconds between probes, probes. */
+static const char *const keepalive[] = { "5", "2", "3" };
 
 enum { FORWARDED = sizeof forwarded / sizeof *forwarded, KEEPALIVE = sizeof keepalive / sizeof *keepalive };
 enum { WORDS_MOST = 16 + 3 * KEEPALIVE + 2 * FORWARDED }; /* without the program's options */
@@ -19,19 +16,27 @@ enum { WORDS_MOST = 16 + 3 * KEEPALIVE + 2 * FORWARDED }; /* without the program
 /* How each kind of mpirun calls what a line needs. parameter NULL: it has none for that, and forwards all variables. */
 static const struct dialect {
     const char *places[3]; /* before the hosts; NULL at the end */
-    const char *bind, *directory, *parameter, *keepalive_variable;
+    const char *bind, *directory, *parameter, *keepalive_variable, *keepalive[KEEPALIVE];
 } dialects[] = {
     [MPIRUN_OPEN_MPI_4] = { { "--map-by", "seq", "--host" },
                             "--bind-to",
                             "--wdir",
                             "--mca",
-                            "OMPI_MCA_oob_tcp_keepalive_time" },
+                            "OMPI_MCA_oob_tcp_keepalive_time",
+                            { "oob_tcp_keepalive_time", "oob_tcp_keepalive_intvl", "oob_tcp_keepalive_probes" } },
     [MPIRUN_OPEN_MPI_5] = { { "--map-by", "seq", "--host" },
                             "--bind-to",
                             "--wdir",
                             "--prtemca",
-                            "PRTE_MCA_oob_tcp_keepalive_time" },
-    [MPIRUN_HYDRA] = { { "-hosts" }, "-bind-to", "-wdir", NULL, NULL },
+                            "PRTE_MCA_oob_tcp_keepalive_time",
+                            { "oob_tcp_keepalive_time", "oob_tcp_keepalive_intvl", "oob_tcp_keepalive_probes" } },
+    [MPIRUN_OPEN_MPI_6] = { { "--map-by", "seq", "--host" },
+                            "--bind-to",
+                            "--wdir",
+                            "--prtemca",
+                            "PRTE_MCA_prte_keepalive_time",
+                            { "prte_keepalive_time", "prte_keepalive_intvl", "prte_keepalive_probes" } },
+    [MPIRUN_HYDRA] = { { "-hosts" }, "-bind-to", "-wdir", NULL, NULL, { NULL } },
 };
 
 enum mpirun_kind mpirun_kind(const char *version)
@@ -39,8 +44,11 @@ enum mpirun_kind mpirun_kind(const char *version)
     static const char name[] = "(Open MPI) ";
     const char *open_mpi = strstr(version, name);
 
-    if (open_mpi)
-        return atoi(open_mpi + strlen(name)) < 5 ? MPIRUN_OPEN_MPI_4 : MPIRUN_OPEN_MPI_5;
+    if (open_mpi) {
+        const int major = atoi(open_mpi + strlen(name));
+
+        return major < 5 ? MPIRUN_OPEN_MPI_4 : major < 6 ? MPIRUN_OPEN_MPI_5 : MPIRUN_OPEN_MPI_6;
+    }
     return strstr(version, "HYDRA") ? MPIRUN_HYDRA : MPIRUN_OPEN_MPI_4;
 }
 
@@ -82,7 +90,7 @@ static size_t add_words(const char **words, const struct mpirun_job *job, const 
     n = add(words, add(words, n, d->bind), "none");
     n = add(words, add(words, n, d->directory), job->directory);
     for (size_t i = 0; i < KEEPALIVE && probes; i++)
-        n = add(words, add(words, add(words, n, d->parameter), keepalive[i][0]), keepalive[i][1]);
+        n = add(words, add(words, add(words, n, d->parameter), d->keepalive[i]), keepalive[i]);
     for (size_t i = 0; i < FORWARDED && d->parameter && !job->environment(own_list); i++)
         if (job->environment(forwarded[i]))
             n = add(words, add(words, n, "-x"), forwarded[i]);

@@ -6,8 +6,9 @@
  * each host in turn. A rank is bound to no core: the list may have more ranks than cores, and a rank has more than one
  * thread. All ranks run in one directory and with what Open MPI does not forward by itself. Over several hosts Open MPI
  * notices a host that does not answer after 6 to 11 seconds, not after 8 minutes, unless the environment has the
- * variable of the user's for that: OMPI_MCA_oob_tcp_keepalive_time, since Open MPI 5 PRTE_MCA_oob_tcp_keepalive_time.
- * Source: mpirun(1) of Open MPI 4.1 and 5.0, mpiexec -help of MPICH 4.2.
+ * variable of the user's for that: OMPI_MCA_oob_tcp_keepalive_time, in Open MPI 5 PRTE_MCA_oob_tcp_keepalive_time,
+ * since Open MPI 6 PRTE_MCA_prte_keepalive_time. Source: mpirun(1) of Open MPI 4.1 and 5.0, prte_info --all of PRRTE
+ * 3.0 (Open MPI 5) and 5.0rc1 (Open MPI 6), mpiexec -help of MPICH 4.2.
  */
 #ifndef TRAINER_LAUNCH_MPIRUN_LINE_H
 #define TRAINER_LAUNCH_MPIRUN_LINE_H
@@ -20,7 +21,8 @@
 
 enum mpirun_kind {
     MPIRUN_OPEN_MPI_4,
-    MPIRUN_OPEN_MPI_5, /* and later: it starts PRRTE */
+    MPIRUN_OPEN_MPI_5, /* it starts PRRTE */
+    MPIRUN_OPEN_MPI_6, /* and later */
     MPIRUN_HYDRA,      /* MPICH's */
 };
 
