@@ -249,13 +249,38 @@ static void test_last_sentence(void **state)
     thread_post_free(post);
 }
 
+static int refuse(struct participants *p, int to, int tag, const void *bytes, size_t n, uint64_t *handle,
+                  struct error *e)
+{
+    (void)p, (void)to, (void)tag, (void)bytes, (void)n, (void)handle;
+    return error_set(e, ERR_PEER, "sending: no way");
+}
+
+/* While they meet nobody knows the others' hosts. */
+static void test_no_way_to_the_first(void **state)
+{
+    struct thread_post *post = thread_post_new(2);
+    struct participants *p = thread_participant(post, 1);
+    struct participants_operations operations = *p->operations;
+    struct world *w;
+    struct error e;
+
+    (void)state;
+    operations.send = refuse;
+    p->operations = &operations;
+    assert_int_equal(world_over(&w, p, DEADLINE, &e), ERR_PEER);
+    assert_string_equal(e.message, "the connection with rank 0 failed: sending: no way");
+    world_close(w);
+    thread_post_free(post);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_root_reports),     cmocka_unit_test(test_root_is_late),
         cmocka_unit_test(test_marks_of_some),    cmocka_unit_test(test_one_stands),
         cmocka_unit_test(test_one_knows_better), cmocka_unit_test(test_one_reports),
-        cmocka_unit_test(test_last_sentence),
+        cmocka_unit_test(test_last_sentence),    cmocka_unit_test(test_no_way_to_the_first),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -449,7 +449,7 @@ int world_narrow(const struct world *w, char *late, int count)
 
 void world_name(const struct world *w, int rank, char *text, size_t size)
 {
-    if (w->places)
+    if (w->places && w->places[rank].host[0]) /* else the ranks are still meeting */
         snprintf(text, size, "rank %d on host %s", rank, w->places[rank].host);
     else
         snprintf(text, size, "rank %d", rank);

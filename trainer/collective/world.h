@@ -48,7 +48,8 @@ int world_stands(const struct world *w, int rank);
  * once the launcher is ending the ranks (world_hurry). 1: some stand. */
 int world_narrow(const struct world *w, char *late, int count);
 enum { WORLD_NAME_MAX = HOST_NAME_MAX + 32 };
-void world_name(const struct world *w, int rank, char *text, size_t size); /* "rank 2 on host b"; alone "rank 0" */
+/* "rank 2 on host b"; alone, or before the hosts are known, "rank 0". */
+void world_name(const struct world *w, int rank, char *text, size_t size);
 /* Puts "rank 2 on host b: " before the sentence of that rank's error, if there are several ranks. Returns e->code. */
 int world_sign(const struct world *w, int rank, struct error *e);
 int world_orphaned(const struct world *w); /* 1: the launcher's process that started this rank is gone */
