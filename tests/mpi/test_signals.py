@@ -2,6 +2,7 @@
 trained is lost, training.json says so, and what is resumed has the bits of a training that was never interrupted.
 """
 import functools
+import json
 import os
 import pathlib
 import re
@@ -272,8 +273,9 @@ def test_the_saver_is_killed(tmp_path):
     ranks.wait_for(process, lambda: "was killed by signal 9" in log.read_text(), "it to notice")
     step = logged(log)
     ranks.wait_for(process, lambda: logged(log) >= step + 20, "some more steps")
-    process.terminate()
+    # Not by a signal to mpirun: Open MPI 5 and 6 kill ranks soon after it, and without its saver this one has to live.
+    (directory / "stop.json").write_text(json.dumps({"reason": "enough"}))
     process.communicate(timeout=DEADLINE)
     state = ranks.last_state(directory)
-    assert state["state"] == "stopped" and f'"model.ckpt-{state["global_step"]}"' in ranks.state_file(directory)
+    assert state["state"] == "finished" and f'"model.ckpt-{state["global_step"]}"' in ranks.state_file(directory)
     assert log.read_text().count("was killed by signal 9") == 1
