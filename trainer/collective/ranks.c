@@ -2,6 +2,7 @@
 #include "trainer/collective/launcher_end.h"
 #include "trainer/collective/participants.h"
 
+#include <dlfcn.h>
 #include <mpi.h>
 #include <stdlib.h>
 #include <string.h>
@@ -132,6 +133,36 @@ static int see_others(struct error *e)
                      started, (int)strcspn(library, ",\n"), library);
 }
 
+/* ---- without the launcher ----------------------------------------------------------------------------------------
+ * Open MPI 6 ends a rank in its next call of MPI after mpirun or its daemon has gone, by a handler of last resort for
+ * PMIx's event of that. This one comes before, so the rank lives on, sees it and saves (world_orphaned). PMIx, which
+ * Open MPI 5 and later are linked with, promises these calls and numbers: PMIx Standard, "Event notification". */
+
+enum { PMIX_LOST_CONNECTION = -61, PMIX_ACTION_COMPLETE = -334 };
+typedef void pmix_answer(int status, void *results, size_t count, void *done, void *done_data, void *data);
+typedef void pmix_handler(size_t id, int status, const void *source, void *facts, size_t fact_count, void *results,
+                          size_t result_count, pmix_answer *answer, void *data);
+typedef int pmix_registers(int *events, size_t count, void *facts, size_t fact_count, pmix_handler *handler, void *done,
+                           void *data);
+
+static void live_on(size_t id, int status, const void *source, void *facts, size_t fact_count, void *results,
+                    size_t result_count, pmix_answer *answer, void *data)
+{
+    (void)id, (void)status, (void)source, (void)facts, (void)fact_count, (void)results, (void)result_count;
+    if (answer)
+        answer(PMIX_ACTION_COMPLETE, NULL, 0, NULL, NULL, data);
+}
+
+static void outlive_launcher(void)
+{
+    int event = PMIX_LOST_CONNECTION;
+    pmix_registers *registers;
+
+    *(void **)&registers = dlsym(RTLD_DEFAULT, "PMIx_Register_event_handler");
+    if (registers)
+        registers(&event, 1, NULL, 0, live_on, NULL, NULL);
+}
+
 int ranks_start(struct participants **out, struct error *e)
 {
     struct participants *p;
@@ -149,6 +180,7 @@ int ranks_start(struct participants **out, struct error *e)
     if (!(p = calloc(1, sizeof *p)))
         return error_memory(e, NULL, "to start as a rank");
     p->operations = &operations;
+    outlive_launcher();
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN); /* nobody else in this program calls MPI */
     MPI_Comm_rank(MPI_COMM_WORLD, &p->rank);
     MPI_Comm_size(MPI_COMM_WORLD, &p->size);
