@@ -69,6 +69,7 @@ class Hosts(two_hosts.Hosts):
             in_bridge = ["nsenter", "--target", bridge, "--net"]
             checked(*in_bridge, "ip", "link", "set", f"to-{name}", "master", "bridge")
             checked(*in_bridge, "ip", "link", "set", f"to-{name}", "up")
+            two_hosts.wait_for_carrier(self.inside(name))
             if rate:  # a bucket is what may leave at once: a packet of 64 KiB must fit
                 checked(*self.inside(name), "tc", "qdisc", "add", "dev", "cable", "root", "tbf", "rate", rate, "burst", "64k",
                         "latency", "400ms")

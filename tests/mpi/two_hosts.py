@@ -8,6 +8,7 @@ import signal
 import subprocess
 
 import ranks
+from waiting import wait_for
 
 ADDRESSES = {"a": "10.111.0.1", "b": "10.111.0.2"}
 # The first process of a host, which runs the commands that come through a FIFO.
@@ -57,6 +58,16 @@ def checked(*words):
     return run.stdout
 
 
+def link(inside):
+    """What ip says of a host's cable."""
+    return json.loads(checked(*inside, "ip", "-json", "-statistics", "link", "show", "cable"))[0]
+
+
+def wait_for_carrier(inside):
+    """Open MPI 6 uses no network that does not run yet."""
+    wait_for(lambda: link(inside)["operstate"] == "UP", "the cable to be up")
+
+
 class Hosts:
     def __init__(self, directory, names="ab"):
         """names: "a": that host alone."""
@@ -82,6 +93,8 @@ class Hosts:
         for name, address in ADDRESSES.items():
             checked(*self.inside(name), "ip", "address", "add", f"{address}/24", "dev", "cable")
             checked(*self.inside(name), "ip", "link", "set", "cable", "up")
+        for name in ADDRESSES:
+            wait_for_carrier(self.inside(name))
 
     def inside(self, name):
         return ["nsenter", "--target", str(self.pids[name]), "--net", "--uts", "--mount", "--pid"]
@@ -102,8 +115,7 @@ class Hosts:
 
     def mend(self):
         for name, other in (("a", "b"), ("b", "a")):
-            link = checked(*self.inside(other), "ip", "-oneline", "link", "show", "cable")
-            self.neighbour(name, link.split("link/ether ")[1].split()[0])
+            self.neighbour(name, link(self.inside(other))["address"])
 
     def neighbour(self, name, address):
         other = ADDRESSES["b" if name == "a" else "a"]
@@ -116,8 +128,8 @@ class Hosts:
 
     def counted(self, name):
         """The bytes that the kernel has sent and received through a host's cable, with all headers."""
-        link, = json.loads(checked(*self.inside(name), "ip", "-json", "-statistics", "link", "show", "cable"))
-        return link["stats64"]["tx"]["bytes"], link["stats64"]["rx"]["bytes"]
+        counts = link(self.inside(name))["stats64"]
+        return counts["tx"]["bytes"], counts["rx"]["bytes"]
 
     def alive(self, name):
         return self.holders[name].poll() is None
