@@ -1,11 +1,19 @@
 #include "eventlog/server/loader.h"
 
+#include "base/array.h"
 #include "base/clock.h"
-#include "eventlog/server/loader_state.h"
+#include "eventlog/read/log_follow.h"
+#include "eventlog/read/log_watch.h"
+#include "eventlog/server/file_pieces.h"
+#include "eventlog/server/loss_report.h"
+#include "eventlog/server/store/run_data.h"
 #include "eventlog/server/workers.h"
 
 #include <poll.h>
+#include <pthread.h>
 #include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,9 +31,55 @@ enum {
     OPEN_MOST = 32, /* files between rounds: the server has 64 descriptors, and one for each client */
 };
 
+/* While much is read: seconds until the first view of a run, and between its later ones. */
+#define VIEW_FIRST 0.05
+#define VIEW_EVERY 0.25
+
+struct loader_run {
+    struct run_data *data;
+    struct run_view *view; /* with the lock; NULL: not shown */
+};
+
+struct loader {
+    struct loader_options options;
+    struct snapshot *snapshot;
+    struct log_roots roots;
+    struct log_follow follow;
+    struct log_input input;
+    struct loader_run *runs; /* by index in follow.runs */
+    size_t run_count, run_capacity;
+    pthread_t thread;
+    int stop, stop_event; /* stop: read and written atomically */
+    pthread_mutex_t lock; /* of all below, and of messages */
+    int views_changed;
+    double shown; /* when the snapshot was last changed */
+    double show_cost;
+    uint64_t rounds, points, bytes;
+    int problem_told;
+    struct loss_report *report;   /* NULL: none */
+    struct run_view *report_view; /* with the lock; NULL: not shown */
+    /* notifications */
+    struct log_watch watch;
+    size_t *watched; /* by number of a watch: 1 + the index of its run; 0: no run; WATCH_SEVERAL */
+    size_t watch_count;
+    struct tag_index names; /* of the runs; their numbers are indices of runs */
+    int complete;           /* all directories are watched, and on file systems that notify */
+    int follows_listing;    /* what the last listing found */
+    double listed, looked;  /* when everything was listed, and when all files were looked at */
+    /* of a round: all runs, or those in hot */
+    int all;
+    unsigned char *is_hot; /* by index of the run */
+    size_t *hot, hot_count;
+    size_t next_run; /* atomic */
+    size_t threads;
+    size_t reading; /* of them, those that still read; atomic */
+};
+
+#define WATCH_SEVERAL ((size_t)-1)
+
 /* ---- messages -------------------------------------------------------------------------------------------------- */
 
-void loader_say(struct loader *l, enum loader_level level, const char *format, ...)
+static void say(struct loader *l, enum loader_level level, const char *format, ...)
 {
     char text[1024];
     va_list arguments;
@@ -43,13 +97,13 @@ void loader_say(struct loader *l, enum loader_level level, const char *format, .
 
 static void say_left_out(void *context, const char *path)
 {
-    loader_say(context, LOADER_WARNING,
-               "%s: is a link that leads out of the log directory; left out (--follow-links reads it)", path);
+    say(context, LOADER_WARNING,
+        "%s: is a link that leads out of the log directory; left out (--follow-links reads it)", path);
 }
 
 /* ---- views ----------------------------------------------------------------------------------------------------- */
 
-void loader_show(struct loader *l)
+static void show(struct loader *l)
 {
     struct run_view **views;
     struct log_view *view;
@@ -72,7 +126,7 @@ void loader_show(struct loader *l)
     l->show_cost = l->shown - began;
 }
 
-void loader_view_run(struct loader *l, struct loader_run *run)
+static void view_run(struct loader *l, struct loader_run *run)
 {
     struct run_view *view, *old;
     double wait;
@@ -85,9 +139,328 @@ void loader_view_run(struct loader *l, struct loader_run *run)
     l->views_changed = 1;
     wait = 20 * l->show_cost > VIEW_FIRST ? 20 * l->show_cost : VIEW_FIRST;
     if (clock_monotonic() - l->shown >= wait)
-        loader_show(l);
+        show(l);
     pthread_mutex_unlock(&l->lock);
     run_view_drop(old);
+}
+
+/* ---- runs ------------------------------------------------------------------------------------------------------ */
+
+/* Knows the runs that are followed. */
+static int know_runs(struct loader *l, struct error *e)
+{
+    size_t wanted = l->follow.count;
+    unsigned char *is_hot = realloc(l->is_hot, wanted + 1);
+    size_t *hot = realloc(l->hot, (wanted + 1) * sizeof *hot);
+    int good;
+
+    l->is_hot = is_hot ? is_hot : l->is_hot;
+    l->hot = hot ? hot : l->hot;
+    pthread_mutex_lock(&l->lock);
+    good = is_hot && hot && ARRAY_ROOM_ZERO(l->runs, l->run_capacity, wanted);
+    while (good && l->run_count < wanted) {
+        struct loader_run *run = &l->runs[l->run_count];
+        const char *name = l->follow.runs[l->run_count].name;
+
+        good = (run->data || (run->data = run_data_new(name, l->options.merge))) &&
+               tag_index_add(&l->names, name, strlen(name)) == l->run_count;
+        if (good)
+            l->is_hot[l->run_count++] = 0;
+    }
+    pthread_mutex_unlock(&l->lock);
+    return good ? OK : error_memory(e, NULL, "for %zu runs", wanted);
+}
+
+static void make_hot(struct loader *l, size_t run)
+{
+    if (!l->is_hot[run]) {
+        l->is_hot[run] = 1;
+        l->hot[l->hot_count++] = run;
+    }
+}
+
+/* Runs that have files which were not read yet, or have lost all of theirs. */
+static void make_unread_hot(struct loader *l)
+{
+    for (size_t i = 0; i < l->run_count; i++) {
+        const struct log_follow_run *run = &l->follow.runs[i];
+        int unread = run->forget;
+
+        for (size_t k = 0; k < run->count && !unread; k++)
+            unread = !run->files[k].reader;
+        if (unread)
+            make_hot(l, i);
+    }
+}
+
+/* The number of the watch of a run's directory; -1: none. */
+static int watch_of(struct loader *l, const struct log_directory *d, const struct log_run *run)
+{
+    const int *mark = run->place < d->directory_count ? d->directories[run->place].mark : NULL;
+
+    if (mark)
+        return *mark;
+    log_watch_directory(&l->watch, run->directory);
+    return l->watch.number;
+}
+
+/* Watches the directories of a listing. Returns 1 if one was not watched before: it may have changed since. */
+static int watch_listing(struct loader *l, const struct log_directory *d)
+{
+    int again = 0;
+
+    for (size_t i = 0; i < d->directory_count; i++) {
+        int *mark = d->directories[i].mark;
+
+        if (mark && *mark >= 0)
+            continue; /* an unchanged directory is still watched, with that number */
+        again |= log_watch_directory(&l->watch, d->directories[i].path);
+        if (mark)
+            *mark = l->watch.number;
+    }
+    l->complete = d->directory_count > 0 && !l->watch.missed;
+    if (l->watch.last >= 0 && !ARRAY_ROOM_ZERO(l->watched, l->watch_count, (size_t)l->watch.last + 1))
+        return again;
+    memset(l->watched, 0, l->watch_count * sizeof *l->watched);
+    for (size_t i = 0; i < d->count; i++) {
+        size_t run = tag_index_find(&l->names, d->runs[i].name, strlen(d->runs[i].name));
+        int number = watch_of(l, d, &d->runs[i]);
+
+        if (number >= 0 && (size_t)number < l->watch_count && run != TAG_INDEX_NONE) {
+            size_t *place = &l->watched[number];
+
+            *place = *place && *place != run + 1 ? WATCH_SEVERAL : run + 1;
+        }
+    }
+    return again;
+}
+
+static int list_runs(struct loader *l, struct error *e)
+{
+    int rc = OK, again = 1;
+
+    if (l->all && l->follows_listing && l->watch.fd < 0 && log_roots_are_same(&l->roots)) {
+        l->listed = clock_monotonic();
+        return OK;
+    }
+    l->follows_listing = 0;
+    for (int round = 0; round < 8 && again && rc == OK; round++) {
+        struct log_directory d;
+
+        again = 0;
+        if ((rc = log_roots_list(&l->roots, &d, &l->input, e)) != OK)
+            return rc;
+        for (size_t i = 0; i < d.problem_count && !l->problem_told; i++)
+            say(l, LOADER_WARNING, "%s", d.problems[i]);
+        l->problem_told = d.problem_count != 0;
+        rc = log_follow_list(&l->follow, &d, e);
+        if (rc == OK)
+            rc = know_runs(l, e);
+        if (rc == OK)
+            make_unread_hot(l);
+        if (rc == OK && l->watch.fd >= 0)
+            again = watch_listing(l, &d);
+        log_directory_release(&d);
+    }
+    l->follows_listing = rc == OK;
+    l->listed = clock_monotonic();
+    return rc;
+}
+
+static int note_changes(struct loader *l, int *all)
+{
+    int number, contents, listing = 0;
+
+    while (log_watch_next(&l->watch, &number, &contents)) {
+        size_t run = number >= 0 && (size_t)number < l->watch_count ? l->watched[number] : 0;
+
+        listing |= !contents || !run || run == WATCH_SEVERAL;
+        *all |= number < 0 || run == WATCH_SEVERAL;
+        if (run && run != WATCH_SEVERAL)
+            make_hot(l, run - 1);
+    }
+    return listing;
+}
+
+/* ---- reading --------------------------------------------------------------------------------------------------- */
+
+enum { EVENTS_BETWEEN_LOOKS = 1024 }; /* at the clock, while a run is read */
+
+/* What is told of a file once it is read. */
+struct losses {
+    uint64_t count;
+    uint64_t offset;
+    char first[200];
+};
+
+static void note_damage(struct losses *s, const struct event_damage *damage)
+{
+    if (damage->kind == EVENT_DAMAGE_UTF8) /* such texts are shown with U+FFFD */
+        return;
+    if (!s->count++) {
+        s->offset = damage->offset;
+        event_damage_text(damage, s->first, sizeof s->first);
+    }
+}
+
+/* Tells of damage once, and again when there is twice as much. */
+static void tell_damage(struct loader *l, struct log_follow_file *file, struct losses *s)
+{
+    uint64_t told = file->infinite & 0xffffffff, all = (file->infinite >> 32) + s->count;
+
+    if (s->count && (!told || all >= 2 * told)) {
+        say(l, LOADER_WARNING, "%s:%llu: %s%s", file->path, (unsigned long long)s->offset, s->first,
+            all > 1 ? "; this file has more damage" : "");
+        told = all;
+    }
+    file->infinite = (all & 0x7fffffff) << 32 | (told & 0x7fffffff);
+    s->count = 0;
+}
+
+static void tell_unread(struct loader *l, struct log_follow_file *file, const struct error *e)
+{
+    if (file->told || log_input_gone(file->path, e))
+        return;
+    file->told = 1;
+    say(l, LOADER_WARNING, "%s; is tried again", e->message);
+}
+
+static void add_progress(struct loader *l, uint64_t points, uint64_t bytes)
+{
+    pthread_mutex_lock(&l->lock);
+    l->points += points;
+    l->bytes += bytes;
+    pthread_mutex_unlock(&l->lock);
+}
+
+/* After RUN_DATA_AGAIN: 1. Without memory: 0, and the run is read again in the next round. */
+static int again_or_later(struct loader *l, struct loader_run *run, struct log_follow_run *files, int rc,
+                          const struct error *e)
+{
+    run_data_restart(run->data, rc == RUN_DATA_AGAIN);
+    log_follow_again(files);
+    if (rc == RUN_DATA_AGAIN)
+        return 1;
+    say(l, LOADER_WARNING, "%s; is tried again", e->message);
+    return 0;
+}
+
+/* A run while it is read. */
+struct reading {
+    struct loader *loader;
+    struct loader_run *run;
+    struct losses losses;
+    double due;           /* the next view */
+    uint64_t points;      /* of the run, when progress was last told */
+    uint64_t bytes;       /* read since then */
+    struct error *error;  /* for what takes an event: to clear one takes longer than that */
+    uint64_t next_pieces; /* the offset from which on pieces of the current file may be read again */
+};
+
+/* What has been read since the last time. */
+static void tell_progress(struct reading *r)
+{
+    const uint64_t now = run_data_points(r->run->data);
+
+    if (now > r->points || r->bytes)
+        add_progress(r->loader, now > r->points ? now - r->points : 0, r->bytes);
+    r->points = now;
+    r->bytes = 0;
+}
+
+/* Takes an event; 0: the run could not be continued. */
+static int take_event(struct reading *r, struct log_follow_run *files, const struct event *event)
+{
+    const struct log_follow_file *file = &files->files[files->at_file];
+    uint64_t offset;
+    size_t length;
+    int rc;
+
+    event_reader_record(file->reader, &length, &offset);
+    r->bytes += length + RECORD_OVERHEAD;
+    rc = run_data_event(r->run->data, files->at_file, file->path, event, offset, r->error);
+    return rc == OK || again_or_later(r->loader, r->run, files, rc, r->error);
+}
+
+/* Shows what has been read, if it is time. */
+static void look_at_clock(struct reading *r)
+{
+    if (clock_monotonic_coarse() < r->due)
+        return;
+    tell_progress(r);
+    view_run(r->loader, r->run);
+    r->due = clock_monotonic_coarse() + VIEW_EVERY;
+}
+
+static void note_piece_damage(void *context, const struct event_damage *damage)
+{
+    note_damage(&((struct reading *)context)->losses, damage);
+}
+
+static int go_on(void *context)
+{
+    struct reading *r = context;
+
+    look_at_clock(r);
+    return !__atomic_load_n(&r->loader->stop, __ATOMIC_RELAXED);
+}
+
+/* Reads a large file by all processors, if no other run is left for them. 0: the run could not be continued. */
+static int read_pieces(struct reading *r, struct log_follow_run *files)
+{
+    struct loader *l = r->loader;
+    struct log_follow_file *file = &files->files[files->at_file];
+    const struct file_pieces pieces = { FILE_PIECES_LENGTH, r, note_piece_damage, go_on };
+    const uint64_t before = event_reader_offset(file->reader);
+    struct error e = { 0 };
+    int rc;
+
+    if (before < r->next_pieces || event_reader_left(file->reader) < 2 * pieces.length || l->threads < 2 ||
+        __atomic_load_n(&l->reading, __ATOMIC_RELAXED) > 1)
+        return 1;
+    rc = file_pieces_read(&pieces, file->reader, r->run->data, files->at_file, file->path, &e);
+    r->bytes += event_reader_offset(file->reader) - before;
+    r->next_pieces = event_reader_offset(file->reader) + 2 * pieces.length;
+    return rc == OK || again_or_later(l, r->run, files, rc, &e);
+}
+
+static void read_run(struct loader *l, struct loader_run *run, struct log_follow_run *files, struct log_input *input)
+{
+    struct error e = { 0 };
+    struct reading r = { .loader = l, .run = run, .due = clock_monotonic_coarse() + VIEW_FIRST, .error = &e };
+    struct event_damage damage;
+    struct event event;
+    int rc;
+
+    r.points = run_data_points(run->data);
+    for (uint64_t n = 1; !__atomic_load_n(&l->stop, __ATOMIC_RELAXED) &&
+                         (rc = log_follow_next_of(&l->follow, files, input, &event, &damage, &e)) != LOG_FOLLOW_END;
+         n++) {
+        struct log_follow_file *file = files->at_file < files->count ? &files->files[files->at_file] : NULL;
+
+        if (rc == EVENT_READER_EVENT && !take_event(&r, files, &event))
+            break;
+        if (rc == EVENT_READER_RESTARTED)
+            run_data_restart(run->data, 0);
+        else if (rc == EVENT_READER_DAMAGE)
+            note_damage(&r.losses, &damage);
+        else if (rc < 0 && file)
+            tell_unread(l, file, &e);
+        if (rc == LOG_FOLLOW_FILE_END && file) {
+            tell_damage(l, file, &r.losses);
+            file->told = 0;
+            r.next_pieces = 0;
+        }
+        if (n % EVENTS_BETWEEN_LOOKS == 0) {
+            look_at_clock(&r);
+            if (rc == EVENT_READER_EVENT && !files->again && !read_pieces(&r, files))
+                break;
+        }
+        if (rc < 0)
+            e = (struct error){ 0 };
+    }
+    tell_progress(&r);
+    view_run(l, run);
 }
 
 /* ---- rounds ---------------------------------------------------------------------------------------------------- */
@@ -101,7 +474,7 @@ static void *read_runs(void *context)
          (i = __atomic_fetch_add(&l->next_run, 1, __ATOMIC_RELAXED)) < (l->all ? l->run_count : l->hot_count);) {
         size_t run = l->all ? i : l->hot[i];
 
-        loader_read_run(l, &l->runs[run], &l->follow.runs[run], &input);
+        read_run(l, &l->runs[run], &l->follow.runs[run], &input);
     }
     __atomic_fetch_sub(&l->reading, 1, __ATOMIC_RELAXED);
     log_input_release(&input);
@@ -151,7 +524,7 @@ static int wait_round(struct loader *l, int *list)
     /* First only for the end: what changes meanwhile is read together. Both are `reload` seconds together. */
     if (!poll(waits, 1, (int)(1000 * pause) + 1))
         poll(waits, l->watch.fd >= 0 ? 2 : 1, (int)(1000 * (reload - pause)));
-    *list = loader_note_changes(l, &all);
+    *list = note_changes(l, &all);
     l->all = (*list ? all : !l->hot_count) || clock_monotonic() - l->looked >= reload;
     *list = *list || (l->all && (!l->complete || clock_monotonic() - l->listed > LIST_EVERY));
     return !__atomic_load_n(&l->stop, __ATOMIC_RELAXED);
@@ -177,13 +550,13 @@ static void do_round(struct loader *l, int list)
 {
     struct error e = { 0 };
 
-    if (list && loader_list_runs(l, &e) != OK)
-        loader_say(l, LOADER_WARNING, "%s", e.message);
+    if (list && list_runs(l, &e) != OK)
+        say(l, LOADER_WARNING, "%s", e.message);
     l->looked = l->all ? clock_monotonic() : l->looked;
     read_round(l);
     show_report(l);
     pthread_mutex_lock(&l->lock);
-    loader_show(l);
+    show(l);
     l->rounds++;
     pthread_mutex_unlock(&l->lock);
 }
