@@ -88,11 +88,11 @@ class MemoryOutput(Mapping):
     def take(self) -> dict[str, bytes]:
         """{path: the bytes since the last call} of the files that have grown: whole records. All of a path one after the other
         are its file. For services that take pieces; what was taken is no longer kept, so that __getitem__ has what is new."""
-        with self._lock:
-            found = {path: bytes(data) for path, data in self._files.items() if data}
-            for path in found:
-                self._files[path].clear()
-            return found
+        with self._lock:  # without an `if`: what a signal handler raises there passes `with` by (cpython#130279)
+            found = {path: bytes(data) for path, data in self._files.items()}
+            for data in self._files.values():
+                data.clear()
+        return {path: data for path, data in found.items() if data}
 
     def _append(self, path: str, data: bytes) -> None:
         with self._lock:

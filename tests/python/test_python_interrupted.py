@@ -118,6 +118,34 @@ def test_signals(tmp_path):
     assert len(found) == len(set(found)) and set(sure) <= set(found)
 
 
+def test_taking():
+    """What was raised while files in memory are looked through leaves nothing locked."""
+    class Stop(Exception):
+        pass
+
+    def stop(*_):
+        raise Stop
+
+    output, interrupts, files = evalboard.MemoryOutput(), 0, 1000
+    before = signal.signal(signal.SIGALRM, stop)
+    try:
+        while interrupts < 20:
+            for name in range(files):
+                output(str(name))
+            try:
+                signal.setitimer(signal.ITIMER_REAL, 1e-5)
+                try:
+                    output.take()
+                finally:
+                    signal.setitimer(signal.ITIMER_REAL, 0)
+            except Stop:
+                interrupts += 1
+                assert not output._lock.locked()
+            files *= 1 if interrupts else 2  # enough to be interrupted
+    finally:
+        signal.signal(signal.SIGALRM, before)
+
+
 def test_no_thread(tmp_path, monkeypatch):
     """While the thread that passes points on cannot start, each call writes its own; then it is started."""
     def refuse(*_):
