@@ -337,9 +337,8 @@ BROKEN_CONNECTION = r"""
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
-ssize_t writev(int fd, const struct iovec *parts, int count)
+static int broken(int fd)
 {
-    ssize_t (*next)(int, const struct iovec *, int) = (ssize_t (*)(int, const struct iovec *, int))dlsym(RTLD_NEXT, "writev");
     const char *rank = getenv("OMPI_COMM_WORLD_RANK");
     struct sockaddr_storage peer;
     socklen_t size = sizeof peer;
@@ -352,7 +351,7 @@ ssize_t writev(int fd, const struct iovec *parts, int count)
         if (!waited++) {
             fclose(f);
             errno = EAGAIN;
-            return -1;
+            return 1;
         }
         if (fscanf(f, "%d", &pid) == 1) {
             snprintf(death, sizeof death, "(sleep 0.3; kill -9 %d) &", pid);
@@ -361,9 +360,19 @@ ssize_t writev(int fd, const struct iovec *parts, int count)
         }
         fclose(f);
         errno = ECONNRESET;
-        return -1;
+        return 1;
     }
-    return next(fd, parts, count);
+    return 0;
+}
+ssize_t writev(int fd, const struct iovec *parts, int count)
+{
+    ssize_t (*next)(int, const struct iovec *, int) = (ssize_t (*)(int, const struct iovec *, int))dlsym(RTLD_NEXT, "writev");
+    return broken(fd) ? -1 : next(fd, parts, count);
+}
+ssize_t sendmsg(int fd, const struct msghdr *message, int flags) /* Open MPI 6 */
+{
+    ssize_t (*next)(int, const struct msghdr *, int) = (ssize_t (*)(int, const struct msghdr *, int))dlsym(RTLD_NEXT, "sendmsg");
+    return broken(fd) ? -1 : next(fd, message, flags);
 }
 """
 
