@@ -3,7 +3,7 @@
 
 usage: make_completion.py --bin DIR --out DIR PROGRAM...
 
-Each PROGRAM in DIR is asked with --describe (base/program/options_describe.h). Writes OUT/bash/PROGRAM, OUT/zsh/_PROGRAM and
+Each PROGRAM in DIR is asked with --describe (base/program/options.h). Writes OUT/bash/PROGRAM, OUT/zsh/_PROGRAM and
 OUT/fish/PROGRAM.fish: commands, options with their helps, words where an option has a choice, files and directories
 where it takes a path, and names that are in the files on the line (tags, runs, tensors), for which the shell asks the
 program: without a message, and for two seconds at most.

@@ -4,7 +4,7 @@
 
 usage: make_man.py --bin DIR --text DIR --version V --out DIR PROGRAM... HEADER.h...
 
-Each PROGRAM in DIR is run with --describe (base/program/options_describe.h). Each header gives one page per group of
+Each PROGRAM in DIR is run with --describe (base/program/options.h). Each header gives one page per group of
 functions: those between two blank lines, with their comments and the types that they take. TEXT/<page>.txt adds what a
 table cannot say: "# SECTION" begins a section (DESCRIPTION is added to the generated one), lines that begin with four
 blanks are shown unchanged, "* " begins an item, `words` are bold and *words* italic, @NAME includes NAME.inc, and

@@ -76,10 +76,21 @@ enum { OPTIONS_RUN = 0, OPTIONS_DONE = 1 }; /* DONE: --help or --version was pri
 
 /* Parses argv[1..]. -h, --help, -V and --version always exist. Moves positional arguments to argv[1..*positional], in
  * order. Returns OPTIONS_RUN, OPTIONS_DONE, or ERR_ARG with a sentence that names the option and suggests the nearest
- * known one. `--describe` alone prints the table as JSON, from which man pages and completions are made
- * (options_describe.h). */
+ * known one. `--describe` alone prints the table by options_describe(). */
 int options_parse(const struct options *o, int argc, char **argv, int *positional, struct error *e);
 
+/*
+ * Prints the table as one line of JSON, from which man pages and completions are made:
+ *
+ *   {"program", "version", "usage", "summary", "examples",
+ *    "options": [{"kind": "flag|text|int|double|choice|choices|list", "letter", "name", "argument", "help",
+ *                 "choices": [...]} or {"kind": "heading", "help"}, ...],
+ *    "commands": [{"name", "help", "command": such an object}, ...]}
+ *
+ * letter and argument may be null, choices and commands empty. Commands describe themselves on standard output, so out
+ * must be stdout if there are any.
+ */
+void options_describe(const struct options *o, FILE *out);
 void options_print_help(const struct options *o, FILE *out);
 
 /* ERR_ARG: there is no such command; the nearest name is suggested. */

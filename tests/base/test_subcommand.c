@@ -1,6 +1,5 @@
 /* Programs of several commands: which one runs, what is printed, what is suggested; and how a table describes itself. */
 
-#include "base/program/options_describe.h"
 #include "base/program/subcommand.h"
 #include "tests/check.h"
 

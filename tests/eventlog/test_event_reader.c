@@ -299,7 +299,7 @@ static void test_files_of_other_kinds(void **state)
     event_reader_close(r);
 }
 
-/* ---- directories --------------------------------------------------------------------------------------------------- */
+/* ---- directories ------------------------------------------------------------------------------------------------- */
 
 static void make(const char *name, int is_directory)
 {

@@ -144,7 +144,7 @@ static int teardown(void **state)
     return remove_tree(directory);
 }
 
-/* ---- listing -------------------------------------------------------------------------------------------------------- */
+/* ---- listing ----------------------------------------------------------------------------------------------------- */
 
 static int list_with(struct directory_cache *cache, int there, struct error *e)
 {
@@ -240,7 +240,7 @@ static void test_listing(void **state)
     with_each_failure(write_archive);
 }
 
-/* ---- reading -------------------------------------------------------------------------------------------------------- */
+/* ---- reading ----------------------------------------------------------------------------------------------------- */
 
 static int of_public(int rc, const struct eventlog_error *from, struct error *e)
 {
@@ -399,7 +399,7 @@ static void test_reading(void **state)
     with_each_failure(follow);
 }
 
-/* ---- series --------------------------------------------------------------------------------------------------------- */
+/* ---- series ------------------------------------------------------------------------------------------------------ */
 
 static int pass_other(void *context, const struct scalar_series *s, const struct event *event,
                       const struct event_value *value, struct error *e)
@@ -469,7 +469,7 @@ static void test_series(void **state)
     with_each_failure(read_pieces);
 }
 
-/* ---- checking ------------------------------------------------------------------------------------------------------- */
+/* ---- checking ---------------------------------------------------------------------------------------------------- */
 
 static int check_file(struct log_check *c, struct log_input *input, const char *name, struct error *e)
 {
