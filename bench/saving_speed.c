@@ -10,6 +10,7 @@
  */
 #include "base/clock.h"
 #include "base/random.h"
+#include "model/network.h"
 #include "model/network_builder.h"
 #include "tests/model/images_batch.h"
 #include "trainer/saving.h"

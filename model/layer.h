@@ -9,9 +9,11 @@
 #ifndef MODEL_LAYER_H
 #define MODEL_LAYER_H
 
+#include "base/batch.h"
 #include "base/error.h"
-#include "model/network.h"
+#include "model/model.h"
 #include "model/real.h"
+#include "model/variable.h"
 
 #include <stddef.h>
 #include <stdint.h>

@@ -8,7 +8,8 @@
 #ifndef MODEL_NETWORK_BUILDER_H
 #define MODEL_NETWORK_BUILDER_H
 
-#include "model/network.h"
+#include "model/model.h"
+#include "model/variable.h"
 #include "model/window.h"
 
 enum relu { RELU_NONE, RELU };

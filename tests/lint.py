@@ -172,8 +172,7 @@ def check_tests(findings):
 
 def check_circles(sources, findings):
     """Each folder has an order in which it can be read: of two modules at most one needs the other. A header without a
-    source file is no module: who includes it needs what it includes. Parts of a module, whose names begin with its own
-    (report.c, report_write.c), may need it all the same."""
+    source file is no module: who includes it needs what it includes."""
     included = {str(path): {name for _, mark, name in includes(path) if mark == '"'} for path in sources}
     modules = {path[:-2] for path in included if path.endswith(".c")}
 
@@ -194,7 +193,7 @@ def check_circles(sources, findings):
         return found
 
     needs = {module: {other for other in needed(included[f"{module}.c"] | included.get(f"{module}.h", set()), set())
-                      if not f"{other}_".startswith(f"{module}_")} for module in modules}
+                      if other != module} for module in modules}
     below = {module: reached(module) for module in modules}
     for module in sorted(below):
         circle = sorted(other for other in below[module] if module in below.get(other, ()))

@@ -4,6 +4,7 @@
 #include "base/random.h"
 #include "model/kernels/bfloat16.h"
 #include "model/kernels/convolution_winograd.h"
+#include "model/network.h"
 #include "model/network_builder.h"
 #include "tests/check.h"
 

@@ -2,6 +2,7 @@
 #include "trainer/optimizer.h"
 
 #include "base/random.h"
+#include "model/network.h"
 #include "model/network_builder.h"
 #include "tests/check.h"
 

@@ -2,6 +2,7 @@
 #include "trainer/collective/row_sum.h"
 
 #include "base/random.h"
+#include "model/network.h"
 #include "model/network_builder.h"
 #include "tests/check.h"
 #include "trainer/collective/micro_shards.h"

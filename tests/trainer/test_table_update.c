@@ -1,6 +1,7 @@
 /* Rules for the gradients of a row, by hand: two workers, three rows, an overlap and a repeat. */
 #include "trainer/server/tables/table_update.h"
 
+#include "model/network.h"
 #include "model/network_builder.h"
 #include "tests/check.h"
 

@@ -6,6 +6,7 @@
 #define TESTS_TRAINER_WORDS_H
 
 #include "base/random.h"
+#include "model/network.h"
 #include "model/network_builder.h"
 #include "tests/check.h"
 #include "tests/trainer/kinds.h"

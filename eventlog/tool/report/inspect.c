@@ -622,8 +622,8 @@ static int add_series(struct report *r, const struct inspect_run *run, const str
     return OK;
 }
 
-/* Its series. ranked: rows of all runs together, for --sort and --top; otherwise a section for each run, in text with its
- * files above. */
+/* Its series. ranked: rows of all runs together, for --sort and --top; otherwise a section for each run, in text with
+ * its files above. */
 static int report_run(struct report *r, const struct inspect_run *run, int ranked, struct error *e)
 {
     struct buffer heading = BUFFER_EMPTY, details = BUFFER_EMPTY;
