@@ -14,7 +14,7 @@ struct stored {
     size_t count;
 };
 
-static int bundle_check_compare_places(const void *a, const void *b)
+static int compare_places(const void *a, const void *b)
 {
     const struct tensor_entry *x = *(const struct tensor_entry *const *)a;
     const struct tensor_entry *y = *(const struct tensor_entry *const *)b;
@@ -47,7 +47,7 @@ static void check_overlaps(struct bundle_check *c, const struct tensor_bundle *b
     char path[PATH_MAX];
 
     if (all->count)
-        qsort(all->items, all->count, sizeof *all->items, bundle_check_compare_places);
+        qsort(all->items, all->count, sizeof *all->items, compare_places);
     for (size_t i = 0; i < all->count; i++) {
         const struct tensor_entry *entry = all->items[i];
         struct error e = { 0 };

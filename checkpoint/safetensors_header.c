@@ -390,14 +390,14 @@ static int compare_pairs(const void *a, const void *b)
     return bytes_compare(x->key, x->key_length, y->key, y->key_length);
 }
 
-static int safetensors_compare_names(const void *a, const void *b)
+static int compare_names(const void *a, const void *b)
 {
     const struct safetensors_tensor *x = a, *y = b;
 
     return bytes_compare(x->name, x->name_length, y->name, y->name_length);
 }
 
-static int safetensors_compare_places(const void *a, const void *b)
+static int compare_places(const void *a, const void *b)
 {
     const struct safetensors_tensor *x = a, *y = b;
 
@@ -405,7 +405,7 @@ static int safetensors_compare_places(const void *a, const void *b)
         return x->begin < y->begin ? -1 : 1;
     if (x->end != y->end)
         return x->end < y->end ? -1 : 1;
-    return safetensors_compare_names(a, b);
+    return compare_names(a, b);
 }
 
 /* Sorts the pairs, of which no two may have the same key. */
@@ -431,12 +431,12 @@ static int check_header(const struct reading *r, uint64_t data_size, struct erro
     if (rc != OK)
         return rc;
     if (h->count)
-        qsort(h->tensors, h->count, sizeof *h->tensors, safetensors_compare_names);
+        qsort(h->tensors, h->count, sizeof *h->tensors, compare_names);
     for (size_t i = 1; i < h->count; i++)
-        if (safetensors_compare_names(&h->tensors[i - 1], &h->tensors[i]) == 0)
+        if (compare_names(&h->tensors[i - 1], &h->tensors[i]) == 0)
             return bad_tensor(r, h->tensors[i].name, "its name is repeated", e);
     if (h->count)
-        qsort(h->tensors, h->count, sizeof *h->tensors, safetensors_compare_places);
+        qsort(h->tensors, h->count, sizeof *h->tensors, compare_places);
     for (size_t i = 0; i < h->count; i++) {
         if (h->tensors[i].begin != at)
             return error_set(
@@ -615,7 +615,7 @@ static int compare_layout(const void *a, const void *b)
     const struct safetensors_tensor *x = a, *y = b;
     int one = find_dtype(x->dtype, strlen(x->dtype)), two = find_dtype(y->dtype, strlen(y->dtype));
 
-    return one != two ? two - one : safetensors_compare_names(a, b);
+    return one != two ? two - one : compare_names(a, b);
 }
 
 /* dtype: -1 for one that is not known, whose bytes are those of its source. */
@@ -641,9 +641,9 @@ int safetensors_layout(struct safetensors_tensor *tensors, size_t count, struct 
             return error_set(e, ERR_ARG, "tensor %s: its shape makes too many bytes, or a fraction of a byte", t->name);
     }
     if (count)
-        qsort(tensors, count, sizeof *tensors, safetensors_compare_names);
+        qsort(tensors, count, sizeof *tensors, compare_names);
     for (size_t i = 1; i < count; i++)
-        if (safetensors_compare_names(&tensors[i - 1], &tensors[i]) == 0)
+        if (compare_names(&tensors[i - 1], &tensors[i]) == 0)
             return error_set(e, ERR_ARG, "tensor %s is given twice", tensors[i].name);
     if (count)
         qsort(tensors, count, sizeof *tensors, compare_layout);

@@ -244,7 +244,7 @@ static int read_data_block(const struct reader *r, struct handle h, struct buffe
 }
 
 /* Reads the index block and all data blocks that it names; *end is set to the byte after the last one. */
-static int table_read_index(const struct reader *r, const struct block *index, uint64_t *end, struct error *e)
+static int read_index(const struct reader *r, const struct block *index, uint64_t *end, struct error *e)
 {
     struct cursor c = { .block = index };
     struct buffer separator = BUFFER_EMPTY, before = BUFFER_EMPTY, key = BUFFER_EMPTY;
@@ -332,7 +332,7 @@ int table_read(const char *name, const void *bytes, size_t n, table_visit *visit
     else if (index.offset != metaindex.offset + metaindex.size + TRAILER ||
              index.offset + index.size + TRAILER != n - TABLE_FOOTER)
         rc = error_set(e, ERR_CORRUPT, "%s: bad handle: metaindex, index and footer do not follow each other", name);
-    else if ((rc = table_read_index(&r, &b, &end, e)) == OK && end != metaindex.offset)
+    else if ((rc = read_index(&r, &b, &end, e)) == OK && end != metaindex.offset)
         rc = error_set(e, ERR_CORRUPT, "%s: bytes %llu to %llu belong to no block", name, (unsigned long long)end,
                        (unsigned long long)metaindex.offset);
 out:

@@ -41,7 +41,7 @@ static int send_window(struct times_windows *t, int last, struct error *e)
     return world_send(t->world, 0, TAG_WINDOW, &t->slots[0], sizeof t->slots[0], &t->messages[0], e);
 }
 
-static void times_windows_release(struct times_windows *t)
+static void windows_release(struct times_windows *t)
 {
     free(t->slots);
     free(t->messages);
@@ -68,7 +68,7 @@ int times_windows_open(struct times_windows *t, struct world *w, struct phase_cl
         rc = expect(t, r, e);
     }
     if (rc < 0)
-        times_windows_release(t);
+        windows_release(t);
     return rc;
 }
 
@@ -147,6 +147,6 @@ int times_windows_close(struct times_windows *t, int ended, const char *doing, s
             if (rc == OK && !t->messages[r].active)
                 t->open[r] = !t->slots[r].last;
         }
-    times_windows_release(t);
+    windows_release(t);
     return rc;
 }

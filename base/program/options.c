@@ -32,7 +32,7 @@ const char *options_nearest(const char *word, const char *const *names, size_t c
     return best;
 }
 
-static struct option *options_find(const struct options *o, const char *name, size_t n)
+static struct option *find(const struct options *o, const char *name, size_t n)
 {
     for (size_t i = 0; i < o->count; i++)
         if (o->table[i].name && strlen(o->table[i].name) == n && !memcmp(o->table[i].name, name, n))
@@ -58,7 +58,7 @@ int option_list_matches(const struct option_list *list, const char *name)
 
 int options_given(const struct options *o, const char *name)
 {
-    const struct option *row = options_find(o, name, strlen(name));
+    const struct option *row = find(o, name, strlen(name));
 
     return row && row->given;
 }
@@ -202,12 +202,12 @@ static int parse_long(const struct options *o, char *name, int argc, char **argv
 {
     size_t n = strcspn(name, "=");
     char *value = name[n] == '=' ? name + n + 1 : NULL;
-    struct option *row = options_find(o, name, n);
+    struct option *row = find(o, name, n);
     int64_t count;
     int on = 1;
 
     if (!row && n > 3 && !strncmp(name, "no-", 3)) {
-        row = options_find(o, name + 3, n - 3);
+        row = find(o, name + 3, n - 3);
         if (row && row->kind != OPTION_FLAG && row->kind != OPTION_COUNT)
             row = NULL;
         on = 0;
@@ -450,7 +450,7 @@ static const struct option *option_at(const struct options *o, char **argv, int 
 {
     const char *name = argv[i] + 2;
     const size_t n = strcspn(name, "=");
-    const struct option *row = argv[i][1] == '-' ? options_find(o, name, n) : NULL;
+    const struct option *row = argv[i][1] == '-' ? find(o, name, n) : NULL;
     const int no = !row && !strncmp(name, "no-", 3);
     int64_t number;
 
@@ -462,7 +462,7 @@ static const struct option *option_at(const struct options *o, char **argv, int 
         return row;
     }
     if (no)
-        row = options_find(o, name + 3, n - 3);
+        row = find(o, name + 3, n - 3);
     *words = !row || no || name[n] || row->kind == OPTION_FLAG ||
                      (row->kind == OPTION_COUNT && (i + 1 >= argc || !number_parse_int(argv[i + 1], &number)))
                  ? 1

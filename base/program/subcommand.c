@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-static const struct subcommand *subcommand_find(const struct options *o, const char *name)
+static const struct subcommand *find(const struct options *o, const char *name)
 {
     for (size_t i = 0; i < o->command_count; i++)
         if (!strcmp(o->commands[i].name, name))
@@ -17,7 +17,7 @@ static const struct subcommand *subcommand_find(const struct options *o, const c
 /* `help` and `help COMMAND`. */
 static int help(const struct options *o, const char *name)
 {
-    const struct subcommand *command = name ? subcommand_find(o, name) : NULL;
+    const struct subcommand *command = name ? find(o, name) : NULL;
     struct error e = { 0 };
     struct log log;
 
@@ -39,7 +39,7 @@ static int help(const struct options *o, const char *name)
 
 int subcommand_run(const struct options *o, int argc, char **argv, int *status)
 {
-    const struct subcommand *command = argc > 1 ? subcommand_find(o, argv[1]) : NULL;
+    const struct subcommand *command = argc > 1 ? find(o, argv[1]) : NULL;
 
     if (command)
         *status = command->run(argc - 1, argv + 1);

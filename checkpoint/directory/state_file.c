@@ -49,7 +49,7 @@ static int wrong(struct parser *p, const char *what)
     return error_set(p->e, ERR_CORRUPT, "line %zu, column %zu: %s", line, column, what);
 }
 
-static int state_file_no_memory(struct parser *p)
+static int no_memory(struct parser *p)
 {
     return error_memory(p->e, NULL, "for a state file of %zu bytes", p->n);
 }
@@ -172,7 +172,7 @@ static int read_strings(struct parser *p)
                 return rc;
         }
     }
-    return buffer_ok(&p->string) ? OK : state_file_no_memory(p);
+    return buffer_ok(&p->string) ? OK : no_memory(p);
 }
 
 /* A number or a word; blanks may follow a minus. */
@@ -231,7 +231,7 @@ static int take_path(struct parser *p, enum field field)
     if (memchr(buffer_text(&p->string), 0, p->string.length))
         return wrong(p, "a path with a zero byte");
     if (!(copy = strdup(buffer_text(&p->string))))
-        return state_file_no_memory(p);
+        return no_memory(p);
     if (field == FIELD_NEWEST) {
         free(s->newest);
         s->newest = *copy ? copy : NULL;
@@ -241,7 +241,7 @@ static int take_path(struct parser *p, enum field field)
     }
     if (!ARRAY_ROOM(s->paths, p->path_room, s->count + 1)) {
         free(copy);
-        return state_file_no_memory(p);
+        return no_memory(p);
     }
     s->paths[s->count++] = copy;
     return OK;
@@ -276,14 +276,14 @@ static int take_time(struct parser *p, enum field field)
         return OK;
     }
     if (!ARRAY_ROOM(s->timestamps, p->timestamp_room, s->timestamp_count + 1))
-        return state_file_no_memory(p);
+        return no_memory(p);
     s->timestamps[s->timestamp_count++] = v;
     return OK;
 }
 
 /* The value of an unknown field: everything up to where the next field could begin. Brackets are tracked in a stack of
  * their closing brackets, not by recursion. */
-static int state_file_skip_value(struct parser *p)
+static int skip_value(struct parser *p)
 {
     char closers[DEPTH_MAX];
     const char *text;
@@ -324,7 +324,7 @@ static int take_value(struct parser *p, enum field field)
 {
     return field == FIELD_NEWEST || field == FIELD_PATHS ? take_path(p, field)
            : field != FIELD_OTHER                        ? take_time(p, field)
-                                                         : state_file_skip_value(p);
+                                                         : skip_value(p);
 }
 
 /* The values between "[" and "]" of a repeated field. */

@@ -15,21 +15,21 @@ enum { FILE_MAX = 1 << 16 };
 
 static const char file_name[] = "stop.json";
 
-static void stop_file_get_text(const json_t *object, const char *name, char *out, size_t size)
+static void get_text(const json_t *object, const char *name, char *out, size_t size)
 {
     const json_t *v = json_object_get(object, name);
 
     snprintf(out, size, "%s", json_is_string(v) ? json_string_value(v) : "");
 }
 
-static int64_t stop_file_get_integer(const json_t *object, const char *name)
+static int64_t get_integer(const json_t *object, const char *name)
 {
     const json_t *v = json_object_get(object, name);
 
     return json_is_integer(v) ? json_integer_value(v) : 0;
 }
 
-static double stop_file_get_number(const json_t *object, const char *name)
+static double get_number(const json_t *object, const char *name)
 {
     const json_t *v = json_object_get(object, name);
 
@@ -44,13 +44,13 @@ int stop_file_parse(const char *path, const char *text, size_t n, struct stop_fi
     memset(out, 0, sizeof *out);
     if (!root)
         return error_set(e, ERR_CORRUPT, "%s: line %d, column %d: %s", path, where.line, where.column, where.text);
-    stop_file_get_text(root, "reason", out->reason, sizeof out->reason);
-    stop_file_get_text(root, "metric", out->metric, sizeof out->metric);
-    stop_file_get_text(root, "best_checkpoint", out->best_checkpoint, sizeof out->best_checkpoint);
-    out->best_value = stop_file_get_number(root, "best_value");
-    out->best_step = stop_file_get_integer(root, "best_step");
-    out->step = stop_file_get_integer(root, "step");
-    out->written = stop_file_get_number(root, "written");
+    get_text(root, "reason", out->reason, sizeof out->reason);
+    get_text(root, "metric", out->metric, sizeof out->metric);
+    get_text(root, "best_checkpoint", out->best_checkpoint, sizeof out->best_checkpoint);
+    out->best_value = get_number(root, "best_value");
+    out->best_step = get_integer(root, "best_step");
+    out->step = get_integer(root, "step");
+    out->written = get_number(root, "written");
     json_decref(root);
     return *out->reason ? OK : error_set(e, ERR_CORRUPT, "%s: has no \"reason\"", path);
 }
@@ -74,13 +74,13 @@ int stop_file_read(const char *checkpoint_directory, struct stop_file *out, stru
     return 1;
 }
 
-static void stop_file_put_text(struct buffer *b, const char *name, const char *text)
+static void put_text(struct buffer *b, const char *name, const char *text)
 {
     buffer_format(b, ", \"%s\": ", name);
     json_text(b, text);
 }
 
-static void stop_file_put_number(struct buffer *b, const char *name, double x)
+static void put_number(struct buffer *b, const char *name, double x)
 {
     buffer_format(b, ", \"%s\": ", name);
     json_double(b, x);
@@ -98,14 +98,14 @@ int stop_file_write(const char *checkpoint_directory, const struct stop_file *s,
         *host = '\0';
     buffer_append_text(&text, "{\"reason\": ");
     json_text(&text, s->reason);
-    stop_file_put_text(&text, "metric", s->metric);
-    stop_file_put_number(&text, "best_value", s->best_value);
+    put_text(&text, "metric", s->metric);
+    put_number(&text, "best_value", s->best_value);
     buffer_format(&text, ", \"best_step\": %lld", (long long)s->best_step);
-    stop_file_put_text(&text, "best_checkpoint", s->best_checkpoint);
+    put_text(&text, "best_checkpoint", s->best_checkpoint);
     buffer_format(&text, ", \"step\": %lld", (long long)s->step);
-    stop_file_put_text(&text, "host", host);
+    put_text(&text, "host", host);
     buffer_format(&text, ", \"pid\": %lld", (long long)getpid());
-    stop_file_put_number(&text, "written", s->written);
+    put_number(&text, "written", s->written);
     buffer_append_text(&text, "}\n");
     rc = buffer_ok(&text) ? file_replace(NULL, path, text.data, text.length, e) : error_memory(e, path, "to write it");
     buffer_release(&text);

@@ -175,7 +175,7 @@ static int look_around(const char *directory, struct contents *out, struct error
 }
 
 /* The directory has no whole checkpoint with a step; why: what the newest one lacks, or no error. */
-static int find_unnumbered(const char *directory, const struct error *why, struct found *out, struct error *e)
+static int unnumbered(const char *directory, const struct error *why, struct found *out, struct error *e)
 {
     struct contents here;
     char saved[PATH_MAX];
@@ -246,7 +246,7 @@ static int find_newest(const char *directory, int index_only, struct found *out,
         if ((found = index_whole(directory, &list.items[i])))
             rc = file_join(out->path, sizeof out->path, directory, list.items[i].name, e);
     if (rc == OK && !found)
-        rc = find_unnumbered(directory, &why, out, e);
+        rc = unnumbered(directory, &why, out, e);
     if (rc == OK)
         checkpoint_directory_disagrees(directory, file_base_name(out->path), &out->note);
     checkpoint_list_release(&list);

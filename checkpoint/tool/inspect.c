@@ -114,7 +114,7 @@ static void strings_cells(struct table *t, const struct inspected *i)
     table_cell(t, "-");
 }
 
-static void inspect_put_row(struct inspect *x, const struct inspected *i)
+static void put_row(struct inspect *x, const struct inspected *i)
 {
     const struct source_tensor *tensor = i->tensor;
     struct buffer shape = BUFFER_EMPTY;
@@ -234,7 +234,7 @@ static void show_tensor(struct inspect *x, const struct source *s, const struct 
     if (rc == OK && x->out.json)
         rc = inspect_json_tensor(x, s, &t, &e);
     else if (rc == OK && !x->values)
-        inspect_put_row(x, &t);
+        put_row(x, &t);
     buffer_release(&t.value);
     if (rc != OK) {
         x->damaged = 1;
@@ -250,7 +250,7 @@ static void show_tensor(struct inspect *x, const struct source *s, const struct 
 }
 
 /* The metadata of a safetensors file. */
-static void inspect_put_metadata(struct inspect *x, const struct source *s)
+static void put_metadata(struct inspect *x, const struct source *s)
 {
     const struct safetensors_header *h = s->safetensors ? safetensors_contents(s->safetensors) : NULL;
 
@@ -273,7 +273,7 @@ static void show_tensors(struct inspect *x, const struct source *s, const struct
     table_init(&x->table, columns, choose_columns(x, columns));
     table_init(&x->bookkeeping, bookkeeping, 2);
     if (!x->out.json && !x->values && !x->tensors.patterns.count)
-        inspect_put_metadata(x, s);
+        put_metadata(x, s);
     for (size_t i = 0; i < count; i++)
         show_tensor(x, s, wanted[i]);
     print_tables(x, columns);

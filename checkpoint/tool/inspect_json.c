@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-static void inspect_json_put_metadata(struct buffer *b, const struct source *s)
+static void put_metadata(struct buffer *b, const struct source *s)
 {
     const struct safetensors_header *h = safetensors_contents(s->safetensors);
     const char *comma = "";
@@ -33,7 +33,7 @@ void inspect_json_begin(struct inspect *x, const struct source *s)
     buffer_format(b, s->step < 0 ? "null" : "%lld", (long long)s->step);
     buffer_format(b, ",\"shards\":%d", (int)s->shards);
     if (s->safetensors)
-        inspect_json_put_metadata(b, s);
+        put_metadata(b, s);
     buffer_append_text(b, ",\"tensors\":[");
     x->first = 1;
 }

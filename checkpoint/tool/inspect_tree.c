@@ -54,7 +54,7 @@ static size_t same_part(const struct tree *t, size_t from, size_t to, size_t at,
     return i;
 }
 
-static void inspect_tree_put_row(struct tree *t, size_t from, size_t to, size_t at, size_t length, int depth)
+static void put_row(struct tree *t, size_t from, size_t to, size_t at, size_t length, int depth)
 {
     const struct source_tensor *first = t->leaves[from].tensor;
     struct table *table = &t->x->table;
@@ -98,7 +98,7 @@ static void put_scope(struct tree *t, size_t from, size_t to, size_t at, int dep
                 break;
             length += 1 + next;
         }
-        inspect_tree_put_row(t, from, end, at, length, depth);
+        put_row(t, from, end, at, length, depth);
         from += leaf->length == at + length; /* a tensor with the scope's own name */
         if (depth + 1 < t->x->depth && end - from > 0 && t->leaves[end - 1].length > at + length)
             put_scope(t, from, end, at + length + 1, depth + 1);

@@ -172,7 +172,7 @@ static int class_of_number(const struct csv *c, const struct fields *r, const ch
 }
 
 /* The class of a record. ERR_CORRUPT: it has none. */
-static int csv_class_of(const struct csv *c, const struct fields *r, int32_t *out, struct error *e)
+static int class_of(const struct csv *c, const struct fields *r, int32_t *out, struct error *e)
 {
     const char *text = r->of[c->schema.label];
     size_t at;
@@ -251,7 +251,7 @@ static int csv_read(const void *context, size_t i, void *out, struct error *e)
     int rc = text ? read_place(c, p, text, e) : error_memory(e, c->files.paths[p->file], "for a record");
 
     if (rc == OK && (rc = split_record(c, &r, p->file, p->line, text, without_line_end(text, p->length), e)) == OK &&
-        (rc = csv_class_of(c, &r, &class, e)) == OK)
+        (rc = class_of(c, &r, &class, e)) == OK)
         rc = take_features(c, &r, out, e);
     free(r.of);
     free(text);
@@ -389,7 +389,7 @@ static int list_sample(struct csv *c, const struct fields *r, struct csv_place *
 
     if (s->named < 0)
         s->named = !csv_integer(r->of[s->label], &number);
-    if ((rc = csv_class_of(c, r, &place->class, e)) == OK && place->class == CLASS_UNNAMED) {
+    if ((rc = class_of(c, r, &place->class, e)) == OK && place->class == CLASS_UNNAMED) {
         const size_t at = place_of_name(s, r->of[s->label], &there);
 
         if ((rc = add_name(s, at, r->of[s->label], e)) < 0)
@@ -467,7 +467,7 @@ static int list_bytes(struct csv *c, struct listing *l, const char *bytes, size_
     return rc;
 }
 
-static int csv_list_file(struct csv *c, uint32_t file, size_t most, int skip, struct error *e)
+static int list_file(struct csv *c, uint32_t file, size_t most, int skip, struct error *e)
 {
     static const char mark[] = "\xef\xbb\xbf"; /* of UTF-8, as spreadsheets write it */
     const char *path = c->files.paths[file];
@@ -523,8 +523,8 @@ static int number_names(struct csv *c, struct error *e)
 }
 
 /* Lists the records of a part, at most `most`. like: what the training part says, which is moved; NULL: nothing. */
-static int csv_open_part(struct csv **out, const char *directory, enum dataset_split split,
-                         const struct dataset_reading *how, struct csv *like, size_t most, struct error *e)
+static int open_part(struct csv **out, const char *directory, enum dataset_split split,
+                     const struct dataset_reading *how, struct csv *like, size_t most, struct error *e)
 {
     struct csv *c = *out = calloc(1, sizeof *c);
     int rc;
@@ -545,7 +545,7 @@ static int csv_open_part(struct csv **out, const char *directory, enum dataset_s
         (rc = data_files_list(&c->files, directory, split, how, e)) < 0)
         return rc;
     for (size_t f = 0; f < c->files.count && c->count < most; f++)
-        if ((rc = csv_list_file(c, (uint32_t)f, most, how->skip_bad, e)) < 0)
+        if ((rc = list_file(c, (uint32_t)f, most, how->skip_bad, e)) < 0)
             return rc;
     if (!c->count)
         return error_set(e, ERR_ARG, "%s: no records in %s%s", directory, file_base_name(c->files.paths[0]),
@@ -571,15 +571,15 @@ static int count_classes(const struct csv *c, const struct dataset_reading *how,
 }
 
 /* Opens the training part as far as the test part needs it. *out: NULL: there is none. */
-static int csv_ask_training(struct csv **out, const char *directory, const struct dataset_reading *how, struct error *e)
+static int ask_training(struct csv **out, const char *directory, const struct dataset_reading *how, struct error *e)
 {
     struct error why = { 0 };
     size_t most = how->classes ? 1 : SIZE_MAX; /* numbers need no more */
-    int rc = csv_open_part(out, directory, DATASET_TRAIN, how, NULL, most, &why);
+    int rc = open_part(out, directory, DATASET_TRAIN, how, NULL, most, &why);
 
     if (rc == OK && how->classes && (*out)->schema.named == 1) {
         csv_free(*out);
-        rc = csv_open_part(out, directory, DATASET_TRAIN, how, NULL, SIZE_MAX, &why);
+        rc = open_part(out, directory, DATASET_TRAIN, how, NULL, SIZE_MAX, &why);
     }
     if (rc == OK) {
         (*out)->classes = rc = count_classes(*out, how, e);
@@ -622,7 +622,7 @@ static int give_names(struct dataset_owned *o, const struct csv_schema *s, struc
 }
 
 /* --shard files: of n workers each has every n-th file. */
-static int csv_take_files(struct dataset_owned *o, struct csv *c, const struct shard *shard, struct error *e)
+static int take_files(struct dataset_owned *o, struct csv *c, const struct shard *shard, struct error *e)
 {
     int32_t *labels;
     size_t kept = 0;
@@ -669,13 +669,13 @@ static int read_csv(struct dataset_owned *o, const struct dataset_kind *kind, co
 {
     static const struct sample_stream_format format = { csv_read, csv_free };
     struct csv *c = NULL, *train = NULL;
-    int rc = split == DATASET_TEST ? csv_ask_training(&train, directory, how, e) : OK;
+    int rc = split == DATASET_TEST ? ask_training(&train, directory, how, e) : OK;
 
     (void)kind;
     if (rc == OK)
-        rc = csv_open_part(&c, directory, split, how, train, SIZE_MAX, e);
+        rc = open_part(&c, directory, split, how, train, SIZE_MAX, e);
     csv_free(train);
-    if (rc < 0 || (rc = describe(o, c, how, e)) < 0 || (rc = csv_take_files(o, c, shard, e)) < 0) {
+    if (rc < 0 || (rc = describe(o, c, how, e)) < 0 || (rc = take_files(o, c, shard, e)) < 0) {
         csv_free(c);
         return rc;
     }

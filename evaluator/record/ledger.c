@@ -73,7 +73,7 @@ void ledger_format(const struct ledger_record *r, struct buffer *out)
     buffer_append_text(out, "}\n");
 }
 
-static int ledger_take_text(const json_t *object, const char *name, char *out, size_t size)
+static int take_text(const json_t *object, const char *name, char *out, size_t size)
 {
     const char *text = json_string_value(json_object_get(object, name));
 
@@ -108,7 +108,7 @@ static double take_number(const json_t *object, const char *name)
     return is_number(json_object_get(object, name), &value) ? value : 0;
 }
 
-static int64_t ledger_take_count(const json_t *object, const char *name)
+static int64_t take_count(const json_t *object, const char *name)
 {
     const json_t *value = json_object_get(object, name);
 
@@ -151,7 +151,7 @@ static int take_record(const json_t *object, struct ledger_record *r, struct err
         return error_set(e, ERR_CORRUPT, "\"step\" is not a whole number");
     if (!name || !json_file_name_read(name, c->name, sizeof c->name) || !*c->name)
         return error_set(e, ERR_CORRUPT, "\"checkpoint\" is not a name of up to %d bytes", CHECKPOINT_NAME_MAX - 1);
-    ledger_take_text(object, "status", status, sizeof status);
+    take_text(object, "status", status, sizeof status);
     while (k < count && strcmp(status, status_names[k]))
         k++;
     if (k == count)
@@ -164,16 +164,16 @@ static int take_record(const json_t *object, struct ledger_record *r, struct err
     if (r->status == LEDGER_DONE && !c->has_digest)
         return error_set(e, ERR_CORRUPT, "\"digest\" is not 16 hex digits");
     r->has_metrics = json_is_object(metrics);
-    r->correct = ledger_take_count(object, "correct");
-    r->examples = ledger_take_count(object, "examples");
+    r->correct = take_count(object, "correct");
+    r->examples = take_count(object, "examples");
     r->run = json_integer_value(json_object_get(object, "run"));
     r->seconds = take_number(object, "seconds");
     r->started = take_number(object, "started");
     r->lag = take_number(object, "lag");
     r->wall_time = take_number(object, "wall_time");
     r->point_time = take_number(object, "point_time");
-    ledger_take_text(object, "weights", r->weights, sizeof r->weights);
-    ledger_take_text(object, "reason", r->reason, sizeof r->reason);
+    take_text(object, "weights", r->weights, sizeof r->weights);
+    take_text(object, "reason", r->reason, sizeof r->reason);
     return r->has_metrics ? take_metrics(metrics, &r->metrics, e) : OK;
 }
 

@@ -238,7 +238,7 @@ static int prepare_images(struct builtin_runner *r, size_t limit, struct error *
     return OK;
 }
 
-static void builtin_runner_runner_free(void *context)
+static void runner_free(void *context)
 {
     struct builtin_runner *r = context;
 
@@ -406,8 +406,8 @@ static int add_captions(const struct builtin_runner *r, struct evaluation_metric
 
 /* cross_entropy: the sum over the examples. The loss is its mean plus weight decay, as trainers log it. scored:
  * monotonic seconds when the scoring began. */
-static int builtin_runner_fill(const struct builtin_runner *r, const struct classification *counts,
-                               double cross_entropy, double scored, struct evaluation *out, struct error *e)
+static int fill(const struct builtin_runner *r, const struct classification *counts, double cross_entropy,
+                double scored, struct evaluation *out, struct error *e)
 {
     const struct metric_evaluation v = { counts, r->class_names, &r->job, r->begin, scored };
     const double mean = cross_entropy / (double)counts->examples, loss = mean + network_decay_loss(r->network);
@@ -471,7 +471,7 @@ static int runner_evaluate(void *context, scorer_tick *tick, void *tick_context,
     }
     if (r->captioning && (rc = tell_captions(r, tick, tick_context, e)) != OK)
         return rc;
-    return builtin_runner_fill(r, counts, cross_entropy, scored, out, e);
+    return fill(r, counts, cross_entropy, scored, out, e);
 }
 
 static int open_scoring(struct builtin_runner *r, struct log *log, struct error *e)
@@ -575,9 +575,9 @@ int builtin_runner_new(struct scorer *out, const struct builtin_runner_options *
         (rc = open_scoring(r, o->log, e)) != OK || (rc = list_variables(r, e)) != OK ||
         (rc = open_captioning(r, o, e)) != OK)
         goto fail;
-    *out = (struct scorer){ "built-in", runner_load, runner_evaluate, builtin_runner_runner_free, r };
+    *out = (struct scorer){ "built-in", runner_load, runner_evaluate, runner_free, r };
     return OK;
 fail:
-    builtin_runner_runner_free(r);
+    runner_free(r);
     return rc;
 }

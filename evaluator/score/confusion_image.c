@@ -55,8 +55,7 @@ struct colour {
 
 static const struct colour black = { 0, 0, 0 }, white = { 255, 255, 255 };
 
-static void confusion_image_fill(struct confusion_image *image, size_t x, size_t y, size_t width, size_t height,
-                                 struct colour c)
+static void fill(struct confusion_image *image, size_t x, size_t y, size_t width, size_t height, struct colour c)
 {
     for (size_t i = y; i < y + height && i < image->height; i++)
         for (size_t j = x; j < x + width && j < image->width; j++) {
@@ -86,7 +85,7 @@ static void write_text(struct confusion_image *image, size_t x, size_t y, const 
         for (size_t i = 0; i < GLYPH_HEIGHT; i++)
             for (size_t j = 0; j < GLYPH_WIDTH; j++)
                 if (rows[i] >> (GLYPH_WIDTH - 1 - j) & 1)
-                    confusion_image_fill(image, x + j * SCALE, y + i * SCALE, SCALE, SCALE, c);
+                    fill(image, x + j * SCALE, y + i * SCALE, SCALE, SCALE, c);
     }
 }
 
@@ -123,8 +122,8 @@ static int draw_plain(struct confusion_image *out, const int64_t *counts, int cl
 
     for (int i = 0; rc == OK && i < classes; i++)
         for (int k = 0; k < classes; k++)
-            confusion_image_fill(out, (size_t)k * side, (size_t)i * side, side, side,
-                                 shade(counts[(size_t)i * n + (size_t)k], row_sum(counts, classes, i)));
+            fill(out, (size_t)k * side, (size_t)i * side, side, side,
+                 shade(counts[(size_t)i * n + (size_t)k], row_sum(counts, classes, i)));
     return rc;
 }
 
@@ -182,7 +181,7 @@ static int draw_named(struct confusion_image *out, const int64_t *counts, int cl
             const int64_t count = counts[(size_t)i * n + (size_t)k];
             const size_t x = left + (size_t)k * cell;
 
-            confusion_image_fill(out, x, y, cell - 1, CELL_HEIGHT - 1, shade(count, row));
+            fill(out, x, y, cell - 1, CELL_HEIGHT - 1, shade(count, row));
             snprintf(text, sizeof text, "%lld", (long long)count);
             write_centred(out, x, y, cell, text, count > row - count ? white : black);
         }

@@ -101,7 +101,7 @@ static int describe(struct scalar_series *s, const struct event_value *v)
     return s->plugin && (!v->metadata || s->metadata);
 }
 
-static struct scalar_series *scalar_series_add_series(struct scalar_run *r, const struct event_value *v, int damaged)
+static struct scalar_series *add_series(struct scalar_run *r, const struct event_value *v, int damaged)
 {
     struct scalar_series *s;
 
@@ -127,7 +127,7 @@ static struct scalar_series *find_series(struct scalar_run *r, const struct even
     struct scalar_series *s;
 
     if (number == TAG_INDEX_NONE)
-        return scalar_series_add_series(r, v, damaged);
+        return add_series(r, v, damaged);
     s = &r->series[number];
     if (s->from_damage && !damaged) {
         s->from_damage = 0;
@@ -427,7 +427,7 @@ size_t scalar_run_like(struct scalar_run *r, const struct scalar_series *s)
 
     if (found != SCALAR_RUN_NONE)
         return takes_alike(&r->series[found], s) ? found : SCALAR_RUN_NONE;
-    if (!(own = scalar_series_add_series(r, &first, s->from_damage)))
+    if (!(own = add_series(r, &first, s->from_damage)))
         return SCALAR_RUN_NONE;
     own->usual = s->usual;
     return own->number;

@@ -63,7 +63,7 @@ int record_source_open(struct record_source **out, struct log_input *in, const c
 }
 
 /* All descriptors and windows; where what was unpacked stands is still known. */
-static void record_source_close_all(struct record_source *s)
+static void close_all(struct record_source *s)
 {
     for (size_t i = 0; i < s->count; i++) {
         struct source *f = &s->sources[i];
@@ -80,7 +80,7 @@ void record_source_close(struct record_source *s)
 {
     if (!s)
         return;
-    record_source_close_all(s);
+    close_all(s);
     spool_close(&s->spool);
     free(s->sources);
     free(s);
@@ -149,7 +149,7 @@ static int open_source(struct record_source *s, struct source *f, const char *pa
 
     if (!f->packed) {
         if (s->open >= s->open_most)
-            record_source_close_all(s);
+            close_all(s);
         if ((rc = log_input_open(s->in, path, &file, e)) == OK && file.packed) {
             rc = unpack(s, f, &file, path, e);
         } else if (rc == OK) {

@@ -4,7 +4,7 @@
 #include "model/kernels/lrn.h"
 #include "model/layers/layers.h"
 
-static void lrn_layer_forward(struct layer *l, const struct run *r, const struct slice *s)
+static void layer_forward(struct layer *l, const struct run *r, const struct slice *s)
 {
     const size_t size = shape_size(&l->in_shape);
 
@@ -13,7 +13,7 @@ static void lrn_layer_forward(struct layer *l, const struct run *r, const struct
         lrn_forward(l->state, s->in + n * size, s->out + n * size);
 }
 
-static void lrn_layer_backward(struct layer *l, const struct run *r, const struct slice *s)
+static void layer_backward(struct layer *l, const struct run *r, const struct slice *s)
 {
     const size_t size = shape_size(&l->in_shape);
 
@@ -27,8 +27,8 @@ static void lrn_layer_backward(struct layer *l, const struct run *r, const struc
 static const struct layer_kind layer_lrn = {
     .name = "local response norm",
     .flags = LAYER_KEEPS_IN,
-    .forward = lrn_layer_forward,
-    .backward = lrn_layer_backward,
+    .forward = layer_forward,
+    .backward = layer_backward,
 };
 
 int network_builder_lrn(struct network_builder *b, int in, int radius, double bias, double alpha, double beta)

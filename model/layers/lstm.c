@@ -94,7 +94,7 @@ static void lstm_forward_begin(struct layer *l, const struct run *r)
 }
 
 /* 1: the layout is not (pixels, channels) yet. */
-static int lstm_needs_flat(const struct layer *l)
+static int needs_flat(const struct layer *l)
 {
     return shape_planes(&l->in_shape) > 1 && shape_pixels(&l->in_shape) > 1;
 }
@@ -107,7 +107,7 @@ static void take_input(const struct layer *l, const struct slice *s)
     const size_t size = shape_size(x), b = (size_t)s->count, width = own->inputs;
     const real *from = s->in;
 
-    if (lstm_needs_flat(l)) {
+    if (needs_flat(l)) {
         for (size_t n = 0; n < b; n++)
             channels_copy(shape_pixels(x), (size_t)x->channels, s->in + n * size, (size_t)x->block, 0,
                           own->flat + n * size, (size_t)x->channels, 0);
@@ -190,12 +190,12 @@ static void give_gradient(const struct layer *l, const struct slice *s)
     const struct lstm *own = l->state;
     const struct shape *x = &l->in_shape;
     const size_t size = shape_size(x), b = (size_t)s->count, width = own->inputs;
-    real *to = lstm_needs_flat(l) ? own->flat : s->gradient_in;
+    real *to = needs_flat(l) ? own->flat : s->gradient_in;
 
     for (size_t t = 0; t < own->steps; t++)
         for (size_t n = 0; n < b; n++)
             memcpy(to + n * size + t * width, own->x + (t * b + n) * width, width * sizeof *to);
-    for (size_t n = 0; lstm_needs_flat(l) && n < b; n++)
+    for (size_t n = 0; needs_flat(l) && n < b; n++)
         channels_copy(shape_pixels(x), (size_t)x->channels, own->flat + n * size, (size_t)x->channels, 0,
                       s->gradient_in + n * size, (size_t)x->block, 0);
 }

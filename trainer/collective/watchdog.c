@@ -96,7 +96,7 @@ static int same_program(const char *pid)
 }
 
 /* The process's rank in this run, -1: none. */
-static int watchdog_rank_of(const char *pid)
+static int rank_of(const char *pid)
 {
     const char *run = getenv("PMIX_NAMESPACE"), *its;
     struct buffer environment = BUFFER_EMPTY;
@@ -166,7 +166,7 @@ static void look_around(int phase, char *ranks, int count)
 
     while (processes && (entry = readdir(processes))) {
         const char *pid = entry->d_name;
-        const int rank = pid[0] >= '1' && pid[0] <= '9' ? watchdog_rank_of(pid) : -1;
+        const int rank = pid[0] >= '1' && pid[0] <= '9' ? rank_of(pid) : -1;
 
         if (rank >= 0 && rank < count)
             ranks[rank] = state_of(phase, phase_of(pid), process_stopped(number_of(pid)));

@@ -125,14 +125,14 @@ int server_core_takes_tally(const struct server_core *c, int worker)
     return c->plan.tallies && c->workers[worker].tallies < c->workers[worker].limit;
 }
 
-static void server_action_of(struct server_action *out, enum server_action_kind kind, int worker)
+static void action_of(struct server_action *out, enum server_action_kind kind, int worker)
 {
     *out = (struct server_action){ .kind = kind, .worker = worker };
 }
 
 void server_core_push(struct server_core *c, int worker, size_t packet, double now, struct server_action *out)
 {
-    server_action_of(out, SERVER_NOTHING, worker);
+    action_of(out, SERVER_NOTHING, worker);
     c->workers[worker].heard = now;
     if (c->follower) {
         follower_push(c->follower, worker, packet);
@@ -144,7 +144,7 @@ void server_core_push(struct server_core *c, int worker, size_t packet, double n
             if (!c->here[cell(c, w, packet)])
                 return;
     }
-    server_action_of(out, SERVER_UPDATE, c->plan.synchronous ? SERVER_EVERYBODY : worker);
+    action_of(out, SERVER_UPDATE, c->plan.synchronous ? SERVER_EVERYBODY : worker);
     out->packet = packet;
     out->step = c->version[packet]++;
     for (int w = 0; w < c->plan.workers; w++)
@@ -209,7 +209,7 @@ static struct verdict verdict_together(struct server_core *c, uint32_t flags)
 void server_core_tally(struct server_core *c, int worker, const struct tally_part *part, uint32_t flags, double now,
                        struct server_action *out)
 {
-    server_action_of(out, SERVER_NOTHING, worker);
+    action_of(out, SERVER_NOTHING, worker);
     c->workers[worker].heard = now;
     if (c->arbiter) {
         arbiter_flags(c->arbiter, flags);
@@ -219,7 +219,7 @@ void server_core_tally(struct server_core *c, int worker, const struct tally_par
     c->workers[worker].tally_here = 1;
     c->parts[worker] = *part;
     if (!c->plan.synchronous) {
-        server_action_of(out, SERVER_VERDICT, worker);
+        action_of(out, SERVER_VERDICT, worker);
         out->verdict = verdict_alone(c, worker, flags);
         count_tally(&c->workers[worker], c->step);
         return;
@@ -227,7 +227,7 @@ void server_core_tally(struct server_core *c, int worker, const struct tally_par
     for (int w = 0; w < c->plan.workers; w++)
         if (!c->workers[w].tally_here)
             return;
-    server_action_of(out, SERVER_VERDICT, SERVER_EVERYBODY);
+    action_of(out, SERVER_VERDICT, SERVER_EVERYBODY);
     out->verdict = verdict_together(c, flags);
     for (int w = 0; w < c->plan.workers; w++)
         count_tally(&c->workers[w], c->step);
@@ -259,7 +259,7 @@ int server_core_due(struct server_core *c, double now, struct server_action *out
 {
     int rc = 0;
 
-    server_action_of(out, SERVER_NOTHING, 0);
+    action_of(out, SERVER_NOTHING, 0);
     if (!c->follower)
         return OK;
     if (c->arbiter && !is_frozen(c) && (rc = arbiter_next(c->arbiter, &out->ruling, e)) < 0)
@@ -344,7 +344,7 @@ static int all_at_cut(const struct server_core *c)
 
 void server_core_cut(struct server_core *c, double now, struct server_action *out)
 {
-    server_action_of(out, SERVER_NOTHING, 0);
+    action_of(out, SERVER_NOTHING, 0);
     if (c->freeze == FREEZE_NOW || (c->freeze == FREEZE_WHEN_DONE && c->done == c->plan.workers)) {
         c->freeze = FREEZE_NONE;
         c->frozen_at = now;
@@ -353,7 +353,7 @@ void server_core_cut(struct server_core *c, double now, struct server_action *ou
         if (c->follower) /* server 0 may be released first, and send decisions beyond the cut before that comes */
             follower_hold(c->follower, c->counts[0]);
         c->counts[c->plan.workers] = c->arbiter ? arbiter_step(c->arbiter) : 0;
-        server_action_of(out, SERVER_COUNTS, 0);
+        action_of(out, SERVER_COUNTS, 0);
         out->counts = c->counts;
     } else if (c->cut && all_at_cut(c)) {
         c->cut = 0;
@@ -363,7 +363,7 @@ void server_core_cut(struct server_core *c, double now, struct server_action *ou
             c->workers[w].limit = INT64_MAX;
             c->workers[w].heard += now - c->frozen_at; /* the worker may have waited for this server meanwhile */
         }
-        server_action_of(out, SERVER_SNAPSHOT, 0);
+        action_of(out, SERVER_SNAPSHOT, 0);
         out->back = c->back;
     }
 }

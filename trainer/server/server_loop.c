@@ -527,7 +527,7 @@ static int standing_server(const struct server_loop *l)
     return 0;
 }
 
-static int server_late_sentence(struct server_loop *l, const struct patience *patience, struct error *e)
+static int late_sentence(struct server_loop *l, const struct patience *patience, struct error *e)
 {
     struct buffer workers = BUFFER_EMPTY;
     char names[200] = "none";
@@ -590,9 +590,9 @@ static int is_late(struct server_loop *l, const struct patience *p, double prece
         return held_late(l, p) ? held_late_sentence(l, p, e) : OK;
     memset(l->late, 0, (size_t)world_size(l->setup.world));
     if (world_ran(l->setup.world) - p->begun > world_deadline(l->setup.world) && standing_server(l))
-        return server_late_sentence(l, p, e);
+        return late_sentence(l, p, e);
     if (server_core_late(l->core, world_ran(l->setup.world), p->begun, p->limit, precedence, l->late))
-        return server_late_sentence(l, p, e);
+        return late_sentence(l, p, e);
     return OK;
 }
 

@@ -48,7 +48,7 @@ static int is_silent(const struct worker_side *w)
     return w->setup.shared && !shared_push_speaks(w->setup.shared);
 }
 
-static int worker_side_vector_count(const struct worker_side *w)
+static int vector_count(const struct worker_side *w)
 {
     return reduction_vectors(w->setup.reduction, w->setup.worker);
 }
@@ -56,10 +56,10 @@ static int worker_side_vector_count(const struct worker_side *w)
 /* How many vectors a push has. */
 static size_t pushed_vectors(const struct worker_side *w)
 {
-    return w->setup.shared ? 1 : (size_t)worker_side_vector_count(w);
+    return w->setup.shared ? 1 : (size_t)vector_count(w);
 }
 
-static int worker_side_rank_of(const struct worker_side *w, int server)
+static int rank_of(const struct worker_side *w, int server)
 {
     return w->setup.workers + server;
 }
@@ -109,12 +109,12 @@ int worker_side_begin(struct worker_side *w, int64_t step, struct error *e)
 
         c->sent = 0;
         for (size_t k = 0; k < c->packing->packet_count && rc == OK; k++)
-            rc = world_receive(w->setup.world, worker_side_rank_of(w, j), TAG_REPLY + (int)k,
-                               c->pull + c->packing->packets[k].at, reply_bytes(w, c->packing, k), &c->in[k], e);
+            rc = world_receive(w->setup.world, rank_of(w, j), TAG_REPLY + (int)k, c->pull + c->packing->packets[k].at,
+                               reply_bytes(w, c->packing, k), &c->in[k], e);
     }
     if (rc == OK && !is_silent(w))
-        rc = world_receive(w->setup.world, worker_side_rank_of(w, 0), TAG_VERDICT, &w->verdict, sizeof w->verdict,
-                           &w->verdict_in, e);
+        rc = world_receive(w->setup.world, rank_of(w, 0), TAG_VERDICT, &w->verdict, sizeof w->verdict, &w->verdict_in,
+                           e);
     return rc;
 }
 
@@ -165,7 +165,7 @@ static int push_next(struct worker_side *w, int j, size_t low)
     if (k == p->packet_count || w->error.code < 0 || !is_final(w, p->packets[k].low, low))
         return 0;
     n = packing_bytes(p, k, w->setup.rounded) * pushed_vectors(w) + (k == 0 ? push_lead(w) : 0) * sizeof(real);
-    world_send(w->setup.world, worker_side_rank_of(w, j), TAG_PUSH + (int)k, pack(w, j, k), n, &c->out[k], &w->error);
+    world_send(w->setup.world, rank_of(w, j), TAG_PUSH + (int)k, pack(w, j, k), n, &c->out[k], &w->error);
     w->bytes += (int64_t)n;
     c->sent++;
     return 1;
@@ -217,8 +217,7 @@ static int send_tally(struct worker_side *w, struct error *e)
 
     w->tallied = 1;
     w->bytes += (int64_t)(count * sizeof *parts);
-    return world_send(w->setup.world, worker_side_rank_of(w, 0), TAG_TALLY, parts, count * sizeof *parts, &w->tally_out,
-                      e);
+    return world_send(w->setup.world, rank_of(w, 0), TAG_TALLY, parts, count * sizeof *parts, &w->tally_out, e);
 }
 
 /* The speaker of a host, after training: pushes what has become final in all of its workers. 1: all of it is sent, and
@@ -292,16 +291,16 @@ static int mark_late_servers(struct worker_side *w, int one)
 
     memset(w->late, 0, (size_t)world_size(w->setup.world));
     for (int j = 0; j < w->setup.servers; j++)
-        w->late[worker_side_rank_of(w, j)] = one < 0 ? !has_answered(w, &w->servers[j], none) : j == one;
+        w->late[rank_of(w, j)] = one < 0 ? !has_answered(w, &w->servers[j], none) : j == one;
     world_narrow(w->setup.world, w->late, world_size(w->setup.world));
     for (int j = 0; j < w->setup.servers; j++)
-        count += w->late[worker_side_rank_of(w, j)];
+        count += w->late[rank_of(w, j)];
     return count ? count : mark_late_servers(w, 0);
 }
 
 /* late, packet: the first that is missing. one: as above. */
-static int worker_side_late_sentence(struct worker_side *w, const struct patience *patience, int late, size_t packet,
-                                     int one, struct error *e)
+static int late_sentence(struct worker_side *w, const struct patience *patience, int late, size_t packet, int one,
+                         struct error *e)
 {
     const struct packing *p = &w->setup.packings[late];
     struct buffer servers = BUFFER_EMPTY, numbers = BUFFER_EMPTY;
@@ -319,7 +318,7 @@ static int worker_side_late_sentence(struct worker_side *w, const struct patienc
     }
     extent_names(w->setup.network, x, names, sizeof names);
     for (int j = 0, at = 0; j < w->setup.servers; j++)
-        if (w->late[worker_side_rank_of(w, j)])
+        if (w->late[rank_of(w, j)])
             buffer_format(&numbers, "%s%d", at++ ? ", " : "", j);
     places_text(&servers, world_places(w->setup.world), w->late, world_size(w->setup.world), 1);
     rc = patience_over(patience, e, "at step %lld for %s (server%s %s), for tensors %s", (long long)w->step,
@@ -369,7 +368,7 @@ static int wait_for_message(struct worker_side *w, struct message *m, int j, str
 
     patience_init(&p, w->setup.world, patience_of(w));
     while ((rc = m ? message_done(w->setup.world, m, e) : step_done(w, &j, &packet, e)) == 0)
-        if (!patience_pause(&p) && (rc = worker_side_late_sentence(w, &p, j, packet, m ? j : -1, e)) < 0)
+        if (!patience_pause(&p) && (rc = late_sentence(w, &p, j, packet, m ? j : -1, e)) < 0)
             return rc;
     phase_clock_enter(w->setup.clock, before);
     return rc < 0 ? rc : OK;
@@ -391,8 +390,8 @@ static int wait_for_host(struct worker_side *w, struct error *e)
         message_done(w->setup.world, &w->verdict_in, &w->error); /* lets MPI advance its messages */
         /* Who misses a worker of its own host knows which, so it is the first to report. */
         p.limit = w->tallied ? patience_of(w) : world_deadline(w->setup.world);
-        if (!patience_pause(&p) && (rc = w->tallied ? worker_side_late_sentence(w, &p, late, packet, -1, e)
-                                                    : members_late_sentence(w, &p, e)) < 0)
+        if (!patience_pause(&p) &&
+            (rc = w->tallied ? late_sentence(w, &p, late, packet, -1, e) : members_late_sentence(w, &p, e)) < 0)
             return rc;
     }
     phase_clock_enter(w->setup.clock, before);
@@ -505,8 +504,8 @@ static int control(struct worker_side *w, enum control kind, const int64_t *word
         c->words[0] = kind;
         if (count)
             memcpy(c->words + 1, words, count * sizeof *words);
-        if ((rc = world_send(w->setup.world, worker_side_rank_of(w, j), TAG_CONTROL, c->words,
-                             (1 + count) * sizeof *c->words, &c->control, e)) < 0)
+        if ((rc = world_send(w->setup.world, rank_of(w, j), TAG_CONTROL, c->words, (1 + count) * sizeof *c->words,
+                             &c->control, e)) < 0)
             return rc;
     }
     return OK;
@@ -516,7 +515,7 @@ static int control(struct worker_side *w, enum control kind, const int64_t *word
 static int receive_now(struct worker_side *w, int j, int tag, void *bytes, size_t n, struct error *e)
 {
     struct message m = { 0 };
-    int rc = world_receive(w->setup.world, worker_side_rank_of(w, j), tag, bytes, n, &m, e);
+    int rc = world_receive(w->setup.world, rank_of(w, j), tag, bytes, n, &m, e);
 
     return rc < 0 ? rc : wait_for_message(w, &m, j, e);
 }
@@ -635,7 +634,7 @@ void worker_side_free(struct worker_side *w)
         free(w->servers[j].in);
         free(w->servers[j].words);
     }
-    for (int k = 0; w->vectors && !w->setup.shared && k < worker_side_vector_count(w) - 1; k++)
+    for (int k = 0; w->vectors && !w->setup.shared && k < vector_count(w) - 1; k++)
         free(w->vectors[k]);
     free(w->vectors);
     free(w->sum);
@@ -649,9 +648,9 @@ real *const *worker_side_vectors(const struct worker_side *w)
     return w->vectors;
 }
 
-static int worker_vectors_new(struct worker_side *w)
+static int vectors_new(struct worker_side *w)
 {
-    const int count = worker_side_vector_count(w);
+    const int count = vector_count(w);
     real **v = w->vectors = calloc((size_t)count, sizeof *v);
 
     for (int k = 0; v && k < count && w->setup.shared; k++)
@@ -692,7 +691,7 @@ int worker_side_new(struct worker_side **out, const struct worker_setup *setup, 
         if (setup->shared && !is_silent(w))
             w->sum = reals_new(network_exchange_count(setup->network));
     }
-    bad = !w || !w->servers || !w->late || (setup->shared && !is_silent(w) && !w->sum) || !worker_vectors_new(w);
+    bad = !w || !w->servers || !w->late || (setup->shared && !is_silent(w) && !w->sum) || !vectors_new(w);
     for (int j = 0; j < setup->servers && !bad; j++) {
         bad = !connection_new(w, &w->servers[j], &setup->packings[j], pull);
         pull = pull ? pull + setup->packings[j].length + reply_extra(setup) : NULL;

@@ -31,7 +31,7 @@ struct hybrid_options {
 
 _Static_assert(sizeof(struct hybrid_options) <= STRATEGY_OWN_SIZE, "they have room");
 
-static const struct hybrid_options *hybrid_options_of(const struct strategy_options *o)
+static const struct hybrid_options *options_of(const struct strategy_options *o)
 {
     return (const void *)o->own.bytes;
 }
@@ -270,7 +270,7 @@ static enum sparse_reduce rule_of(const char *name)
 static int find_groups(struct hybrid *h, struct error *e)
 {
     const struct strategy *s = &h->base;
-    const struct hybrid_options *o = hybrid_options_of(&s->options);
+    const struct hybrid_options *o = options_of(&s->options);
     const struct process *places = world_places(s->world);
     int *host = calloc((size_t)s->workers, sizeof *host);
     const int hosts = host && places ? places_hosts(places, s->workers, host) : 1;
@@ -303,7 +303,7 @@ static int partitions_of(const struct hybrid_options *o)
 static int make_room(struct hybrid *h, struct error *e)
 {
     const struct strategy *s = &h->base;
-    const struct hybrid_options *o = hybrid_options_of(&s->options);
+    const struct hybrid_options *o = options_of(&s->options);
     const int partitions = partitions_of(o), clips = optimizer_options_of(s->optimizer)->clip_norm > 0;
     const struct table_setup setup = {
         .world = s->world,
@@ -343,15 +343,14 @@ static int hybrid_start(struct strategy **out, const struct strategy *common, st
     if (h) {
         h->base = *common;
         h->base.operations = &operations;
-        h->servers = (int)hybrid_options_of(&common->options)->servers.total;
+        h->servers = (int)options_of(&common->options)->servers.total;
         rc = make_room(h, e);
         if (rc == OK && common->workers > 1)
-            rc = shared_rows_check_exchange(hybrid_options_of(&common->options)->exchange, common, e);
+            rc = shared_rows_check_exchange(options_of(&common->options)->exchange, common, e);
     }
     if ((rc = world_agree(common->world, "place the tables", rc, e)) == OK)
-        rc = dense_exchange_open(&h->dense, hybrid_options_of(&common->options)->transport,
-                                 shared_rows_rounded(hybrid_options_of(&common->options)->exchange, common->network),
-                                 e);
+        rc = dense_exchange_open(&h->dense, options_of(&common->options)->transport,
+                                 shared_rows_rounded(options_of(&common->options)->exchange, common->network), e);
     if (rc < 0) {
         if (h)
             hybrid_release(&h->base);
@@ -393,7 +392,7 @@ static size_t hybrid_rows(struct option *rows, void *own)
 
 static void hybrid_without_tables(struct strategy_options *o)
 {
-    const struct hybrid_options *was = hybrid_options_of(o);
+    const struct hybrid_options *was = options_of(o);
     struct strategy_own own;
 
     shared_rows_messages(&strategy_allreduce, &own, was->transport, was->exchange);
@@ -410,7 +409,7 @@ static struct strategy_servers *hybrid_servers(struct strategy_options *options)
 
 static int hybrid_workers(const struct strategy_options *options, int ranks, struct error *e)
 {
-    const struct hybrid_options *o = hybrid_options_of(options);
+    const struct hybrid_options *o = options_of(options);
 
     if (partitions_of(o) == PARTITIONS_WRONG)
         return error_set(e, ERR_ARG, "--partitions %.40s: not a number from 1 to %d, or search", o->partitions,
@@ -424,7 +423,7 @@ static int hybrid_workers(const struct strategy_options *options, int ranks, str
 
 static void hybrid_describe(const struct strategy_options *options, int ranks, char *text, size_t size)
 {
-    shared_rows_describe(&hybrid_options_of(options)->servers, ranks, text, size);
+    shared_rows_describe(&options_of(options)->servers, ranks, text, size);
 }
 
 const struct strategy_kind strategy_hybrid = {

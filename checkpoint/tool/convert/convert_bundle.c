@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static int convert_bundle_take_piece(void *context, const void *bytes, size_t n, struct error *e)
+static int take_piece(void *context, const void *bytes, size_t n, struct error *e)
 {
     return tensor_bundle_writer_append(context, bytes, n, e);
 }
@@ -30,7 +30,7 @@ static int add(struct conversion *c, struct tensor_bundle_writer *w, const struc
         return rc;
     }
     rc = tensor_bundle_writer_begin(w, tensor->name, tensor->type, tensor->rank, tensor->shape, e);
-    return rc == OK ? source_pieces(&c->source, tensor, convert_bundle_take_piece, w, e) : rc;
+    return rc == OK ? source_pieces(&c->source, tensor, take_piece, w, e) : rc;
 }
 
 int convert_bundle(struct conversion *c, struct error *e)

@@ -88,7 +88,7 @@ static int write_header(struct convert_npy_writing *x, const char *descr, struct
     return rc;
 }
 
-static int convert_npy_take_piece(void *context, const void *bytes, size_t n, struct error *e)
+static int take_piece(void *context, const void *bytes, size_t n, struct error *e)
 {
     struct convert_npy_writing *x = context;
     size_t size = tensor_type_size(x->tensor->type);
@@ -187,7 +187,7 @@ static int write_tensor(struct conversion *c, const struct source_tensor *tensor
     else if (tensor->type == TENSOR_STRING)
         rc = write_strings(c, &x, e);
     else if ((rc = write_header(&x, descr, e)) == OK)
-        rc = source_pieces(&c->source, tensor, convert_npy_take_piece, &x, e);
+        rc = source_pieces(&c->source, tensor, take_piece, &x, e);
     if (x.fd >= 0 && close(x.fd) < 0 && rc == OK)
         rc = error_system(e, "%s: cannot close", path);
     if (rc == OK && rename(temporary, path) < 0)

@@ -120,7 +120,7 @@ static int list_tensors(struct convert_safetensors_writing *x, struct error *e)
     return rc < 0 ? error_memory(e, s->path, "to list its tensors") : OK;
 }
 
-static int convert_safetensors_take_piece(void *context, const void *bytes, size_t n, struct error *e)
+static int take_piece(void *context, const void *bytes, size_t n, struct error *e)
 {
     return safetensors_writer_append(context, bytes, n, e);
 }
@@ -137,7 +137,7 @@ static int write_tensors(struct convert_safetensors_writing *x, struct error *e)
     for (size_t i = 0; i < h->count && rc == OK; i++) {
         const struct source_tensor *tensor = source_find(&c->source, h->tensors[i].name, h->tensors[i].name_length);
 
-        rc = source_pieces(&c->source, tensor, convert_safetensors_take_piece, x->writer, e);
+        rc = source_pieces(&c->source, tensor, take_piece, x->writer, e);
         c->written++;
         c->bytes += tensor->bytes;
     }

@@ -28,7 +28,7 @@ void cell_grid_release(struct cell_grid *g)
     g->columns = g->rows = 0;
 }
 
-static struct grid_cell *cell_grid_cell_at(const struct cell_grid *g, int row, int column)
+static struct grid_cell *cell_at(const struct cell_grid *g, int row, int column)
 {
     return &g->cells[row * g->columns + column];
 }
@@ -49,7 +49,7 @@ static size_t colour_sequence(const char *text, size_t n, uint8_t *colour)
 /* A zero-width character goes into the cell before it. */
 static void combine(struct cell_grid *g, int row, int column, const char *text, size_t n)
 {
-    struct grid_cell *cell = column ? cell_grid_cell_at(g, row, column - 1) : NULL;
+    struct grid_cell *cell = column ? cell_at(g, row, column - 1) : NULL;
 
     if (cell && cell->covered)
         cell--;
@@ -66,7 +66,7 @@ int cell_grid_put(struct cell_grid *g, int row, int column, int end, struct cell
         return column;
     while (n && column <= end) {
         size_t length = colour_sequence(text, n, &colour), columns;
-        struct grid_cell *cell = cell_grid_cell_at(g, row, column);
+        struct grid_cell *cell = cell_at(g, row, column);
         int strange;
 
         if (length) {
@@ -99,7 +99,7 @@ int cell_grid_put(struct cell_grid *g, int row, int column, int end, struct cell
 void cell_grid_tint(struct cell_grid *g, int row, int column, int end, struct cell_look look)
 {
     for (; row >= 0 && row < g->rows && column < end && column < g->columns; column++) {
-        struct cell_look *own = &cell_grid_cell_at(g, row, column)->look;
+        struct cell_look *own = &cell_at(g, row, column)->look;
 
         own->colour = own->colour ? own->colour : look.colour;
         own->style |= look.style;
@@ -110,7 +110,7 @@ void cell_grid_copy(struct cell_grid *g, int row, int column, const struct cell_
 {
     for (int i = 0; i < from->rows && row + i < g->rows; i++)
         for (int k = 0; k < from->columns && column + k < g->columns; k++)
-            *cell_grid_cell_at(g, row + i, column + k) = *cell_grid_cell_at(from, i, k);
+            *cell_at(g, row + i, column + k) = *cell_at(from, i, k);
 }
 
 static int same_look(struct cell_look a, struct cell_look b)
@@ -120,10 +120,10 @@ static int same_look(struct cell_look a, struct cell_look b)
 
 int cell_grid_span(const struct cell_grid *g, int row, int column, struct buffer *out)
 {
-    struct cell_look look = cell_grid_cell_at(g, row, column)->look;
+    struct cell_look look = cell_at(g, row, column)->look;
 
-    for (; column < g->columns && same_look(cell_grid_cell_at(g, row, column)->look, look); column++) {
-        const struct grid_cell *cell = cell_grid_cell_at(g, row, column);
+    for (; column < g->columns && same_look(cell_at(g, row, column)->look, look); column++) {
+        const struct grid_cell *cell = cell_at(g, row, column);
 
         if (!cell->covered)
             buffer_append_text(out, *cell->text ? cell->text : " ");

@@ -43,7 +43,7 @@ struct canvas {
     const struct picture_range *range;
 };
 
-static struct cell *chart_cell_at(const struct canvas *c, int column, int row)
+static struct cell *cell_at(const struct canvas *c, int column, int row)
 {
     return &c->cells[row * (c->wide + c->gutter) + column];
 }
@@ -62,7 +62,7 @@ static void dot(struct canvas *c, int x, int y, size_t run)
 
     if (x < 0 || y < 0 || x >= c->across || y >= c->down)
         return;
-    cell = c->chart->ascii ? chart_cell_at(c, x, y) : chart_cell_at(c, x / 2, y / 4);
+    cell = c->chart->ascii ? cell_at(c, x, y) : cell_at(c, x / 2, y / 4);
     cell->dots = c->chart->ascii ? (uint8_t)sign_of(run, c->p->run_count) : cell->dots | bits[y % 4][x % 2];
     cell->run = 1 + run;
 }
@@ -96,12 +96,12 @@ static int place(double v, double from, double to, int dots)
     return at < 0 ? 0 : at > dots - 1 ? dots - 1 : (int)(at + 0.5);
 }
 
-static int chart_place_x(const struct canvas *c, double x)
+static int place_x(const struct canvas *c, double x)
 {
     return place(x, c->range->x0, c->range->x1, c->across);
 }
 
-static int chart_place_y(const struct canvas *c, double y)
+static int place_y(const struct canvas *c, double y)
 {
     return c->down - 1 - place(y, c->range->y0, c->range->y1, c->down);
 }
@@ -109,21 +109,21 @@ static int chart_place_y(const struct canvas *c, double y)
 /* Draws one column of a band, in dots: braille is filled sparsely. */
 static void shade_column(struct canvas *c, int x, double low, double high, size_t run)
 {
-    int from = chart_place_y(c, high), to = chart_place_y(c, low);
+    int from = place_y(c, high), to = place_y(c, low);
 
     if (low > c->range->y1 || high < c->range->y0)
         return;
     for (int y = from; y <= to; y++)
         if (c->chart->ascii) {
-            chart_cell_at(c, x, y)->dots = '.';
-            chart_cell_at(c, x, y)->run = 1 + run;
+            cell_at(c, x, y)->dots = '.';
+            cell_at(c, x, y)->run = 1 + run;
         } else if (x % 2 == 0 && y % 4 == x % 4) {
             dot(c, x, y, run);
         }
 }
 
 /* Draws the area between the edges of a band, with gaps where they are NaN. */
-static void chart_draw_band(struct canvas *c, const struct picture_curve *curve)
+static void draw_band(struct canvas *c, const struct picture_curve *curve)
 {
     struct picture_curve low = { .points = curve->low, .count = curve->count };
     struct picture_curve high = { .points = curve->high, .count = curve->count };
@@ -134,7 +134,7 @@ static void chart_draw_band(struct canvas *c, const struct picture_curve *curve)
     int last = -1;
 
     while (picture_walk_next(&below, &l, &l_mark) && picture_walk_next(&above, &h, &h_mark)) {
-        int x = chart_place_x(c, h.x),
+        int x = place_x(c, h.x),
             drawn = picture_draws_line(h_mark) && (picture_draws_line(l_mark) || l_mark == PICTURE_GAP);
 
         l.y = l_mark == PICTURE_GAP ? c->range->y0 : l.y; /* below 0 on a logarithmic scale */
@@ -152,8 +152,7 @@ static void chart_draw_band(struct canvas *c, const struct picture_curve *curve)
 static void draw_clipped(struct canvas *c, struct picture_point from, struct picture_point to, size_t run)
 {
     if (picture_clip(c->range->y0, c->range->y1, &from, &to))
-        line(c, chart_place_x(c, from.x), chart_place_y(c, from.y), chart_place_x(c, to.x), chart_place_y(c, to.y),
-             run);
+        line(c, place_x(c, from.x), place_y(c, from.y), place_x(c, to.x), place_y(c, to.y), run);
 }
 
 /* Returns 1 and where the curve ends, in characters; 0: nothing of it is drawn. */
@@ -171,15 +170,15 @@ static int draw_curve(struct canvas *c, const struct picture_curve *curve, int *
         if (mark == PICTURE_GAP)
             continue;
         any = 1;
-        x = chart_place_x(c, q.x);
-        y = chart_place_y(c, q.y);
+        x = place_x(c, q.x);
+        y = place_y(c, q.y);
         if (mark == PICTURE_LINE && (!joined || last_mark == PICTURE_LINE))
             line(c, joined ? last_x : x, joined ? last_y : y, x, y, curve->run);
         else if (picture_draws_line(mark))
             draw_clipped(c, joined ? last : q, q, curve->run);
         if (mark != PICTURE_LINE) {
-            chart_cell_at(c, x / per_x, y / per_y)->mark = (uint8_t)mark;
-            chart_cell_at(c, x / per_x, y / per_y)->run = 1 + curve->run;
+            cell_at(c, x / per_x, y / per_y)->mark = (uint8_t)mark;
+            cell_at(c, x / per_x, y / per_y)->run = 1 + curve->run;
         }
     }
     *column = x / per_x;
@@ -195,7 +194,7 @@ struct chart_line_end {
     int column, row;
 };
 
-static int chart_from_above(const void *a, const void *b)
+static int from_above(const void *a, const void *b)
 {
     const struct chart_line_end *x = a, *y = b;
 
@@ -212,8 +211,8 @@ static void put_letter(struct cell *cell, size_t run)
 static int put_behind(struct canvas *c, const struct chart_line_end *end)
 {
     for (int at = end->column + 1; end->column < c->wide - 2 && at < c->wide; at++)
-        if (!chart_cell_at(c, at, end->row)->letter) {
-            put_letter(chart_cell_at(c, at, end->row), end->run);
+        if (!cell_at(c, at, end->row)->letter) {
+            put_letter(cell_at(c, at, end->row), end->run);
             return 1;
         }
     return 0;
@@ -225,12 +224,12 @@ static void put_beside(struct canvas *c, struct chart_line_end *ends, size_t n, 
     size_t most = (size_t)c->gutter * (size_t)c->high;
 
     n = n < most ? n : most;
-    qsort(ends, n, sizeof *ends, chart_from_above);
+    qsort(ends, n, sizeof *ends, from_above);
     for (size_t i = 0; i < n; i++)
         places[i] = ends[i].row * c->gutter;
     picture_spread(places, n, 1, 0, (double)most - 1);
     for (size_t i = 0; i < n; i++)
-        put_letter(chart_cell_at(c, c->wide + (int)places[i] % c->gutter, (int)places[i] / c->gutter), ends[i].run);
+        put_letter(cell_at(c, c->wide + (int)places[i] % c->gutter, (int)places[i] / c->gutter), ends[i].run);
 }
 
 static void draw_curves(struct buffer *b, struct canvas *c, const struct picture_panel *panel)
@@ -243,7 +242,7 @@ static void draw_curves(struct buffer *b, struct canvas *c, const struct picture
         b->failed = 1;
     for (size_t i = 0; i < panel->count; i++)
         if (panel->curves[i].low)
-            chart_draw_band(c, &panel->curves[i]);
+            draw_band(c, &panel->curves[i]);
     for (size_t i = 0; buffer_ok(b) && i < panel->count; i++) {
         struct chart_line_end end = { panel->curves[i].run, 0, 0 };
 
@@ -271,7 +270,7 @@ static void unpaint(struct buffer *b, const struct chart *chart)
 }
 
 /* Appends blanks below the values beside the axis, then the text, cut at the right edge of the chart. */
-static void chart_print_text(struct buffer *b, const struct canvas *c, const char *text, size_t n)
+static void print_text(struct buffer *b, const struct canvas *c, const char *text, size_t n)
 {
     buffer_format(b, "%*s  ", c->label, "");
     text_append_cut(b, text, n, (size_t)(c->wide + c->gutter), c->chart->ascii);
@@ -283,7 +282,7 @@ static void print_lines(struct buffer *b, const struct canvas *c, const char *te
 {
     for (size_t n; *text; text += n + (text[n] == ' ')) {
         n = picture_line_length(text, (size_t)(c->wide + c->gutter));
-        chart_print_text(b, c, text, n);
+        print_text(b, c, text, n);
     }
 }
 
@@ -329,7 +328,7 @@ static void print_rows(struct buffer *b, const struct canvas *c)
                 text = ticks.text[i];
         buffer_format(b, "%*s %s", c->label, text, c->chart->ascii ? *text ? "+" : "|" : *text ? "┤" : "│");
         for (int column = 0; column < c->wide + c->gutter; column++) {
-            const struct cell *cell = chart_cell_at(c, column, row);
+            const struct cell *cell = cell_at(c, column, row);
 
             if (cell->run && cell->run != run) {
                 unpaint(b, c->chart);
@@ -376,13 +375,13 @@ static void print_axis(struct buffer *b, const struct canvas *c, const struct pi
         else
             buffer_append_text(b, ruler[column] == '+' ? "┬" : "─");
     buffer_append_byte(b, '\n');
-    chart_print_text(b, c, labels, (size_t)used);
+    print_text(b, c, labels, (size_t)used);
     if (c->chart->bare)
         return;
     picture_axis_name(panel->axis, r->x0, r->x1, name, sizeof name);
     if (c->p->log_y)
         strncat(name, ", logarithmic values", sizeof name - strlen(name) - 1);
-    chart_print_text(b, c, name, strlen(name));
+    print_text(b, c, name, strlen(name));
     picture_range_notes(c->p, r, &notes);
     print_lines(b, c, buffer_text(&notes));
     b->failed |= notes.failed;
@@ -400,7 +399,7 @@ static void print_meanings(struct buffer *b, const struct canvas *c)
 
         if (items.length && (i == PICTURE_MARKS || (there && text_columns(buffer_text(&items), items.length) + 3 + n >
                                                                  (size_t)(c->wide + c->gutter)))) {
-            chart_print_text(b, c, buffer_text(&items), items.length);
+            print_text(b, c, buffer_text(&items), items.length);
             buffer_clear(&items);
         }
         if (there)
@@ -479,11 +478,11 @@ static void print_legend(struct buffer *b, const struct canvas *c, const struct 
     table_release(&t);
 }
 
-static void chart_draw_panel(struct buffer *b, struct canvas *c, const struct picture_panel *panel)
+static void draw_panel(struct buffer *b, struct canvas *c, const struct picture_panel *panel)
 {
     memset(c->cells, 0, (size_t)(c->wide + c->gutter) * (size_t)c->high * sizeof *c->cells);
     draw_curves(b, c, panel);
-    chart_print_text(b, c, panel->title, panel->title_length);
+    print_text(b, c, panel->title, panel->title_length);
     print_rows(b, c);
     print_axis(b, c, panel);
     if (c->chart->bare)
@@ -530,7 +529,7 @@ void chart_draw(struct buffer *b, const struct picture *p, const struct chart *c
     if (!c.cells || !ranges)
         b->failed = 1;
     if (p->title)
-        chart_print_text(b, &c, p->title, strlen(p->title));
+        print_text(b, &c, p->title, strlen(p->title));
     if (p->settings)
         print_lines(b, &c, p->settings);
     if (p->title || p->settings)
@@ -539,7 +538,7 @@ void chart_draw(struct buffer *b, const struct picture *p, const struct chart *c
         if (i)
             buffer_append_byte(b, '\n');
         c.range = &ranges[i];
-        chart_draw_panel(b, &c, &p->panels[i]);
+        draw_panel(b, &c, &p->panels[i]);
     }
     free(c.cells);
     free(ranges);

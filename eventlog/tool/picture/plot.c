@@ -104,7 +104,7 @@ static void print_json(const struct curves *w, const struct curves_picture *draw
     buffer_release(&b);
 }
 
-static int plot_print_text(struct plot *p, struct output *out, struct error *e)
+static int print_text(struct plot *p, struct output *out, struct error *e)
 {
     struct chart chart = chart_of(p);
     struct curves_picture picture;
@@ -139,7 +139,7 @@ static int plot(struct plot *p, struct error *e)
     if (curves_picture_is(p->to.format))
         rc = curves_picture_print(&p->curves, p->to.format, out, e);
     else
-        rc = plot_print_text(p, out, e);
+        rc = print_text(p, out, e);
     if (rc != OK) {
         output_close(out, 0, NULL);
         return rc;

@@ -162,7 +162,7 @@ static struct metric_value *take_metrics(const struct hparams_work *w, const str
     return metrics;
 }
 
-static int hparams_one_run(void *context, const char *name, struct scalar_run *scalars, struct error *e)
+static int one_run(void *context, const char *name, struct scalar_run *scalars, struct error *e)
 {
     struct hparams_work *w = context;
     struct session *s = &w->current, *list;
@@ -276,7 +276,7 @@ static const struct entry *entry_of(const struct session *s, const struct entry 
 }
 
 /* An empty text for what a run does not have. */
-static void hparams_add_value(struct report *r, const struct entry *e)
+static void add_value(struct report *r, const struct entry *e)
 {
     if (e && e->type == HPARAM_NUMBER)
         report_number(r, e->number);
@@ -294,7 +294,7 @@ static void add_long_rows(const struct hparams_work *w, struct report *r)
 
             report_word(r, w->sessions[i].run);
             report_text(r, e->name, e->name_length);
-            hparams_add_value(r, e);
+            add_value(r, e);
         }
 }
 
@@ -306,7 +306,7 @@ static void add_wide_rows(const struct hparams_work *w, const struct entry *name
         if (!w->no_run)
             report_word(r, s->run);
         for (size_t k = 0; k < count; k++)
-            hparams_add_value(r, entry_of(s, &names[k]));
+            add_value(r, entry_of(s, &names[k]));
         for (size_t m = 0; m < w->metric_count; m++)
             report_number_if(r, s->metrics[m].there, s->metrics[m].v);
     }
@@ -383,7 +383,7 @@ static int write_sessions(struct scan *s, struct hparams_work *w, int wide, cons
                           struct error *e)
 {
     const struct gather g = { .range = POINT_RANGE_ALL,
-                              .run = hparams_one_run,
+                              .run = one_run,
                               .other = other,
                               .again = again,
                               .context = w,

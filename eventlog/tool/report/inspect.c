@@ -692,8 +692,7 @@ static struct inspect_series *series_of(struct inspect_work *w, const struct sca
 }
 
 /* A value that is a point, or that TensorBoard's default loader takes for one. */
-static void inspect_add_value(struct inspect_work *w, const struct scalar_series *s, int64_t step, int is_point,
-                              unsigned from)
+static void add_value(struct inspect_work *w, const struct scalar_series *s, int64_t step, int is_point, unsigned from)
 {
     struct inspect_series *to = series_of(w, s);
     int good = !is_point || !to || step_list_add(&to->steps, step, 0);
@@ -755,7 +754,7 @@ static int event(void *context, const struct event *ev, struct error *e)
         if (rc < 0)
             return rc;
         if (rc == 1 || from & SCALAR_TAKEN)
-            inspect_add_value(w, s, ev->step, rc == 1, from);
+            add_value(w, s, ev->step, rc == 1, from);
         if (by_kind)
             add_kind(w, s, value, ev->step);
     }

@@ -58,7 +58,7 @@ static void write_row(struct tags_work *w, const char *run, const struct scalar_
     report_text(w->report, (const char *)m->description.bytes, m->description.length);
 }
 
-static int tags_one_run(void *context, const char *name, struct scalar_run *scalars, struct error *e)
+static int one_run(void *context, const char *name, struct scalar_run *scalars, struct error *e)
 {
     struct tags_work *w = context;
     int first = 1;
@@ -82,7 +82,7 @@ static int tags_one_run(void *context, const char *name, struct scalar_run *scal
 
 static int write_tags(struct scan *s, struct tags_work *w, const struct report_options *o, struct error *e)
 {
-    const struct gather g = { .range = POINT_RANGE_ALL, .run = tags_one_run, .context = w, .no_points = 1 };
+    const struct gather g = { .range = POINT_RANGE_ALL, .run = one_run, .context = w, .no_points = 1 };
     int tensorboard = !strcmp(o->to.format, "tb-json"), status, rc;
     struct output *out = NULL;
 

@@ -66,7 +66,7 @@ static int archive_list(struct work *a, char *path, struct error *e)
 
 /* ---- --delete -------------------------------------------------------------------------------------------------- */
 
-static int archive_delete_all(struct archiving *a, char *const *paths, size_t count, struct error *e)
+static int delete_all(struct archiving *a, char *const *paths, size_t count, struct error *e)
 {
     int rc = archiving_check(a, e);
 
@@ -165,7 +165,7 @@ int command_archive(int argc, char **argv)
         log_line(&a.log, "%s: contains no files", argv[1]);
         status = EXIT_NO;
     } else if (rc == OK && (rc = archiving_write(&a.archive, &e)) == OK && a.delete) {
-        rc = archive_delete_all(&a.archive, argv + 1, (size_t)count, &e);
+        rc = delete_all(&a.archive, argv + 1, (size_t)count, &e);
     }
     if (rc == OK && a.archive.count)
         archive_print(&a);

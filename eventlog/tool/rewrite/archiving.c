@@ -57,7 +57,7 @@ static int archiving_by_name(const void *x, const void *y)
 /* ---- packing --------------------------------------------------------------------------------------------------- */
 
 /* Unless forced: the file is as it was, and nobody writes it. */
-static int archiving_unchanged(const struct archiving *a, int fd, const struct archiving_file *f, struct error *e)
+static int unchanged(const struct archiving *a, int fd, const struct archiving_file *f, struct error *e)
 {
     int rc = a->force ? OK : log_replace_unchanged(fd, f->path, &f->before, e);
 
@@ -85,11 +85,11 @@ static int pack_one(struct archiving *a, struct log_archive_writer *w, struct ar
     if (fd < 0)
         return error_system(e, "%s: cannot be opened", f->path);
     archiving_tell(a, f);
-    if ((rc = archiving_unchanged(a, fd, f, e)) == OK)
+    if ((rc = unchanged(a, fd, f, e)) == OK)
         rc = log_archive_writer_add(w, f->name, f->before.st_mode & LOG_ARCHIVE_MODE,
                                     (int64_t)t->tv_sec * 1000000000 + t->tv_nsec, fd, f->path, NULL, e);
     if (rc == OK)
-        rc = archiving_unchanged(a, fd, f, e);
+        rc = unchanged(a, fd, f, e);
     a->done += (uint64_t)f->before.st_size;
     close(fd);
     return rc;
@@ -115,7 +115,7 @@ static int pack_all(struct archiving *a, int fd, const char *to, struct error *e
     return rc;
 }
 
-static int archiving_write_stream(struct archiving *a, struct error *e)
+static int write_stream(struct archiving *a, struct error *e)
 {
     int fd, rc = output_stream_open(&fd, e);
 
@@ -127,7 +127,7 @@ static int archiving_write_stream(struct archiving *a, struct error *e)
     return rc;
 }
 
-static int archiving_write_file(struct archiving *a, struct error *e)
+static int write_file(struct archiving *a, struct error *e)
 {
     struct log_replace_file f;
     int rc = log_replace_open(&f, &io_real, a->output, e);
@@ -149,7 +149,7 @@ int archiving_write(struct archiving *a, struct error *e)
         if (!strcmp(a->files[i - 1].name, a->files[i].name))
             return error_set(e, ERR_ARG, "%s and %s would have the same name in the archive", a->files[i - 1].path,
                              a->files[i].path);
-    return stream ? archiving_write_stream(a, e) : archiving_write_file(a, e);
+    return stream ? write_stream(a, e) : write_file(a, e);
 }
 
 /* ---- checking -------------------------------------------------------------------------------------------------- */

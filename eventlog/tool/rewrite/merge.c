@@ -54,7 +54,7 @@ static int merge_put(void *context, const char *run, double share, struct error 
     return rc;
 }
 
-static int merge_write_file(struct merge *m, const char *run, struct error *e)
+static int write_file(struct merge *m, const char *run, struct error *e)
 {
     struct log_rewrite_totals totals;
     char name[LOG_MERGING_NAME_MAX];
@@ -111,7 +111,7 @@ static int merge_runs(struct merge *m, const struct log_run *first, size_t count
         m->totals.repeated += totals.repeated;
         m->totals.restarts += totals.restarts;
         m->totals.interleaved += totals.interleaved;
-        rc = merge_write_file(m, to, e);
+        rc = write_file(m, to, e);
     }
     log_merging_free(m->merging);
     m->merging = NULL;

@@ -186,7 +186,7 @@ static int archive_all(struct prune *p, struct error *e)
 
 /* Leaves runs that have changed since they were listed, reports what cannot be deleted, and continues with the
  * others. */
-static void prune_delete_all(struct prune *p)
+static void delete_all(struct prune *p)
 {
     p->count = p->files = 0;
     p->bytes = 0;
@@ -220,7 +220,7 @@ static const struct {
     { BY_BYTES, "size" },
 };
 
-static void prune_print_json(const struct prune *p, struct buffer *b)
+static void print_json(const struct prune *p, struct buffer *b)
 {
     const char *comma = "";
 
@@ -413,8 +413,8 @@ static int run(struct prune *p, char **paths, int count, struct error *e)
     if (p->delete &&p->archive && p->count && (rc = archive_all(p, e)) != OK)
         return rc;
     if (p->delete)
-        prune_delete_all(p);
-    p->json ? prune_print_json(p, &b) : print_text(p, &b);
+        delete_all(p);
+    p->json ? print_json(p, &b) : print_text(p, &b);
     prune_tell(p);
     if (!buffer_ok(&b))
         rc = error_memory(e, NULL, "for the list of runs");

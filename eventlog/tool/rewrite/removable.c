@@ -17,7 +17,7 @@
 
 /* ---- listing --------------------------------------------------------------------------------------------------- */
 
-static int removable_no_memory(const char *path, struct error *e)
+static int no_memory(const char *path, struct error *e)
 {
     return error_memory(e, path, "while listing");
 }
@@ -52,7 +52,7 @@ static struct removable_run *add_run(struct removable *r, const FTSENT *director
     return run;
 }
 
-static int removable_add_file(struct removable_run *run, const FTSENT *entry)
+static int add_file(struct removable_run *run, const FTSENT *entry)
 {
     struct removable_file *files = run->files;
     const struct stat *st = entry->fts_statp;
@@ -110,7 +110,7 @@ static int removable_take(struct removable *r, FTSENT *entry, size_t root, int s
     else if (!(run = add_run(r, entry->fts_parent, root, several)))
         return 0;
     entry->fts_parent->fts_number = run - r->runs + 1;
-    return removable_add_file(run, entry);
+    return add_file(run, entry);
 }
 
 int removable_list(struct removable *r, char *path, int several, struct log *log, struct error *e)
@@ -129,7 +129,7 @@ int removable_list(struct removable *r, char *path, int several, struct log *log
         return error_system(e, "%s: cannot be read", path);
     for (FTSENT *entry; rc == OK && (errno = 0, entry = fts_read(tree));) {
         if (entry->fts_info == FTS_F && !removable_take(r, entry, root, several))
-            rc = removable_no_memory(path, e);
+            rc = no_memory(path, e);
         r->links += entry->fts_info == FTS_SL || entry->fts_info == FTS_SLNONE;
         if (entry->fts_info == FTS_DNR || entry->fts_info == FTS_ERR || entry->fts_info == FTS_NS) {
             if (entry->fts_level > FTS_ROOTLEVEL && entry->fts_errno == ENOENT)
@@ -238,7 +238,7 @@ static int nothing_new(const struct removable_run *run, int directory, struct er
 }
 
 /* The directory, and in *held the last file, which is the one that a writer would go on in. Or an error. */
-static int removable_open_run(const struct removable_run *run, int *held, int *unknown, struct error *e)
+static int open_run(const struct removable_run *run, int *held, int *unknown, struct error *e)
 {
     int directory = removable_enter(run, e), rc = OK;
     const char *why;
@@ -264,7 +264,7 @@ static int removable_open_run(const struct removable_run *run, int *held, int *u
 
 int removable_check(const struct removable_run *run, int *unknown, struct error *e)
 {
-    int held, directory = removable_open_run(run, &held, unknown, e);
+    int held, directory = open_run(run, &held, unknown, e);
 
     if (directory < 0)
         return directory;
@@ -317,7 +317,7 @@ static int delete_file(const struct removable_run *run, int directory, const str
 
 int removable_delete(const struct removable_run *run, struct error *e)
 {
-    int held, unknown = 0, directory = removable_open_run(run, &held, &unknown, e), rc = OK;
+    int held, unknown = 0, directory = open_run(run, &held, &unknown, e), rc = OK;
 
     if (directory < 0)
         return directory;

@@ -157,8 +157,7 @@ static int is_input(const struct rewrite *w, const char *path)
 }
 
 /* The struct with its names. */
-static int rewrite_add_file(struct rewrite *w, const char *run, const char *path, struct rewrite_file **out,
-                            struct error *e)
+static int add_file(struct rewrite *w, const char *run, const char *path, struct rewrite_file **out, struct error *e)
 {
     struct rewrite_file **bigger = realloc(w->files, (w->count + 1) * sizeof *bigger), *f = calloc(1, sizeof *f);
 
@@ -181,7 +180,7 @@ static int begin(struct rewrite *w, const char *run, const char *path, struct re
     const char *base = file_base_name(path);
     char temporary[PATH_MAX];
     struct rewrite_file *f;
-    int rc = rewrite_add_file(w, run, path, &f, e);
+    int rc = add_file(w, run, path, &f, e);
 
     if (rc != OK)
         return rc;
@@ -210,8 +209,7 @@ int rewrite_create(struct rewrite *w, const char *run, const char *name, struct 
     if (output_stream_is(w->output)) {
         if (w->count)
             return error_set(e, ERR_ARG, "'-o -' cannot take more than one new file; give a directory");
-        return (rc = rewrite_add_file(w, run, "standard output", out, e)) == OK ? output_stream_open(&(*out)->fd, e)
-                                                                                : rc;
+        return (rc = add_file(w, run, "standard output", out, e)) == OK ? output_stream_open(&(*out)->fd, e) : rc;
     }
     if ((rc = file_join(directory, sizeof directory, w->output, strcmp(run, ".") != 0 ? run : "", e)) != OK ||
         (rc = file_join(path, sizeof path, directory, name, e)) != OK)
@@ -228,7 +226,7 @@ int rewrite_create(struct rewrite *w, const char *run, const char *name, struct 
 }
 
 /* The old file is as it was, and nobody writes it. */
-static int rewrite_unchanged(const struct rewrite_file *f, struct error *e)
+static int unchanged(const struct rewrite_file *f, struct error *e)
 {
     int fd = open(f->path, O_RDONLY | O_CLOEXEC), rc;
 
@@ -254,7 +252,7 @@ int rewrite_create_in_place(struct rewrite *w, const char *run, const char *give
     if (stat(path, &(*out)->before) < 0)
         return error_system(e, "%s: cannot be opened", path);
     fchmod((*out)->fd, (*out)->before.st_mode & 07777);
-    return rewrite_unchanged(*out, e);
+    return unchanged(*out, e);
 }
 
 int rewrite_flush(struct rewrite *w, struct rewrite_file *f, int end, struct error *e)
@@ -294,7 +292,7 @@ int rewrite_commit(struct rewrite *w, struct error *e)
         if (f->keep_old)
             continue;
         if (f->in_place) {
-            if ((rc = rewrite_unchanged(f, e)) == OK)
+            if ((rc = unchanged(f, e)) == OK)
                 rc = log_replace_exchange(&io_real, f->path, f->temporary, e);
         } else if (output_stream_is(w->output)) {
             rc = output_stream_send(f->fd, e);

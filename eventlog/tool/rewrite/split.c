@@ -194,7 +194,7 @@ static int roll_record(void *context, uint64_t offset, const uint8_t *data, size
     return rc == OK ? rewrite_flush(&s->rewrite, p->out, 0, e) : rc;
 }
 
-static int split_rolling(void *context, const struct log_run *run, size_t file, struct error *e)
+static int rolling(void *context, const struct log_run *run, size_t file, struct error *e)
 {
     struct splitting *s = context;
     struct rewrite_part *p = &s->parts[0];
@@ -284,7 +284,7 @@ static int split_check(void *context, struct error *e)
                        s->size_text);
     s->sessions_wanted = s->by && !strcmp(s->by, "session");
     s->command.part_count = s->count += !s->count; /* by size, session, run: one at a time */
-    s->command.file = s->size || s->by ? split_rolling : NULL;
+    s->command.file = s->size || s->by ? rolling : NULL;
     s->rewrite.scan.passes = s->sessions_wanted ? 2 : 1;
     return rc;
 }

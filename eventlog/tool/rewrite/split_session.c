@@ -29,7 +29,7 @@ struct split_session {
     int values; /* the session at hand has some */
 };
 
-static int split_session_no_memory(struct error *e)
+static int no_memory(struct error *e)
 {
     return error_memory(e, NULL, "for sessions");
 }
@@ -39,7 +39,7 @@ static int start(struct split_session *s, uint64_t offset, struct error *e)
     struct span *spans = s->tags.items;
 
     if (!ARRAY_ROOM(s->starts, s->start_capacity, s->start_count + 1))
-        return split_session_no_memory(e);
+        return no_memory(e);
     s->starts[s->start_count++] = (struct start){ s->file, offset };
     for (size_t i = 0; i < s->tags.count; i++)
         spans[i].known = spans[i].here = 0;
@@ -64,7 +64,7 @@ static int split_session_visit(void *context, uint64_t offset, const uint8_t *da
         struct span *span = tag_index_item(&s->tags, v->tag, v->tag_length);
 
         if (!span)
-            return split_session_no_memory(e);
+            return no_memory(e);
         s->values = 1;
         span->low = span->here && span->low < event->step ? span->low : event->step;
         span->high_here = span->here && span->high_here > event->step ? span->high_here : event->step;
@@ -107,7 +107,7 @@ int split_session_new(struct split_session **out, struct rewrite *w, const struc
     int rc = OK;
 
     if (!s || !(s->begins = calloc(run->file_count + 1, 1)))
-        return split_session_no_memory(e);
+        return no_memory(e);
     s->tags.item_size = sizeof(struct span);
     w->looking_ahead = 1;
     for (; rc == OK && s->file < run->file_count; s->file++)

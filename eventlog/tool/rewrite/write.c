@@ -65,7 +65,7 @@ static int run_allowed(const char *run)
 }
 
 /* Appends to the run's newest file, or begins one if there is none, another process is writing it, or it is damaged. */
-static int write_open_run(struct write *w, const char *run, struct eventlog_writer **out, struct error *e)
+static int open_run(struct write *w, const char *run, struct eventlog_writer **out, struct error *e)
 {
     struct eventlog_writer_options options = { .source = "eventlog write" };
     struct eventlog_error error = { 0 };
@@ -99,7 +99,7 @@ static int new_run(struct write *w, const char *run, size_t *number, struct erro
 
     if (!run_allowed(run))
         return error_set(e, ERR_ARG, "run '%.80s' is not below the log directory", run);
-    if ((rc = write_open_run(w, run, &writer, e)) != OK)
+    if ((rc = open_run(w, run, &writer, e)) != OK)
         return rc;
     if ((*number = tag_index_add(&w->runs, run, strlen(run))) == TAG_INDEX_NONE) {
         eventlog_writer_close(writer, NULL);
@@ -141,7 +141,7 @@ static int flush_written(struct write *w, struct error *e)
     return OK;
 }
 
-static int write_close_all(struct write *w, struct error *e)
+static int close_all(struct write *w, struct error *e)
 {
     struct eventlog_error error;
     int rc = OK;
@@ -414,7 +414,7 @@ static int write_all(struct write *w, const struct arguments *a, struct error *e
     return rc;
 }
 
-static void write_print_json(const struct write *w)
+static void print_json(const struct write *w)
 {
     struct buffer b = BUFFER_EMPTY;
 
@@ -517,12 +517,12 @@ int command_write(int argc, char **argv)
     if (rc == OK && (rc = check(&w, &a, options_given(&options, "step"), &e)) == OK) {
         file_open_limit(SIZE_MAX); /* a descriptor a run */
         rc = write_all(&w, &a, &e);
-        if (write_close_all(&w, &closing) != OK && rc == OK) { /* only now it is written */
+        if (close_all(&w, &closing) != OK && rc == OK) { /* only now it is written */
             e = closing;
             rc = e.code;
         }
         if (rc == OK && w.json)
-            write_print_json(&w);
+            print_json(&w);
         if (rc == OK && fflush(stdout) != 0)
             rc = error_system(&e, "standard output: cannot write");
         tag_index_release(&w.runs);

@@ -281,7 +281,7 @@ static int take_event(struct tail *t, struct tail_run *run, const struct event *
     return OK;
 }
 
-static int tail_new_run(void *context, size_t number, int first, struct error *e)
+static int new_run(void *context, size_t number, int first, struct error *e)
 {
     struct tail *t = context;
     const char *name = t->follow.log.runs[number].name;
@@ -365,7 +365,7 @@ static void prepare_follow(struct tail *t, char *const *paths, size_t count, int
                                  .path_count = count,
                                  .waits = following,
                                  .natural_order = !t->json,
-                                 .sink = { t, tail_new_run, tail_take, end_of_run, NULL },
+                                 .sink = { t, new_run, tail_take, end_of_run, NULL },
                                  .watch = LOG_WATCH_NONE };
     if (following)
         log_watch_open(&t->follow.watch);

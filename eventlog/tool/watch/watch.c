@@ -45,7 +45,7 @@ static int tag_wanted(void *context, const struct scalar_series *s, const struct
     return scan_tag_wanted(&w->scan, s->tag);
 }
 
-static int watch_new_run(void *context, size_t run, int first, struct error *e)
+static int new_run(void *context, size_t run, int first, struct error *e)
 {
     struct watch *w = context;
     int rc = watch_model_add_run(&w->model, w->follow.log.runs[run].name, e);
@@ -312,7 +312,7 @@ int command_watch(int argc, char **argv)
                                 .paths = argv + 1,
                                 .path_count = (size_t)count,
                                 .waits = 1,
-                                .sink = { &w, watch_new_run, watch_take, NULL, restart },
+                                .sink = { &w, new_run, watch_take, NULL, restart },
                                 .watch = LOG_WATCH_NONE };
     rc = watch(&w, &e);
     if (rc == OK && !w.model.run_count && !w.scan.runs.names && !w.scan.empty)

@@ -139,7 +139,7 @@ static void send_slices(struct message_exchange *m, size_t q)
 }
 
 /* The sum of our slice, and in the place of our own vector's what is sent of it. */
-static void message_exchange_add_slice(struct message_exchange *m, struct extent mine)
+static void add_slice(struct message_exchange *m, struct extent mine)
 {
     const struct transport_plan *p = &m->base.plan;
     const int first = p->reduction->first[p->rank], own = reduction_vectors(p->reduction, p->rank);
@@ -156,7 +156,7 @@ static void message_exchange_add_slice(struct message_exchange *m, struct extent
     narrowing_pack(m->result, mine, p->rounded, m->base.vectors[0] + mine.from);
 }
 
-static void message_exchange_take_sums(struct message_exchange *m, size_t q)
+static void take_sums(struct message_exchange *m, size_t q)
 {
     const struct transport_plan *p = &m->base.plan;
 
@@ -184,7 +184,7 @@ static void spread_sum(struct message_exchange *m, size_t q)
             memcpy(m->incoming[p->reduction->first[r + 1] - 1] + mine.from, tail, bytes_of(m, mine));
             memcpy(&m->parts[r], tail + bytes_of(m, mine), sizeof *m->parts);
         }
-    message_exchange_add_slice(m, mine);
+    add_slice(m, mine);
     for (int k = 0; k < p->ranks && !message_exchange_failed(m); k++) {
         const int r = exchange_partner(p->ranks, p->rank, k);
 
@@ -241,7 +241,7 @@ static int progress(struct message_exchange *m)
         if (m->buckets[q].stage == GATHERING && all_done(m, q, 0, m->late))
             spread_sum(m, q);
         if (m->buckets[q].stage == SPREADING && all_done(m, q, 1, m->late)) {
-            message_exchange_take_sums(m, q);
+            take_sums(m, q);
             m->buckets[q].stage = DONE;
         }
         moved |= m->buckets[q].stage != before;

@@ -321,7 +321,7 @@ static const struct transport_operations operations = {
     .free = ring_release,
 };
 
-static int ring_allocate(struct ring *m, struct error *e)
+static int allocate(struct ring *m, struct error *e)
 {
     const struct transport_plan *p = &m->base.plan;
     const size_t ranks = (size_t)p->ranks;
@@ -359,7 +359,7 @@ int ring_new(struct transport **out, const struct transport_plan *plan, struct e
         m->base.plan = *plan;
         m->base.step = -1;
         if ((rc = transport_messages_fit(plan, e)) == OK)
-            rc = ring_allocate(m, e);
+            rc = allocate(m, e);
     }
     if ((rc = world_agree(plan->world, "make room for the ring", rc, e)) < 0) {
         ring_release(m ? &m->base : NULL);

@@ -216,7 +216,7 @@ static void gather_bucket(struct two_level *m, size_t q)
 }
 
 /* The sum of our slice over the hosts, and in the place of our host's what is sent of it. */
-static void two_level_add_slice(struct two_level *m, struct extent mine)
+static void add_slice(struct two_level *m, struct extent mine)
 {
     const size_t rounded = m->base.plan.rounded;
 
@@ -232,7 +232,7 @@ static void two_level_add_slice(struct two_level *m, struct extent mine)
     narrowing_pack(m->result, mine, rounded, m->sum + mine.from);
 }
 
-static void two_level_take_sums(struct two_level *m, size_t q)
+static void take_sums(struct two_level *m, size_t q)
 {
     for (int h = 0; h < m->lanes.hosts && m->base.plan.rounded; h++)
         if (h != m->lanes.host) {
@@ -255,7 +255,7 @@ static void spread_bucket(struct two_level *m, size_t q)
             memcpy(m->incoming[h] + mine.from, m->tail_in[h], extent_bytes(m, mine));
             pack_parts(m, h, m->tail_in[h] + extent_bytes(m, mine), 1);
         }
-    two_level_add_slice(m, mine);
+    add_slice(m, mine);
     for (int k = 0; k < m->lanes.hosts && !two_level_failed(m); k++) {
         const int h = exchange_partner(m->lanes.hosts, m->lanes.host, k);
 
@@ -305,7 +305,7 @@ static int carry(struct two_level *m)
         if (m->stages[q] == GATHERING && done_with_all(m, q))
             spread_bucket(m, q);
         if (m->stages[q] == SPREADING && done_with_all(m, q)) {
-            two_level_take_sums(m, q);
+            take_sums(m, q);
             m->stages[q] = DONE;
         }
         moved |= m->stages[q] != before;
@@ -495,7 +495,7 @@ static const struct transport_operations operations = {
 };
 
 /* What a carrier needs for each other host. */
-static int two_level_carrier(struct two_level *m)
+static int carrier(struct two_level *m)
 {
     const struct transport_plan *p = &m->base.plan;
     const size_t tail = (lane_of(m, 0, 0).to - lane_of(m, 0, 0).from + EXCHANGE_ALIGNMENT) * sizeof(real) +
@@ -513,7 +513,7 @@ static int two_level_carrier(struct two_level *m)
     return bad;
 }
 
-static int two_level_allocate(struct two_level *m, struct error *e)
+static int allocate(struct two_level *m, struct error *e)
 {
     const struct transport_plan *p = &m->base.plan;
     const size_t hosts = (size_t)m->lanes.hosts, group = (size_t)m->lanes.group;
@@ -532,7 +532,7 @@ static int two_level_allocate(struct two_level *m, struct error *e)
     m->lane_elements = calloc(group, sizeof *m->lane_elements);
     m->late = calloc((size_t)p->ranks, 1);
     bad = !m->vectors || !m->base.vectors || !m->nodes || !m->incoming || !m->sums || !m->tail_in || !m->tail_out ||
-          !m->stages || !m->lane_elements || !m->late || (m->lanes.lane >= 0 && two_level_carrier(m));
+          !m->stages || !m->lane_elements || !m->late || (m->lanes.lane >= 0 && carrier(m));
     if (bad)
         return error_memory(e, NULL, "to exchange %zu values with %d hosts", p->total, m->lanes.hosts);
     for (int lane = 0; lane < m->lanes.count; lane++)
@@ -591,7 +591,7 @@ int two_level_new(struct transport **out, const struct transport_plan *plan, con
         m->base.step = -1;
         if ((rc = transport_messages_fit(plan, e)) == OK &&
             (rc = lanes_init(&m->lanes, host, plan->ranks, plan->rank, e)) == OK)
-            rc = two_level_allocate(m, e);
+            rc = allocate(m, e);
     }
     if ((rc = world_agree(plan->world, "make room for the exchange", rc, e)) == OK)
         rc = two_level_map(m, e);
