@@ -661,13 +661,13 @@ static void say_near(struct watcher *w, const struct checkpoint_listing *rows)
     w->near_said = 1;
     if (!has_pattern) {
         checkpoint_source_suggest(rows->near, &suggestion);
-        snprintf(sentence, sizeof sentence, "none of the %s there matches without --pattern; '%.100s' does with %.300s",
+        snprintf(sentence, sizeof sentence, "%s there, and none matches without --pattern; '%.100s' does with %.300s",
                  human_count(rows->names, "name", names), rows->near, buffer_text(&suggestion));
         buffer_release(&suggestion);
         watcher_say(w, WATCHER_TROUBLE, NULL, sentence);
         return;
     }
-    snprintf(sentence, sizeof sentence, "none of the %s there matches --pattern '%s%s'; '%.100s' comes closest%s",
+    snprintf(sentence, sizeof sentence, "%s there, and none matches --pattern '%s%s'; '%.100s' comes closest%s",
              human_count(rows->names, "name", names), w->options.source.pattern.text,
              w->options.source.pattern.directory ? "/" : "", rows->near,
              rows->distance ? "" : ", but is no directory; remove the '/'");

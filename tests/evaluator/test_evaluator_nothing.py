@@ -16,10 +16,10 @@ def make(directory, *names):
 
 
 @pytest.mark.parametrize("pattern, names, words", [
-    ("model_{step}.pt", ["model-100.pt", "model-200.pt", "log.txt"], ["none of the 3 names", "'model-100.pt'"]),
-    ("model_{step}.pt", ["model_100.pth", "notes"], ["none of the 2 names", "'model_100.pth'"]),
+    ("model_{step}.pt", ["model-100.pt", "model-200.pt", "log.txt"], ["3 names there", "'model-100.pt'"]),
+    ("model_{step}.pt", ["model_100.pth", "notes"], ["2 names there", "'model_100.pth'"]),
     ("epoch={*}-step={step}.ckpt", ["epoch0_step7.ckpt", "hparams.yaml"], ["'epoch0_step7.ckpt'"]),
-    ("last.ckpt", ["lst.ckpt", "other"], ["none of the 2 names", "'lst.ckpt'"]),
+    ("last.ckpt", ["lst.ckpt", "other"], ["2 names there", "'lst.ckpt'"]),
     ("step{step}/", ["step100"], ["1 name", "'step100'", "no directory"]),
     ("model_{step}.pt", ["x" * 200], ["1 name", "'xxx"]),
     ("model_{step}.pt", [], ["no checkpoint found"]),
@@ -38,7 +38,7 @@ def test_once(tmp_path, pattern, names, words):
     (["epoch_010.pt", "epoch_002.pt", "log-1.txt", "best.pt"], "'epoch_002.pt' does with --pattern 'epoch_{step}.pt'"),
     (["mnist5-epoch=1-step=20.ckpt"], "--pattern 'mnist{*}-epoch={*}-step={step}.ckpt'"),
     (["weights_7.h5"], "--pattern 'weights_{step}.h5'"),
-    (["last.pth", "notes"], "none of the 2 names there matches without --pattern; 'last.pth' does with "
+    (["last.pth", "notes"], "2 names there, and none matches without --pattern; 'last.pth' does with "
                             "--pattern 'last.pth' --step-from count"),
     (["training.json", "model.ckpt-7.data-00000-of-00001", "log-1.txt", "epoch_1.pt.tmp"], None),
 ])
@@ -60,7 +60,7 @@ def test_said_at_once(tmp_path):
     """While it waits, too, and once: at the start for whatever is there, later for what comes close."""
     make(tmp_path, "readme")
     with Exec(tmp_path, "echo loss 1", "--pattern", "model_{step}.pt", "--ready", "rename", "--until-step", 7) as evaluator:
-        evaluator.says("1 name there matches --pattern 'model_{step}.pt'; 'readme' comes closest")
+        evaluator.says("1 name there, and none matches --pattern 'model_{step}.pt'; 'readme' comes closest")
         make(tmp_path, "model-5.pt", "model_7.pt")
         evaluator.ends(0)
         assert evaluator.said().count("comes closest") == 1
