@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <limits.h>
 #include <signal.h>
 #include <stdio.h>
@@ -162,6 +163,12 @@ int file_sync_parent(const struct io *io, const char *path, struct error *e)
     return rc;
 }
 
+/* 0: the path is too long. */
+static int name_temporary(char out[PATH_MAX], const char *path, int64_t pid)
+{
+    return snprintf(out, PATH_MAX, "%s.tmp.%" PRId64, path, pid) < PATH_MAX;
+}
+
 int file_replace(const struct io *io, const char *path, const void *bytes, size_t n, struct error *e)
 {
     char temporary[PATH_MAX];
@@ -169,7 +176,7 @@ int file_replace(const struct io *io, const char *path, const void *bytes, size_
 
     if (!io)
         io = &io_real;
-    if (snprintf(temporary, sizeof temporary, "%s.tmp.%ld", path, (long)getpid()) >= (int)sizeof temporary)
+    if (!name_temporary(temporary, path, getpid()))
         return error_set(e, ERR_ARG, "%s: path too long", path);
     /* A leftover of a killed process with our process number would make O_EXCL fail for ever. */
     unlink(temporary);
@@ -187,6 +194,14 @@ int file_replace(const struct io *io, const char *path, const void *bytes, size_
         return file_sync_parent(io, path, e);
     unlink(temporary);
     return rc;
+}
+
+void file_replace_tidy(const char *path, int64_t pid)
+{
+    char temporary[PATH_MAX];
+
+    if (name_temporary(temporary, path, pid))
+        unlink(temporary);
 }
 
 int file_replace_leaves(const char *name, const char *of)

@@ -44,6 +44,8 @@ int file_replace(const struct io *io, const char *path, const void *bytes, size_
 
 /* 1: file_replace() uses `name` as the temporary name for a file `of`; a killed process leaves it behind. */
 int file_replace_leaves(const char *name, const char *of);
+/* Removes what the process of that number left for `path`, if it was killed in file_replace(). */
+void file_replace_tidy(const char *path, int64_t pid);
 
 /* fsync of the directory that holds `path`, without which a power cut can undo a rename in it. */
 int file_sync_parent(const struct io *io, const char *path, struct error *e);

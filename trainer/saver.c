@@ -237,6 +237,7 @@ static void execute_will(struct saver *s, const char *memory)
     will.updated = clock_wall();
     if (training_state_write(s->page->directory, &will, &e) < 0)
         log_line(&log, "trainer: %s", e.message);
+    training_state_tidy(s->page->directory, &will.process);
 }
 
 static _Noreturn void serve(struct saver *s)

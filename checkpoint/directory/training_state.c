@@ -147,3 +147,11 @@ int training_state_write(const char *checkpoint_directory, const struct training
     buffer_release(&text);
     return rc;
 }
+
+void training_state_tidy(const char *checkpoint_directory, const struct process *killed)
+{
+    char path[PATH_MAX];
+
+    if (file_join(path, sizeof path, checkpoint_directory, TRAINING_STATE_FILE, NULL) == OK)
+        file_replace_tidy(path, killed->pid);
+}

@@ -36,5 +36,7 @@ struct training_state {
 /* 1: read, 0: the file does not exist, < 0: unreadable or not such a file (a watcher treats that as unknown). */
 int training_state_read(const char *checkpoint_directory, struct training_state *out, struct error *e);
 int training_state_write(const char *checkpoint_directory, const struct training_state *state, struct error *e);
+/* Removes what that process left, if it was killed in training_state_write(). */
+void training_state_tidy(const char *checkpoint_directory, const struct process *killed);
 
 #endif

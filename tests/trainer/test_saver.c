@@ -1,6 +1,7 @@
 /* The saver that is killed, and the saver of a trainer that is. */
 #include "tests/trainer/saved_training.h"
 
+#include <limits.h>
 #include <signal.h>
 #include <sys/wait.h>
 
@@ -34,6 +35,22 @@ static void test_saver_is_killed(void **state)
 
 /* ---- what is left of a training that dies ------------------------------------------------------------------------- */
 
+/* What rank 0 leaves if it is killed while it writes training.json. */
+static const char *temporary_of(char out[PATH_MAX], pid_t pid)
+{
+    snprintf(out, PATH_MAX, "%s/" TRAINING_STATE_FILE ".tmp.%d", directory, (int)pid);
+    return out;
+}
+
+static void leave_temporary(void)
+{
+    char path[PATH_MAX];
+    FILE *file = fopen(temporary_of(path, getpid()), "w");
+
+    if (!file || fclose(file))
+        abort();
+}
+
 /* A process that trains to step 20, and dies: in the middle of an update, or in the middle of a save. */
 enum death { BETWEEN_STEPS, IN_AN_UPDATE, IN_A_SAVE, WITH_NOTHING_WHOLE, DEATHS };
 
@@ -57,6 +74,7 @@ static _Noreturn void train_and_die(enum death death, const struct io *io, struc
     }
     if (death == WITH_NOTHING_WHOLE)
         saving_torn(&t.saving);
+    leave_temporary();
     raise(SIGKILL);
     for (;;)
         pause();
@@ -69,6 +87,7 @@ static void test_the_trainer_dies(void **state)
         const struct io io = held_table(h);
         const int64_t wanted = death == WITH_NOTHING_WHOLE ? 10 : 20;
         struct training_state there;
+        char left[PATH_MAX];
         int status, lock, rc;
         pid_t pid;
 
@@ -89,6 +108,7 @@ static void test_the_trainer_dies(void **state)
         assert_string_equal(there.state, "failed");
         assert_string_equal(there.reason, "a test");
         assert_int_equal(there.global_step, death == WITH_NOTHING_WHOLE ? 0 : 20);
+        assert_int_equal(access(temporary_of(left, pid), F_OK), -1);
         tear_down(state);
         set_up(state);
     }
