@@ -225,7 +225,7 @@ static int choose_recorded(struct arbiter *a, struct error *e)
     for (; i < r->count && r->items[i].step == step; i++) {
         struct contender *w = &a->workers[r->items[i].worker];
 
-        if (!w->pushed)
+        if (!w->pushed || w->chosen)
             return 0;
         if (is_other(a, &r->items[i], &w->push))
             return error_set(e, ERR_CORRUPT,
