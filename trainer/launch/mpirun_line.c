@@ -18,24 +18,16 @@ static const struct dialect {
     const char *places[3]; /* before the hosts; NULL at the end */
     const char *bind, *directory, *parameter, *keepalive_variable, *keepalive[KEEPALIVE];
 } dialects[] = {
-    [MPIRUN_OPEN_MPI_4] = { { "--map-by", "seq", "--host" },
-                            "--bind-to",
-                            "--wdir",
-                            "--mca",
-                            "OMPI_MCA_oob_tcp_keepalive_time",
-                            { "oob_tcp_keepalive_time", "oob_tcp_keepalive_intvl", "oob_tcp_keepalive_probes" } },
-    [MPIRUN_OPEN_MPI_5] = { { "--map-by", "seq", "--host" },
-                            "--bind-to",
-                            "--wdir",
-                            "--prtemca",
-                            "PRTE_MCA_oob_tcp_keepalive_time",
-                            { "oob_tcp_keepalive_time", "oob_tcp_keepalive_intvl", "oob_tcp_keepalive_probes" } },
-    [MPIRUN_OPEN_MPI_6] = { { "--map-by", "seq", "--host" },
-                            "--bind-to",
-                            "--wdir",
-                            "--prtemca",
-                            "PRTE_MCA_prte_keepalive_time",
-                            { "prte_keepalive_time", "prte_keepalive_intvl", "prte_keepalive_probes" } },
+#define OPEN_MPI(parameter, variable, component) \
+    { \
+        { "--map-by", "seq", "--host" }, "--bind-to", "--wdir", parameter, variable component "_keepalive_time", \
+        { \
+            component "_keepalive_time", component "_keepalive_intvl", component "_keepalive_probes" \
+        } \
+    }
+    [MPIRUN_OPEN_MPI_4] = OPEN_MPI("--mca", "OMPI_MCA_", "oob_tcp"),
+    [MPIRUN_OPEN_MPI_5] = OPEN_MPI("--prtemca", "PRTE_MCA_", "oob_tcp"),
+    [MPIRUN_OPEN_MPI_6] = OPEN_MPI("--prtemca", "PRTE_MCA_", "prte"),
     [MPIRUN_HYDRA] = { { "-hosts" }, "-bind-to", "-wdir", NULL, NULL, { NULL } },
 };
 
