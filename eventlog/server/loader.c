@@ -7,7 +7,6 @@
 #include "eventlog/server/file_pieces.h"
 #include "eventlog/server/loss_report.h"
 #include "eventlog/server/store/run_data.h"
-#include "eventlog/server/workers.h"
 
 #include <poll.h>
 #include <pthread.h>
@@ -29,6 +28,7 @@
 
 enum {
     OPEN_MOST = 32, /* files between rounds: the server has 64 descriptors, and one for each client */
+    THREADS_MOST = 64,
 };
 
 /* While much is read: seconds until the first view of a run, and between its later ones. */
@@ -485,7 +485,7 @@ static size_t threads_allowed(const struct loader *l)
 {
     size_t most = l->options.threads > 0 ? (size_t)l->options.threads : (size_t)sysconf(_SC_NPROCESSORS_ONLN);
 
-    return most > WORKERS_MOST ? WORKERS_MOST : most;
+    return most > THREADS_MOST ? THREADS_MOST : most;
 }
 
 /* Reads the runs of this round, with as many threads as are allowed and useful. */
@@ -493,11 +493,17 @@ static void read_round(struct loader *l)
 {
     const size_t runs = l->all ? l->run_count : l->hot_count, most = threads_allowed(l),
                  wanted = most < runs ? most : runs + !runs;
+    pthread_t threads[THREADS_MOST];
+    size_t others = 0;
 
     l->next_run = 0;
     l->threads = most;
     l->reading = wanted; /* threads that cannot be started count, too: then large files are read by one */
-    workers_run(wanted, read_runs, l);
+    while (others + 1 < wanted && pthread_create(&threads[others], NULL, read_runs, l) == 0)
+        others++;
+    read_runs(l);
+    for (size_t i = 0; i < others; i++)
+        pthread_join(threads[i], NULL);
 }
 
 static int every_run(void *context, const char *run)
