@@ -12,7 +12,7 @@ import subprocess
 import pytest
 
 from evaluators import BUILD, Evaluator, ledger, write
-from waiting import DEADLINE
+from waiting import DEADLINE, wait_for
 
 
 def best_of(records, metric="precision", minimum=False):
@@ -37,6 +37,15 @@ def named(directory):
     return name
 
 
+def write_pinned(directory):
+    """Thirty checkpoints, each of which is deleted once it is pinned."""
+    for step in range(1, 31):
+        write(directory, "--first", step, "--last", step, "--step", 1, "--keep", 1)
+        wait_for(lambda: list((directory / "eval/pinned").glob(f"*/model.ckpt-{step}.index")) or
+                 any(record["step"] == step for record in ledger(directory)), f"step {step} to be pinned")
+    assert len(list((directory / "ckpt").glob("*.index"))) == 1
+
+
 def digest(path):
     return hashlib.sha256(path.read_bytes()).hexdigest()
 
@@ -46,7 +55,7 @@ def test_best_is_kept(tmp_path):
     with Evaluator(tmp_path, "--keep-best", "--best-metric", "loss", "--best-mode", "min", "--until-step", 30,
                    examples=2000) as e:
         e.says("waiting for it")
-        write(tmp_path, "--first", 1, "--last", 30, "--step", 1, "--interval", 0.03, "--keep", 3)
+        write_pinned(tmp_path)
         e.ends(0)
     best = best_of(ledger(tmp_path), "loss", minimum=True)
     assert named(tmp_path) == best["checkpoint"]
@@ -121,7 +130,7 @@ def test_three_are_kept(tmp_path):
     options = ["--best-metric", "loss", "--best-mode", "min"]
     with Evaluator(tmp_path, "--keep-best", 3, *options, "--until-step", 30, examples=2000) as e:
         e.says("waiting for it")
-        write(tmp_path, "--first", 1, "--last", 30, "--step", 1, "--interval", 0.03, "--keep", 3)
+        write_pinned(tmp_path)
         e.ends(0)
     best = several_best(ledger(tmp_path), 3)
     assert all_named(tmp_path) == best and len(list((tmp_path / "eval/best").glob("[!.]*"))) == 7
