@@ -169,7 +169,7 @@ static int open_keeper(struct evaluation_record *w, struct error *e)
     const struct evaluation_watch_settings *s = w->settings;
     const struct evaluation_best_options options = { .checkpoint_directory = s->checkpoint_directory,
                                                      .eval_directory = s->eval_directory,
-                                                     .keep = s->keep_best,
+                                                     .keep = (size_t)s->keep_best,
                                                      .patience = s->patience,
                                                      .rule = s->best,
                                                      .volatile_names = by_step(s) };

@@ -350,7 +350,7 @@ static int gather(struct evaluation_set *s, int changed_since, struct error *e)
             paths[n] = s->members[i]->directory;
             watches[n++] = s->members[i]->watch;
         }
-    if (changed_since && s->options.inotify)
+    if (changed_since && s->options.settings.watcher.inotify)
         notify(s, watches, paths, n);
     free(paths);
     free(s->watches);
@@ -372,7 +372,7 @@ int evaluation_set_refresh(struct evaluation_set *s, int reread, struct error *e
     }
     if (s->options.tree && (rc = scan_tree(s, e)) != OK)
         return rc;
-    s->next_scan = clock_monotonic() + s->options.scan_seconds;
+    s->next_scan = clock_monotonic() + s->options.settings.watcher.poll_seconds;
     close_unlisted(s);
     for (size_t i = 0; i < s->count; i++)
         kept += s->members[i]->watch != NULL;
@@ -384,12 +384,12 @@ int evaluation_set_refresh(struct evaluation_set *s, int reread, struct error *e
 
 static int open_pairs(struct evaluation_set *s, struct error *e)
 {
-    for (size_t i = 0; i < s->options.pair_count; i++) {
-        char *copy = strdup(s->options.pairs[i]), *name, *directory;
+    for (size_t i = 0; i < s->options.pairs.count; i++) {
+        char *copy = strdup(s->options.pairs.items[i]), *name, *directory;
         int rc = copy ? watch_pair_parse(copy, &name, &directory, e) : error_memory(e, NULL, "for a name");
 
         if (rc == 0)
-            rc = error_set(e, ERR_ARG, "'%s': not NAME=DIR", s->options.pairs[i]);
+            rc = error_set(e, ERR_ARG, "'%s': not NAME=DIR", s->options.pairs.items[i]);
         else if (rc > 0)
             rc = find(s, name) ? error_set(e, ERR_ARG, "two directories are named %s", name)
                                : add(s, name, directory, FROM_PAIR, e);
@@ -411,7 +411,7 @@ int evaluation_set_open(struct evaluation_set **out, const struct evaluation_set
         return error_memory(e, NULL, "for a set of directories");
     s->options = *options;
     s->log = log;
-    if (options->inotify)
+    if (options->settings.watcher.inotify)
         notify(s, NULL, NULL, 0);
     if ((rc = open_pairs(s, e)) != OK || (options->file && (rc = read_file(s, e)) != OK) ||
         (rc = evaluation_set_refresh(s, 0, e)) != OK || (rc = gather(s, 1, e)) != OK) {

@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "base/program/log.h"
+#include "base/program/options.h"
 #include "evaluator/evaluation_watch.h"
 
 #include <stddef.h>
@@ -16,11 +17,8 @@
 struct evaluation_set_options {
     struct evaluation_watch_settings settings; /* of each watch; name and directories are filled in */
     const char *eval_root;
-    const char *const *pairs; /* "NAME=DIR", borrowed */
-    size_t pair_count;
-    const char *file, *tree; /* NULL: none */
-    double scan_seconds;     /* between looks at the tree */
-    int inotify;
+    struct option_list pairs; /* "NAME=DIR" */
+    const char *file, *tree;  /* NULL: none */
 };
 
 struct evaluation_set;

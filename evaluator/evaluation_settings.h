@@ -1,6 +1,6 @@
 /*
- * evaluation_settings.h - the settings of one watched directory: a value, filled in by main.c from the command line and
- * by evaluation_set.c for each directory, and only read from then on.
+ * evaluation_settings.h - the settings of one watched directory: a value, filled in from the command line, and by
+ * evaluation_set.c for each of several directories, and only read from then on.
  */
 #ifndef EVALUATOR_EVALUATION_SETTINGS_H
 #define EVALUATOR_EVALUATION_SETTINGS_H
@@ -32,7 +32,7 @@ struct evaluation_watch_settings {
     int retry_failed;    /* evaluate again what the ledger records as failed */
     const char *command; /* of --exec; NULL: a built-in model evaluates */
     struct ledger_best best;
-    size_t keep_best;    /* how many of the best checkpoints EVAL/best/ holds */
+    int64_t keep_best;   /* how many of the best checkpoints EVAL/best/ holds */
     int64_t patience;    /* evaluations without a better one until CKPT/stop.json is written; 0: never */
     struct hooks *hooks; /* NULL: no commands */
     const struct evaluation_tags *tags;

@@ -8,35 +8,30 @@
 #include "base/program/subcommand.h"
 #include "checkpoint/directory/training_state.h"
 #include "dataset/dataset.h"
+#include "evaluator/evaluation_set.h"
+#include "evaluator/hooks.h"
+#include "evaluator/score/builtin_runner.h"
+#include "evaluator/score/command_runner.h"
 
 #include <stddef.h>
 #include <stdint.h>
 
-struct evaluator_options {          /* text is borrowed from argv; what is not given is 0 or NULL, or as --help says */
-    struct dataset_words words;     /* how the data set is read */
-    struct dataset_reading reading; /* what they say */
-    const char *checkpoint_directory, *eval_directory, *model, *data, *data_directory, *precision;
-    unsigned metric_bits; /* of metrics */
-    int64_t detail_every, patience, keep_best;
-    int64_t batch_size, threads, num_examples, every, from, until_step, max_evaluations, pid;
-    double poll, quiet, idle_timeout, min_interval;
-    double best_delta, exec_timeout;
-    const char *metric;
-    int64_t retries, jobs;
-    const char *exec, *pattern, *step_from;
+/* The options, in the structs of those who use them; text is borrowed from argv. */
+struct evaluator_options {
+    struct evaluation_set_options set; /* the settings of each watch, and which directories */
+    struct builtin_runner_options builtin;
+    struct command_runner_options command;
+    struct hooks_options hooks;
+    const char *prom, *log_file;
+    int log_json;
+    /* words, whose meaning is in the structs above */
+    struct dataset_words words;
     struct option_list ready;
-    int64_t step_scale, step_offset;
-    double pin_limit, hook_timeout;
-    const char *on_best, *on_failure, *on_end;
-    int pin;
-    const char *done_file, *tags, *wall_time, *metrics, *best_metric, *best_mode;
-    int once, latest_only, forever, wait_for_restart, strict, retry_failed, json, moving_averages, inotify;
-    int take_over;
-    struct option_list watch;
-    const char *watch_file, *watch_tree, *eval_root, *prom, *log_format, *log_file;
-    char model_file[4096];            /* `model`, if it was found beside the checkpoints */
-    struct training_state training;   /* in checkpoint_directory; what is not given is its */
-    struct buffer told_text;          /* what was taken from there: " --model lenet --data mnist" */
+    const char *precision, *metrics, *tags, *wall_time, *best_mode, *log_format;
+    /* in the directory of the checkpoints; what is not given is taken from there */
+    struct training_state training;
+    char model_file[4096];
+    struct buffer told_text;          /* what was taken: " --model lenet --data mnist" */
     char **told_words;                /* owned */
     char models[256], data_sets[256]; /* to choose from */
 };

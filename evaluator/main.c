@@ -72,51 +72,6 @@ static int open_signals(int *fd, struct error *e)
     return OK;
 }
 
-static struct evaluation_watch_settings settings(const struct evaluator_options *c,
-                                                 const struct checkpoint_source_options *wanted,
-                                                 const struct checkpoint_source *source, struct hooks *hooks)
-{
-    return (struct evaluation_watch_settings){
-        .checkpoint_directory = c->checkpoint_directory,
-        .eval_directory = c->eval_directory,
-        .source = *wanted,
-        .watcher = { .poll_seconds = c->poll,
-                     .quiet_seconds = c->quiet,
-                     .inotify = c->inotify,
-                     .source = *source,
-                     .pin_limit = c->pin_limit * 1e6 },
-        .pin = c->pin,
-        .queue_limit = c->pin ? PINNED_MAX : queue_limit(),
-        .ending = { .once = c->once,
-                    .forever = c->forever,
-                    .wait_for_restart = c->wait_for_restart,
-                    .until_step = c->until_step,
-                    .max_evaluations = c->max_evaluations,
-                    .idle_timeout = c->idle_timeout,
-                    .done_file = c->done_file,
-                    .pid = c->pid },
-        .latest_only = c->latest_only,
-        .every = c->every,
-        .from = c->from,
-        .min_interval = c->min_interval,
-        .retry_failed = c->retry_failed,
-        .command = c->exec,
-        .take_over = c->take_over,
-        .strict = c->strict,
-        .json = c->json,
-        .retry_seconds = 1,
-        .best = { c->best_metric, c->best_mode && !strcmp(c->best_mode, "min"), c->best_delta },
-        .keep_best = (size_t)c->keep_best,
-        .patience = c->patience,
-        .hooks = hooks,
-        .session = (c->metric_bits & METRIC_SETTINGS) != 0,
-        .model = c->model,
-        .data = c->data,
-        .tags = c->exec && !c->tags ? evaluation_tags_plain() : evaluation_tags_find(c->tags),
-        .checkpoint_time = c->wall_time && !strcmp(c->wall_time, "checkpoint"),
-    };
-}
-
 static int main_finish(const struct evaluation_watch_facts *w, struct log *log, int rc)
 {
     const struct watch_log says = { log, w->settings->name };
@@ -148,28 +103,13 @@ static int main_finish(const struct evaluation_watch_facts *w, struct log *log, 
 static int open_runner(const struct evaluator_options *c, const struct log *log, struct runner *out, struct error *e)
 {
     struct log own = *log; /* another thread may write lines meanwhile */
-    struct builtin_runner_options options = { .model = c->model,
-                                              .data = c->data,
-                                              .data_directory = c->data_directory,
-                                              .reading = c->reading,
-                                              .log = &own,
-                                              .num_examples = c->num_examples,
-                                              .batch_size = (int)c->batch_size,
-                                              .threads = (int)c->threads,
-                                              .bfloat16 = c->precision && !strcmp(c->precision, "bfloat16"),
-                                              .metrics = c->metric_bits,
-                                              .detail_every = c->detail_every,
-                                              .moving_averages = c->moving_averages };
-    struct command_runner_options command = { .command = c->exec,
-                                              .jobs = (size_t)c->jobs,
-                                              .timeout = c->exec_timeout,
-                                              .metric = c->metric,
-                                              .retries = c->retries };
+    struct builtin_runner_options options = c->builtin;
     struct scorer scorer;
     int rc;
 
-    if (c->exec)
-        return command_runner_new(out, &command, e);
+    if (c->command.command)
+        return command_runner_new(out, &c->command, e);
+    options.log = &own;
     rc = builtin_runner_new(&scorer, &options, e);
     return rc == OK ? thread_runner_new(out, &scorer, e) : rc;
 }
@@ -225,20 +165,22 @@ static int finish_all(const struct evaluation_loop_options *l, int rc, const str
     return status;
 }
 
-static int open_set(const struct evaluator_options *c, const struct evaluation_watch_settings *each, struct log *log,
-                    struct evaluation_set **out, struct error *e)
+/* What the command line says of each directory, and what all of them share. */
+static int open_watches(const struct evaluator_options *c, struct evaluation_log_files *files,
+                        struct evaluation_loop_options *l, struct error *e)
 {
-    struct evaluation_set_options options = { .settings = *each,
-                                              .eval_root = c->eval_root,
-                                              .pairs = c->watch.items,
-                                              .pair_count = c->watch.count,
-                                              .file = c->watch_file,
-                                              .tree = c->watch_tree,
-                                              .scan_seconds = c->poll,
-                                              .inotify = c->inotify };
+    struct evaluation_set_options options = c->set;
+    struct evaluation_watch_settings *s = &options.settings;
+    const size_t limit = s->pin ? PINNED_MAX : queue_limit(), named = options.pairs.count;
+    int rc = checkpoint_source_init(&s->watcher.source, &s->source, e);
 
-    options.settings.queue_limit = each->queue_limit / (c->watch.count > 8 ? c->watch.count : 8) + 4;
-    return evaluation_set_open(out, &options, log, e);
+    s->hooks = l->hooks;
+    s->lookout = l->lookout;
+    s->open_files = files;
+    s->queue_limit = evaluator_options_several(c) ? limit / (named > 8 ? named : 8) + 4 : limit;
+    if (rc == OK && evaluator_options_several(c))
+        return evaluation_set_open(&l->set, &options, l->log, e);
+    return rc == OK ? evaluation_watch_open(l->watches, s, l->log, e) : rc;
 }
 
 struct loading {
@@ -284,18 +226,6 @@ static int load_and_look(struct evaluation_loop *loop, const struct evaluator_op
 /* First lock, ledger and watch, then data and network: nothing that comes and goes meanwhile is missed. */
 static int work(const struct evaluator_options *c, struct log *log)
 {
-    const struct checkpoint_source_options wanted = { .pattern = c->pattern,
-                                                      .ready = c->ready.items,
-                                                      .ready_count = c->ready.count,
-                                                      .step_from = c->step_from,
-                                                      .step_scale = c->step_scale,
-                                                      .step_offset = c->step_offset };
-    struct checkpoint_source source;
-    const struct hooks_options hooks = {
-        .commands = { [HOOK_BEST] = c->on_best, [HOOK_FAILURE] = c->on_failure, [HOOK_END] = c->on_end },
-        .timeout = c->hook_timeout
-    };
-    struct evaluation_watch_settings each;
     struct evaluation_log_files open_files = { .limit = EVENT_FILES_OPEN };
     struct evaluation_watch *watch = NULL;
     struct runner runner = { 0 };
@@ -311,14 +241,9 @@ static int work(const struct evaluator_options *c, struct log *log)
     struct error e = { 0 };
     int status = EXIT_USAGE, rc;
 
-    if ((rc = open_signals(&l.signal_fd, &e)) == OK && (rc = checkpoint_source_init(&source, &wanted, &e)) == OK &&
-        (rc = hooks_new(&l.hooks, &hooks, log, &e)) == OK && (rc = lookout_start(&l.lookout, &e)) == OK) {
-        each = settings(c, &wanted, &source, l.hooks);
-        each.open_files = &open_files;
-        each.lookout = l.lookout;
-        rc = evaluator_options_several(c) ? open_set(c, &each, log, &l.set, &e)
-                                          : evaluation_watch_open(&watch, &each, log, &e);
-    }
+    if ((rc = open_signals(&l.signal_fd, &e)) == OK && (rc = hooks_new(&l.hooks, &c->hooks, log, &e)) == OK &&
+        (rc = lookout_start(&l.lookout, &e)) == OK)
+        rc = open_watches(c, &open_files, &l, &e);
     if (rc == OK && (rc = evaluation_loop_new(&loop, &l, &e)) == OK &&
         (rc = load_and_look(loop, c, log, &runner, &e)) == OK) {
         malloc_trim(0);
@@ -352,7 +277,7 @@ int main(int argc, char **argv)
         return status;
     log_init(&log, "evaluator", STDERR_FILENO);
     rc = evaluator_options_parse(&o, commands, COMMANDS, argc, argv, &e);
-    log_set_json(&log, o.log_format && !strcmp(o.log_format, "json"));
+    log_set_json(&log, o.log_json);
     if (rc == OPTIONS_DONE)
         return EXIT_DONE;
     if (rc < 0 || (rc = open_log_file(&o, &log, &e)) != OK) {
@@ -361,7 +286,8 @@ int main(int argc, char **argv)
         return EXIT_USAGE;
     }
     if (o.told_text.length)
-        log_line(&log, "using%s, as %s/training.json says", buffer_text(&o.told_text), o.checkpoint_directory);
+        log_line(&log, "using%s, as %s/training.json says", buffer_text(&o.told_text),
+                 o.set.settings.checkpoint_directory);
     status = work(&o, &log);
     evaluator_options_release(&o);
     return status;

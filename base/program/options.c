@@ -413,6 +413,9 @@ int options_parse(const struct options *o, int argc, char **argv, int *positiona
 {
     int kept = 0, ended = 0, rc = OK;
 
+    for (size_t i = 0; i < o->count; i++)
+        if (!o->table[i].value && o->values)
+            o->table[i].value = (char *)o->values + o->table[i].offset;
     if (argc == 2 && !strcmp(argv[1], "--describe")) {
         options_describe(o, stdout);
         return OPTIONS_DONE;

@@ -43,12 +43,13 @@ struct option {
     enum option_kind kind;
     char letter;             /* 'o' for -o, or 0 */
     const char *name;        /* without the dashes */
-    void *value;             /* as the kind says; holds the default before parsing */
+    void *value;             /* as the kind says; holds the default before parsing; NULL: in options.values */
     const char *argument;    /* the value's name in --help: "DIR", "N"; NULL for flags */
     const char *help;        /* one or more sentences, with the default */
     const char *choices;     /* OPTION_CHOICE, OPTION_CHOICES */
     double minimum, maximum; /* OPTION_INT, OPTION_DOUBLE; both 0: no bounds */
     int given;               /* out: how often it was given */
+    size_t offset;           /* of the value in options.values */
 };
 
 /* One of the commands of a program that has some (subcommand.h). run gets the arguments from the command's own name on
@@ -66,6 +67,7 @@ struct options {
     const char *examples; /* lines, each ending in a newline */
     struct option *table;
     size_t count;
+    void *values;                      /* the struct in which rows without a value have theirs */
     size_t least, most;                /* positional arguments; most 0: any number */
     const char *wanted;                /* the error for a wrong number: "which log?", "one checkpoint at a time;" */
     const struct subcommand *commands; /* of a program that has some, and then nothing positional */

@@ -564,8 +564,8 @@ int builtin_runner_new(struct scorer *out, const struct builtin_runner_options *
     r->moving_averages = o->moving_averages;
     r->metrics = o->metrics;
     r->detail_every = o->detail_every;
-    r->batch_size = o->batch_size ? o->batch_size : BATCH_SIZE;
-    r->threads = o->threads ? o->threads : 1;
+    r->batch_size = o->batch_size ? (int)o->batch_size : BATCH_SIZE;
+    r->threads = o->threads ? (int)o->threads : 1;
     if ((rc = open_data(r, o, e)) != OK)
         goto fail;
     if ((size_t)r->batch_size > r->examples)

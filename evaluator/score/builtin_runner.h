@@ -19,8 +19,8 @@ struct builtin_runner_options {
     struct log *log;      /* for the names of test images that are left out, and where bfloat16 is float32; NULL:
                                    nowhere */
     int64_t num_examples; /* the first N, each once; 0: all */
-    int batch_size;       /* 0: 128 */
-    int threads;          /* that share the images and the reading of a checkpoint; 0: 1 */
+    int64_t batch_size;   /* 0: 128 */
+    int64_t threads;      /* that share the images and the reading of a checkpoint; 0: 1 */
     int bfloat16;         /* 1: multiply in bfloat16 where the processor can */
     unsigned metrics;     /* a choice (metrics/metric.h) besides precision, loss and cross entropy */
     int64_t detail_every; /* pictures, tables and curves of every N-th evaluation; 0: fewer and fewer, see

@@ -190,7 +190,7 @@ static double runner_due(void *context)
     const struct command_runner *r = context;
     double now = clock_monotonic(), due = INFINITY;
 
-    for (size_t i = 0; i < r->options.jobs; i++) {
+    for (size_t i = 0; i < (size_t)r->options.jobs; i++) {
         const struct slot *s = &r->slots[i];
 
         due = fmin(due, command_attempts_due(&s->attempts, now));
@@ -206,7 +206,7 @@ static void runner_free(void *context)
 
     if (!r)
         return;
-    for (size_t i = 0; r->slots && i < r->options.jobs; i++) {
+    for (size_t i = 0; r->slots && i < (size_t)r->options.jobs; i++) {
         struct slot *s = &r->slots[i];
 
         if (s->attempts.phase == ATTEMPTS_RUNNING)
@@ -237,13 +237,13 @@ int command_runner_new(struct runner *out, const struct command_runner_options *
     if ((rc = command_words_split(options->command, &r->words, e)) != OK ||
         (rc = command_words_check(r->words, values, VALUES, e)) != OK) {
         error_prefix(e, "--exec");
-    } else if (!(r->slots = calloc(r->options.jobs, sizeof *r->slots))) {
-        rc = error_memory(e, NULL, "for %zu commands at a time", r->options.jobs);
+    } else if (!(r->slots = calloc((size_t)r->options.jobs, sizeof *r->slots))) {
+        rc = error_memory(e, NULL, "for %lld commands at a time", (long long)r->options.jobs);
     } else if ((r->poll_fd = epoll_create1(EPOLL_CLOEXEC)) < 0) {
         rc = error_system(e, "cannot make a descriptor for the runner");
     } else {
         *out = (struct runner){ .name = "command",
-                                .slots = r->options.jobs,
+                                .slots = (size_t)r->options.jobs,
                                 .descriptor = r->poll_fd,
                                 .by_path = 1,
                                 .start = runner_start,

@@ -25,7 +25,7 @@ enum { COMMAND_JOBS_MAX = 256 };
 
 struct command_runner_options {
     const char *command;
-    size_t jobs;        /* at a time, 1..COMMAND_JOBS_MAX; 0: 1 */
+    int64_t jobs;       /* at a time, 1..COMMAND_JOBS_MAX; 0: 1 */
     double timeout;     /* seconds; 0: none */
     const char *metric; /* the name of a number alone on a line; NULL: it is ignored */
     int64_t retries;

@@ -128,9 +128,9 @@ static int parse(const char *line, int64_t *steps, int *sync, const char **mode,
                  struct error *e)
 {
     struct option table[] = {
-        { OPTION_INT, 'n', "max-steps", steps, "N", "How far.", NULL, 1, 100, 0 },
-        { OPTION_FLAG, 0, "sync", sync, NULL, "Wait.", NULL, 0, 0, 0 },
-        { OPTION_CHOICE, 0, "run-option", mode, "NAME", "Which.", "mpi|ps|single", 0, 0, 0 },
+        { OPTION_INT, 'n', "max-steps", steps, "N", "How far.", NULL, 1, 100, 0, 0 },
+        { OPTION_FLAG, 0, "sync", sync, NULL, "Wait.", NULL, 0, 0, 0, 0 },
+        { OPTION_CHOICE, 0, "run-option", mode, "NAME", "Which.", "mpi|ps|single", 0, 0, 0, 0 },
     };
     struct options o = { .program = "trainer",
                          .usage = "[OPTION...]",

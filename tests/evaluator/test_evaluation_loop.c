@@ -196,13 +196,10 @@ static void test_lack(void **state)
 
 static void test_pinned(void **state)
 {
-    static const char *const pairs[] = { "a=a", "b=b" };
     static const char *const pins[] = { "runs/a/eval/pinned/", "runs/b/eval/pinned/" };
     struct evaluation_set_options options = { .settings = settings("m_{step}.pt", "rename"),
                                               .eval_root = "runs",
-                                              .pairs = pairs,
-                                              .pair_count = 2,
-                                              .scan_seconds = 1 };
+                                              .pairs = { { "a=a", "b=b" }, 2 } };
     struct evaluation_watch **watches;
     struct evaluation_set *s;
     size_t count;
@@ -238,9 +235,9 @@ static void test_tree(void **state)
     assert_int_equal(file_make_directories("tree/deep/run", NULL), OK);
     assert_int_equal(file_replace(NULL, "tree/deep/run/model.ckpt-5.index", "", 0, NULL), OK);
     for (size_t i = 0; i < 4; i++) {
-        struct evaluation_set_options options = {
-            .settings = settings(patterns[i], NULL), .eval_root = "runs", .tree = "tree", .scan_seconds = 1
-        };
+        struct evaluation_set_options options = { .settings = settings(patterns[i], NULL),
+                                                  .eval_root = "runs",
+                                                  .tree = "tree" };
         struct evaluation_set *s;
         size_t count;
 
