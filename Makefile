@@ -137,7 +137,7 @@ TRAINER_C := $(filter-out trainer/main.c,$(call folder,trainer $(addprefix train
                plan recipes server server/decisions server/groups server/tables strategies timing update)))
 TRAINER_TOOL_C := $(call folder,trainer/tool)
 EVALUATOR_C := $(filter-out evaluator/main.c evaluator/watch/watch_$(if $(call with,INOTIFY),without_,)inotify.c,\
-               $(call folder,evaluator $(addprefix evaluator/,files score score/metrics record keep watch)))
+               $(call folder,evaluator $(addprefix evaluator/,files score score/metrics record watch)))
 EVALUATOR_TOOL_C := $(call folder,evaluator/tool)
 PROTO     := $(sort $(wildcard proto/*.proto))
 GENERATED := $(patsubst %.proto,$(B)/generated/%.pb-c.c,$(PROTO))
@@ -505,9 +505,9 @@ format:
 
 # Every parser under libFuzzer (clang).
 $(call lib,eventlog-tool): $(filter-out %/main.o,$(call objects,$(TOOL_C)))
-HARNESS_NEEDS  = $(call lib,made) $(call lib,trainer) $(call lib,model) $(call lib,evaluator) $(call lib,eventlog-tool) \
+HARNESS_NEEDS  = $(call lib,made) $(call lib,evaluator) $(call lib,trainer) $(call lib,model) $(call lib,eventlog-tool) \
                  $(call lib,eventlog-server) $(call lib,eventlog) $(call lib,dataset) $(call lib,checkpoint) $(call lib,proto) $(NEEDS_base)
-HARNESS_SYSTEM = $(SYSTEM_eventlog/tool) $(NGHTTP2_LIBS) $(SYSTEM_checkpoint) $(SYSTEM_dataset)
+HARNESS_SYSTEM = $(SYSTEM_evaluator) $(SYSTEM_eventlog/tool) $(NGHTTP2_LIBS)
 $(FUZZ): $(B)/fuzz/%: $(B)/tests/fuzz/fuzz_%.o $(HARNESS_NEEDS)
 	$(call say,LINK)
 	$(Q)$(CC) $(CFLAGS) -fsanitize=fuzzer,address,undefined -o $@ $^ $(HARNESS_SYSTEM)

@@ -1,8 +1,8 @@
 #include "evaluator/evaluation_intake.h"
 
 #include "base/clock.h"
-#include "evaluator/files/file_stamp.h"
-#include "evaluator/keep/pin.h"
+#include "evaluator/files/content_digest.h"
+#include "evaluator/record/pin.h"
 #include "evaluator/watch/lookout.h"
 
 #include <limits.h>

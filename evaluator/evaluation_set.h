@@ -14,6 +14,20 @@
 
 #include <stddef.h>
 
+/* ---- watch pair -------------------------------------------------------------------------------------------------- */
+
+/*
+ * NAME=DIR, as --watch takes it and as a line of a --watch-file. Pure.
+ *
+ * Blanks around it are ignored. NAME is the path of the results below the eval root: relative, without empty parts, .
+ * or ..; DIR is any path, and begins after the first '='. Empty lines and lines that begin with # are ignored.
+ */
+
+/* 1: *name and *directory point into `line`, which is modified; 0: the line is ignored; ERR_ARG with a sentence. */
+int watch_pair_parse(char *line, char **name, char **directory, struct error *e);
+
+/* ---- evaluation set ---------------------------------------------------------------------------------------------- */
+
 struct evaluation_set_options {
     struct evaluation_watch_settings settings; /* of each watch; name and directories are filled in */
     const char *eval_root;

@@ -4,7 +4,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "evaluator/record/evaluation_estimate.h"
-#include "evaluator/record/outcomes.h"
+#include "evaluator/record/ledger.h"
 #include "evaluator/watch/checkpoint_listing.h"
 
 #include <fcntl.h>

@@ -21,7 +21,7 @@ struct evaluation_status {
     enum evaluation_lock_state holder;
     struct evaluation_lock lock; /* all empty with LOCK_NONE */
     size_t done;                 /* evaluations */
-    size_t failed, gone;         /* checkpoints whose newest line says so (outcomes.h) */
+    size_t failed, gone;         /* checkpoints whose newest line says so (ledger.h) */
     size_t odd_lines;            /* of the ledger, skipped; not counting a cut last line */
     int has_work, has_training;
     struct evaluation_work work; /* of the evaluator named in the lock */

@@ -5,9 +5,9 @@
 #include "base/process.h"
 #include "evaluator/evaluation_intake.h"
 #include "evaluator/evaluation_record.h"
-#include "evaluator/keep/pin.h"
 #include "evaluator/record/evaluation_work.h"
-#include "evaluator/record/same_failures.h"
+#include "evaluator/record/ledger.h"
+#include "evaluator/record/pin.h"
 #include "evaluator/score/command_stamp.h"
 #include "evaluator/watch_log.h"
 

@@ -18,8 +18,8 @@
  *   {reason}          EVALUATOR_REASON          why it failed, or why the evaluator ends
  *   {done}, {failed}, {gone}   EVALUATOR_DONE, ...   how many so far
  *
- * Output of commands is kept in EVAL/logs/on-EVENT.log: HOOK_LOG_RUN bytes of each run (command_log.h). Before a run, a
- * log of more than HOOK_LOG_ALL bytes is renamed to on-EVENT.log.old.
+ * Output of commands is kept in EVAL/logs/on-EVENT.log: HOOK_LOG_RUN bytes of each run. Before a run, a log of more
+ * than HOOK_LOG_ALL bytes is renamed to on-EVENT.log.old.
  */
 #ifndef EVALUATOR_HOOKS_H
 #define EVALUATOR_HOOKS_H

@@ -4,7 +4,7 @@
 #include "base/file.h"
 #include "evaluator/evaluation_loop.h"
 #include "evaluator/evaluator_options.h"
-#include "evaluator/record/same_failures.h"
+#include "evaluator/record/ledger.h"
 #include "evaluator/score/builtin_runner.h"
 #include "evaluator/score/command_runner.h"
 #include "evaluator/score/metrics/metric.h"

@@ -71,12 +71,11 @@ OURS = {
                                   "trainer/server/decisions", "trainer/server/groups", "trainer/server/tables",
                                   "trainer/timing", "trainer/update"},
     "trainer/timing": BASE,
-    "evaluator": PARTS | {"evaluator/files", "evaluator/score", "evaluator/record", "evaluator/keep", "evaluator/watch"},
+    "evaluator": PARTS | {"evaluator/files", "evaluator/score", "evaluator/record", "evaluator/watch"},
     "evaluator/files": PARTS,
     "evaluator/score": PARTS | {"evaluator/files"},
     "evaluator/record": PARTS | {"evaluator/files", "evaluator/score"},
-    "evaluator/keep": PARTS | {"evaluator/files", "evaluator/record"},
-    "evaluator/watch": PARTS | {"evaluator/files", "evaluator/keep"},
+    "evaluator/watch": PARTS | {"evaluator/files", "evaluator/record"},
 }
 # Headers that others than their room's neighbours may include, with who does (path prefixes): of the event log the public
 # one alone.

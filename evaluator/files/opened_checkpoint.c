@@ -15,6 +15,23 @@
 #include <string.h>
 #include <sys/stat.h>
 
+/* ---- checkpoint identity ----------------------------------------------------------------------------------------- */
+
+struct checkpoint_identity checkpoint_identity_of(const char *name, int64_t step)
+{
+    struct checkpoint_identity identity = { .step = step };
+
+    snprintf(identity.name, sizeof identity.name, "%s", name);
+    return identity;
+}
+
+int checkpoint_identity_same(const struct checkpoint_identity *a, const struct checkpoint_identity *b)
+{
+    return a->step == b->step && a->digest == b->digest && !strcmp(a->name, b->name);
+}
+
+/* ---- opened checkpoint ------------------------------------------------------------------------------------------- */
+
 enum {
     INDEX_LIMIT = 256 << 20,
     PIECE_ELEMENTS = 4096,

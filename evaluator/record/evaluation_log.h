@@ -6,7 +6,7 @@
  * directory. A late lower step (training restarted from an earlier step, a repaired file) goes to another run directory
  * beside it, EVAL_1, then EVAL_2. Each point goes to the run whose newest step is the highest below its own, and only
  * where there is none to a new one, so there are as few runs as possible. Run and step of the newest point, and what is
- * being recorded, are in EVAL/.points before the points are written (evaluation_intent.h). One thread.
+ * being recorded, are in EVAL/.points before the points are written. One thread.
  */
 #ifndef EVALUATOR_RECORD_EVALUATION_LOG_H
 #define EVALUATOR_RECORD_EVALUATION_LOG_H
@@ -74,7 +74,7 @@ int evaluation_log_seen(struct evaluation_log *l, int64_t run, int64_t step, str
 /* Prepares for writing again all points of that run, and of no other, ignoring EVAL/.points. */
 void evaluation_log_rewind(struct evaluation_log *l, int64_t run);
 
-/* Sets the settings of the training (session_settings.h), which are written as a session start before the next point of
+/* Sets the settings of the training, which are written as a session start before the next point of
  * each run. training is copied, model and data are borrowed. TensorBoard uses the first session start of a run, so
  * repeating it after a restart does no harm. */
 void evaluation_log_describe(struct evaluation_log *l, const struct training_state *training, const char *model,

@@ -16,7 +16,7 @@
 
 #include "base/buffer.h"
 #include "base/error.h"
-#include "evaluator/files/checkpoint_identity.h"
+#include "evaluator/files/opened_checkpoint.h"
 
 #include <stddef.h>
 #include <stdint.h>

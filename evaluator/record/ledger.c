@@ -1,8 +1,10 @@
 #include "evaluator/record/ledger.h"
 
+#include "base/array.h"
 #include "base/file.h"
 #include "base/json.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <jansson.h>
@@ -417,4 +419,161 @@ const struct ledger_summary *ledger_summary(const struct ledger *l)
 size_t ledger_lines(const struct ledger_summary *s)
 {
     return s->done + s->failed + s->gone;
+}
+
+/* ---- outcomes ---------------------------------------------------------------------------------------------------- */
+
+void outcomes_init(struct outcomes *o, int by_step)
+{
+    *o = (struct outcomes){ .by_step = by_step };
+}
+
+/* The index of the first one that does not come before (name, step). */
+static size_t outcomes_place(const struct outcomes *o, const char *name, int64_t step)
+{
+    size_t low = 0, high = o->count;
+
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        int order = strcmp(o->items[middle].name, name);
+
+        if (order < 0 || (order == 0 && o->items[middle].step < step))
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+static int insert(struct outcomes *o, size_t at, const struct ledger_record *r, int64_t step, struct error *e)
+{
+    char *name;
+
+    if (!ARRAY_ROOM(o->items, o->capacity, o->count + 1))
+        return error_memory(e, NULL, "for what became of %zu checkpoints", o->count + 1);
+    if (!(name = strdup(r->checkpoint.name)))
+        return error_memory(e, NULL, "for what became of %s", r->checkpoint.name);
+    memmove(o->items + at + 1, o->items + at, (o->count++ - at) * sizeof *o->items);
+    o->items[at] = (struct outcome){ .name = name,
+                                     .step = step,
+                                     .status = r->status,
+                                     .digest = r->checkpoint.digest,
+                                     .digest_after = r->checkpoint.digest_after,
+                                     .command = r->command,
+                                     .unread = r->status == LEDGER_FAILED && !r->checkpoint.has_digest };
+    return OK;
+}
+
+static void take_out(struct outcomes *o, size_t i)
+{
+    free(o->items[i].name);
+    memmove(o->items + i, o->items + i + 1, (--o->count - i) * sizeof *o->items);
+}
+
+int outcomes_note(struct outcomes *o, const struct ledger_record *r, struct error *e)
+{
+    const int64_t step = o->by_step ? r->checkpoint.step : 0; /* -1: it failed before its step was known */
+    size_t i = outcomes_place(o, r->checkpoint.name, o->by_step ? -1 : 0);
+
+    if (r->status != LEDGER_DONE) {
+        i = outcomes_place(o, r->checkpoint.name, step);
+        if (i == o->count || strcmp(o->items[i].name, r->checkpoint.name) || o->items[i].step != step)
+            return insert(o, i, r, step, e);
+        o->items[i].status = r->status;
+        o->items[i].digest = r->checkpoint.digest;
+        o->items[i].digest_after = r->checkpoint.digest_after;
+        o->items[i].command = r->command;
+        o->items[i].unread = o->items[i].unread && !r->checkpoint.has_digest;
+        return OK;
+    }
+    while (i < o->count && !strcmp(o->items[i].name, r->checkpoint.name)) {
+        if (o->items[i].step >= 0 && o->items[i].step != step) {
+            i++;
+            continue;
+        }
+        take_out(o, i);
+    }
+    return OK;
+}
+
+void outcomes_read(struct outcomes *o, const char *name)
+{
+    size_t i = outcomes_place(o, name, INT64_MIN);
+
+    while (i < o->count && !strcmp(o->items[i].name, name)) {
+        if (o->items[i].unread)
+            take_out(o, i);
+        else
+            i++;
+    }
+}
+
+int outcomes_is(const struct outcomes *o, const char *name, int64_t step, enum ledger_status status)
+{
+    const int64_t own = o->by_step ? step : 0;
+    const size_t i = outcomes_place(o, name, own);
+
+    return i < o->count && !strcmp(o->items[i].name, name) && o->items[i].step == own && o->items[i].status == status;
+}
+
+size_t outcomes_count(const struct outcomes *o, enum ledger_status status)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < o->count; i++)
+        n += o->items[i].status == status;
+    return n;
+}
+
+void outcomes_release(struct outcomes *o)
+{
+    for (size_t i = 0; i < o->count; i++)
+        free(o->items[i].name);
+    free(o->items);
+    *o = (struct outcomes){ .by_step = o->by_step };
+}
+
+/* ---- same failures ----------------------------------------------------------------------------------------------- */
+
+static int is_word(char c)
+{
+    return isalnum((unsigned char)c) || c == '_';
+}
+
+static void kind_of(const char *reason, char *out)
+{
+    const char *tail = reason + strcspn(reason, ":(,'"), *see = strstr(reason, "; see ");
+    const char *status = strstr(reason, "exit status "), *end = see ? see : reason + strlen(reason);
+
+    if (!status || status > tail)
+        end = tail < end ? tail : end; /* the class is enough */
+    while (reason < end) {
+        size_t n = 1, digits = 0;
+
+        while (is_word(*reason) && reason + n < end && is_word(reason[n]))
+            n++;
+        for (size_t i = 0; i < n; i++)
+            digits += isdigit((unsigned char)reason[i]) != 0;
+        if (reason > tail && digits) {
+            *out++ = '#';
+        } else {
+            memcpy(out, reason, n);
+            out += n;
+        }
+        reason += n;
+    }
+    *out = '\0';
+}
+
+void same_failures_note(struct same_failures *s, const struct ledger_record *r)
+{
+    char kind[sizeof s->kind];
+
+    if (r->has_metrics) {
+        *s = (struct same_failures){ 0 };
+    } else if (r->status == LEDGER_FAILED && r->command) {
+        kind_of(r->reason, kind);
+        s->count = strcmp(kind, s->kind) ? 1 : s->count + 1;
+        strcpy(s->kind, kind);
+    }
 }

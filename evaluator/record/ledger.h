@@ -30,7 +30,7 @@
 #include "base/buffer.h"
 #include "base/error.h"
 #include "base/io.h"
-#include "evaluator/files/checkpoint_identity.h"
+#include "evaluator/files/opened_checkpoint.h"
 #include "evaluator/score/evaluation.h"
 
 #include <fcntl.h>
@@ -113,5 +113,57 @@ void ledger_format(const struct ledger_record *record, struct buffer *out);
  * numbers. On OK ledger_record_release() it. */
 int ledger_parse(const char *line, size_t n, struct ledger_record *out, struct error *e);
 void ledger_record_release(struct ledger_record *record);
+
+/* ---- outcomes ---------------------------------------------------------------------------------------------------- */
+
+/*
+ * The checkpoints that have failed, are gone for good or were left untried: the newest ledger line of each
+ * counts, so one that was scored in the end has not failed. An all-zero struct is empty. One thread.
+ */
+
+/* private to ledger.c */
+struct outcomes {
+    int by_step; /* 1: the same name with another step is another checkpoint (--step-from) */
+    struct outcome {
+        char *name; /* owned */
+        int64_t step;
+        enum ledger_status status;              /* not LEDGER_DONE */
+        uint64_t digest, digest_after, command; /* of that line */
+        int unread; /* it failed because its index could not be read; may be one that is known */
+    } * items;      /* ascending by name, then step */
+    size_t count, capacity;
+};
+
+/* by_step as above; empty. */
+void outcomes_init(struct outcomes *o, int by_step);
+/* Adds the next line. ERR_NOMEM. */
+int outcomes_note(struct outcomes *o, const struct ledger_record *r, struct error *e);
+/* The checkpoint can be read, and already has a line: forgets that it was unreadable before. */
+void outcomes_read(struct outcomes *o, const char *name);
+/* 1: the newest line of this one has this status, which is not LEDGER_DONE. */
+int outcomes_is(const struct outcomes *o, const char *name, int64_t step, enum ledger_status status);
+/* How many checkpoints have this status. */
+size_t outcomes_count(const struct outcomes *o, enum ledger_status status);
+void outcomes_release(struct outcomes *o);
+
+/* ---- same failures ----------------------------------------------------------------------------------------------- */
+
+/*
+ * Counts how often in a row a command has failed in the same way, which says more about the command
+ * than about the checkpoints. Two failures are the same if they have the same exit status and the same last line of
+ * output, apart from words with digits (numbers, names of checkpoints, addresses); or, without an exit status, if they
+ * are of one class: the same signal, too long, no metric in the output, not to be run. Pure.
+ */
+
+enum { SAME_FAILURES_MOST = 3 }; /* after so many in a row, the rest waits */
+
+/* all zero: none yet */
+struct same_failures {
+    size_t count;
+    char kind[sizeof((struct ledger_record *)0)->reason];
+};
+
+/* Takes in the next line of a ledger. An evaluated checkpoint ends the row; what no command was run for is ignored. */
+void same_failures_note(struct same_failures *s, const struct ledger_record *r);
 
 #endif

@@ -1,7 +1,7 @@
 #include "evaluator/score/command_stamp.h"
 
 #include "base/file.h"
-#include "evaluator/files/file_stamp.h"
+#include "evaluator/files/content_digest.h"
 
 #include <limits.h>
 #include <stdio.h>

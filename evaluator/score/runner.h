@@ -7,7 +7,6 @@
 #define EVALUATOR_SCORE_RUNNER_H
 
 #include "base/error.h"
-#include "evaluator/files/checkpoint_identity.h"
 #include "evaluator/files/opened_checkpoint.h"
 #include "evaluator/score/evaluation.h"
 

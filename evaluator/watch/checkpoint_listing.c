@@ -4,7 +4,7 @@
 #include "base/text.h"
 #include "checkpoint/directory/checkpoint_directory.h"
 #include "checkpoint/safetensors.h"
-#include "evaluator/files/file_stamp.h"
+#include "evaluator/files/content_digest.h"
 #include "evaluator/watch/checkpoint_ready.h"
 
 #include <ctype.h>

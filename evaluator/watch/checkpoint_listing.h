@@ -6,7 +6,7 @@
 #define EVALUATOR_WATCH_CHECKPOINT_LISTING_H
 
 #include "base/error.h"
-#include "evaluator/files/checkpoint_identity.h"
+#include "evaluator/files/opened_checkpoint.h"
 #include "evaluator/watch/checkpoint_source.h"
 #include "evaluator/watch/sightings.h"
 

@@ -3,7 +3,6 @@
 #include "base/buffer.h"
 #include "base/file.h"
 #include "evaluator/files/content_digest.h"
-#include "evaluator/files/file_stamp.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,7 +1,7 @@
 /*
  * checkpoint_ready.h - reads the companions of the checkpoints in a directory, which say when a checkpoint is ready and
- * what its step is: markers, FILE of --ready latest:FILE, FILE of --step-from FILE:KEY. The rules are ready_rule.h and
- * step_rule.h. fd is open on the directory. Thread-safe.
+ * what its step is: markers, FILE of --ready latest:FILE, FILE of --step-from FILE:KEY. The rules are in
+ * checkpoint_source.h. fd is open on the directory. Thread-safe.
  */
 #ifndef EVALUATOR_WATCH_CHECKPOINT_READY_H
 #define EVALUATOR_WATCH_CHECKPOINT_READY_H

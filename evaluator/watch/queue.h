@@ -6,7 +6,6 @@
 #define EVALUATOR_WATCH_QUEUE_H
 
 #include "base/error.h"
-#include "evaluator/files/checkpoint_identity.h"
 #include "evaluator/files/opened_checkpoint.h"
 
 #include <stddef.h>

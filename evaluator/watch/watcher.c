@@ -3,17 +3,18 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/human.h"
+#include "base/text.h"
 #include "checkpoint/directory/checkpoint_directory.h"
+#include "checkpoint/safetensors.h"
 #include "evaluator/files/content_digest.h"
-#include "evaluator/files/file_stamp.h"
-#include "evaluator/keep/pin.h"
-#include "evaluator/watch/checkpoint_data.h"
+#include "evaluator/files/opened_checkpoint.h"
+#include "evaluator/record/pin.h"
 #include "evaluator/watch/checkpoint_listing.h"
 #include "evaluator/watch/checkpoint_ready.h"
-#include "evaluator/watch/checkpoint_remains.h"
 #include "evaluator/watch/sightings.h"
 #include "evaluator/watch/watch_inotify.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -22,6 +23,150 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+/* ---- checkpoint data --------------------------------------------------------------------------------------------- */
+
+/* of one incomplete checkpoint */
+struct data_files {
+    struct sighting *item;
+    uint64_t sum;
+    double newest;
+};
+
+static int by_name(const void *a, const void *b)
+{
+    return strcmp(((const struct data_files *)a)->item->name, ((const struct data_files *)b)->item->name);
+}
+
+static void add_data_file(int directory_fd, const char *file, struct data_files *files, size_t count)
+{
+    const char *mark = strstr(file, ".data-"), *next;
+    char name[NAME_MAX + 1];
+    struct sighting key_item = { .name = name };
+    struct data_files key = { .item = &key_item }, *found;
+    struct stat st;
+
+    while (mark && (next = strstr(mark + 1, ".data-"))) /* the last one: the name itself may contain this text */
+        mark = next;
+    if (!mark || snprintf(name, sizeof name, "%.*s", (int)(mark - file), file) >= (int)sizeof name ||
+        !(found = bsearch(&key, files, count, sizeof *files, by_name)) || fstatat(directory_fd, file, &st, 0) < 0)
+        return;
+    found->sum += file_stamp(&st);
+    if (file_stamp_changed(&st) > found->newest)
+        found->newest = file_stamp_changed(&st);
+}
+
+int checkpoint_data_look(struct sightings *s, int directory_fd, double now, double wall, struct error *e)
+{
+    size_t count = 0, incomplete = sightings_incomplete(s);
+    struct data_files *files;
+    struct dirent *entry;
+    DIR *d = NULL;
+    int fd;
+
+    if (!incomplete)
+        return OK;
+    if (!(files = calloc(incomplete, sizeof *files)))
+        return error_memory(e, NULL, "for %zu checkpoints that are not whole", incomplete);
+    if ((fd = openat(directory_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC)) < 0 || !(d = fdopendir(fd))) {
+        if (fd >= 0)
+            close(fd);
+        free(files);
+        return OK; /* deleted meanwhile: the next look will notice */
+    }
+    for (size_t i = 0; i < s->count; i++)
+        if (s->items[i].kind == CHECKPOINT_BUNDLE && sighting_incomplete(&s->items[i]))
+            files[count++] = (struct data_files){ &s->items[i], 1, 0 }; /* 0 would mean: not looked yet */
+    qsort(files, count, sizeof *files, by_name);
+    while ((entry = readdir(d)))
+        add_data_file(directory_fd, entry->d_name, files, count);
+    closedir(d);
+    for (size_t i = 0; i < count; i++)
+        sighting_data(files[i].item, files[i].sum ? files[i].sum : 1,
+                      files[i].newest > 0 ? wall - files[i].newest : wall, now);
+    free(files);
+    return OK;
+}
+
+/* ---- checkpoint remains ------------------------------------------------------------------------------------------ */
+
+static int has(int directory_fd, const char *name, const char *file)
+{
+    char path[PATH_MAX];
+
+    return snprintf(path, sizeof path, "%s/%s", name, file) >= (int)sizeof path ||
+           faccessat(directory_fd, path, F_OK, 0) == 0;
+}
+
+/* model.safetensors.index.json, pytorch_model.bin.index.json. */
+static int index_lacks(int fd, const char *name, char *lacks, size_t size)
+{
+    struct safetensors_index index;
+    char path[PATH_MAX];
+    int found = 0;
+
+    snprintf(path, sizeof path, "/proc/self/fd/%d/%s", fd, name);
+    if (safetensors_index_open(&index, path, NULL) != OK)
+        return 0;
+    for (size_t i = 0; i < index.count && !found; i++)
+        if ((found = faccessat(fd, index.places[i].value, F_OK, 0) < 0))
+            snprintf(lacks, size, "%s", index.places[i].value);
+    safetensors_index_release(&index);
+    return found;
+}
+
+static DIR *open_names(int directory_fd, const char *name)
+{
+    const int fd = openat(directory_fd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    DIR *d = fd < 0 ? NULL : fdopendir(fd);
+
+    if (fd >= 0 && !d)
+        close(fd);
+    return d;
+}
+
+int checkpoint_remains_lacks(int directory_fd, const char *name, const char *const *brothers, size_t count, char *lacks,
+                             size_t size)
+{
+    DIR *own = open_names(directory_fd, name), *d = NULL;
+    struct dirent *entry;
+    int found = 0;
+
+    if (!own)
+        return 0;
+    while (!found && (entry = readdir(own)))
+        found = text_stem(entry->d_name, strlen(entry->d_name), ".index.json") &&
+                index_lacks(dirfd(own), entry->d_name, lacks, size);
+    if (!found && count >= 2)
+        d = open_names(directory_fd, brothers[0]);
+    while (d && !found && (entry = readdir(d))) {
+        found = faccessat(dirfd(own), entry->d_name, F_OK, 0) < 0;
+        for (size_t i = 1; found && i < count; i++)
+            found = has(directory_fd, brothers[i], entry->d_name);
+        if (found)
+            snprintf(lacks, size, "%s", entry->d_name);
+    }
+    if (d)
+        closedir(d);
+    closedir(own);
+    return found;
+}
+
+int checkpoint_remains_trace(int directory_fd, const char *name)
+{
+    double file, directory;
+
+    return content_times(directory_fd, name, &file, &directory) && directory > file;
+}
+
+int checkpoint_remains_older(int directory_fd, const char *name, double wall)
+{
+    double file, directory;
+
+    return content_times(directory_fd, name, &file, &directory) && file <= wall;
+}
+
+/* ---- watcher ----------------------------------------------------------------------------------------------------- */
 
 enum { TROUBLE_MAX = 480, SPARE_DESCRIPTORS = 8, MISSING_TRIES = 3, READ_TRIES = 3, REMAINS_BROTHERS = 16 };
 #define REMAINS_MINUTES 10.0

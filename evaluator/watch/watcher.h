@@ -10,9 +10,40 @@
 #include "base/error.h"
 #include "evaluator/watch/checkpoint_source.h"
 #include "evaluator/watch/queue.h"
+#include "evaluator/watch/sightings.h"
 
 #include <stddef.h>
 #include <stdint.h>
+
+/* ---- checkpoint data --------------------------------------------------------------------------------------------- */
+
+/*
+ * Watches the data files of incomplete checkpoints: changes in them extend the quiet time. One
+ * thread at a time.
+ */
+
+/* Calls sighting_data() for incomplete bundles. now, wall: the same moment. OK if the directory is gone; ERR_NOMEM. */
+int checkpoint_data_look(struct sightings *s, int directory_fd, double now, double wall, struct error *e);
+
+/* ---- checkpoint remains ------------------------------------------------------------------------------------------ */
+
+/*
+ * Tells whether a directory is what is left of a checkpoint that is being deleted, for one that
+ * was never seen whole. Reads names and times only. Thread-safe.
+ */
+
+/* 1: the directory's own index of parts (NAME.index.json with a weight_map) names a file that is missing, or at least
+ * two later checkpoints, brothers (count), all have a file in them that this one lacks; `lacks` becomes its name. 0: it
+ * does not, is no directory, or cannot be listed. Names are relative to directory_fd. */
+int checkpoint_remains_lacks(int directory_fd, const char *name, const char *const *brothers, size_t count, char *lacks,
+                             size_t size);
+
+/* 1: a directory in it lost a file, or another name, after the newest file in it was written. */
+int checkpoint_remains_trace(int directory_fd, const char *name);
+/* 1: nothing in it was written after `wall`. */
+int checkpoint_remains_older(int directory_fd, const char *name, double wall);
+
+/* ---- watcher ----------------------------------------------------------------------------------------------------- */
 
 struct watcher_options {
     double poll_seconds;             /* > 0: maximum time between two looks */

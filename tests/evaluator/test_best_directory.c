@@ -1,6 +1,6 @@
 /* EVAL/best/: what is in it after the best changes, when originals go, change or are elsewhere, and whatever moment a
  * process is killed at: the killed one is stopped before each of its system calls in turn. */
-#include "evaluator/keep/best_directory.h"
+#include "evaluator/record/evaluation_best.h"
 
 #include "base/buffer.h"
 #include "base/file.h"

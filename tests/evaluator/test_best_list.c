@@ -1,5 +1,5 @@
 /* The N best of sequences, in order, against what a plain sort of all of them says. */
-#include "evaluator/keep/best_list.h"
+#include "evaluator/record/evaluation_best.h"
 
 #include "base/random.h"
 #include "tests/check.h"

@@ -1,5 +1,5 @@
 /* BLEU and exact match, by hand. */
-#include "evaluator/score/caption_score.h"
+#include "evaluator/score/captioning.h"
 #include "tests/check.h"
 
 #include <math.h>

@@ -1,7 +1,7 @@
 /* Data files of checkpoints that are not whole, in a real directory: which of them belong to which, and what changes. */
-#include "evaluator/watch/checkpoint_data.h"
+#include "evaluator/watch/watcher.h"
 
-#include "evaluator/files/file_stamp.h"
+#include "evaluator/files/content_digest.h"
 #include "evaluator/files/opened_checkpoint.h"
 #include "tests/check.h"
 #include "tests/eventlog/remove_tree.h"

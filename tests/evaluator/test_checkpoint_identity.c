@@ -1,5 +1,5 @@
 /* Which checkpoint: what makes two of them the same one, and a name of any length. */
-#include "evaluator/files/checkpoint_identity.h"
+#include "evaluator/files/opened_checkpoint.h"
 
 #include "tests/check.h"
 

@@ -1,5 +1,5 @@
 /* The attempts of a command: pauses, retries, what the machine lacks, and ends, without commands or a clock. */
-#include "evaluator/score/command_attempts.h"
+#include "evaluator/score/command_runner.h"
 
 #include "tests/check.h"
 

@@ -1,5 +1,5 @@
 /* When a command is told to end, killed and over: each rule by facts and times, without processes. */
-#include "evaluator/score/command_life.h"
+#include "evaluator/score/command_process.h"
 
 #include "tests/check.h"
 

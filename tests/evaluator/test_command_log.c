@@ -1,5 +1,5 @@
 /* What a log keeps of output of any length, in pieces of any size: its beginning, how much is missing, its end. */
-#include "evaluator/score/command_log.h"
+#include "evaluator/score/command_process.h"
 
 #include "base/buffer.h"
 #include "base/file.h"

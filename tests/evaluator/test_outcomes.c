@@ -1,5 +1,5 @@
 /* What counts as failed and gone after a sequence of lines of the ledger. */
-#include "evaluator/record/outcomes.h"
+#include "evaluator/record/ledger.h"
 
 #include "tests/check.h"
 

@@ -1,5 +1,5 @@
 /* Names with a step in them: a table of patterns and names, wrong patterns, and one that must not take for ever. */
-#include "evaluator/watch/pattern.h"
+#include "evaluator/watch/checkpoint_source.h"
 
 #include "tests/check.h"
 

@@ -1,5 +1,5 @@
 /* Pins of files, directories and bundles: what they hold and weigh when the original is gone, after a restart too. */
-#include "evaluator/keep/pin.h"
+#include "evaluator/record/pin.h"
 
 #include "base/file.h"
 #include "checkpoint/tensor_bundle.h"

@@ -1,5 +1,5 @@
 /* Rules of readiness: how they combine, where a marker is looked for, and when its bytes are whole. */
-#include "evaluator/watch/ready_rule.h"
+#include "evaluator/watch/checkpoint_source.h"
 
 #include "tests/check.h"
 

@@ -1,5 +1,5 @@
 /* Which failures of a command count as the same, one after the other. */
-#include "evaluator/record/same_failures.h"
+#include "evaluator/record/ledger.h"
 
 #include "tests/check.h"
 

@@ -1,5 +1,5 @@
 /* Steps from elsewhere than the name: what FROM may be, the number in a JSON file, scale and offset. */
-#include "evaluator/watch/step_rule.h"
+#include "evaluator/watch/checkpoint_source.h"
 
 #include "tests/check.h"
 

@@ -1,5 +1,5 @@
 /* NAME=DIR: what is taken, and what is refused. */
-#include "evaluator/watch_pair.h"
+#include "evaluator/evaluation_set.h"
 
 #include "tests/check.h"
 

@@ -1,6 +1,6 @@
 """What a command of --exec or of a hook starts is ended with it, however the command or the evaluator ends: plain
 children, those in sessions of their own, those that forked twice, those that ignore SIGTERM. And what the guard between
-the two (evaluator/score/command_guard.h) costs: no descriptor, no zombie."""
+the two (evaluator/score/command_process.h) costs: no descriptor, no zombie."""
 import os
 import pathlib
 import signal

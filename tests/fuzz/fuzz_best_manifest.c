@@ -1,5 +1,5 @@
 /* The list of own files in EVAL/best/: what was read is written and read again as it was, and leads nowhere else. */
-#include "evaluator/keep/best_manifest.h"
+#include "evaluator/record/evaluation_best.h"
 
 #include <stdint.h>
 #include <stdlib.h>

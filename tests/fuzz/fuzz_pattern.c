@@ -1,5 +1,5 @@
 /* A pattern, and after the first newline a name: what fits must have the step's digits in it. */
-#include "evaluator/watch/pattern.h"
+#include "evaluator/watch/checkpoint_source.h"
 
 #include <stdint.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* The path of a marker, and after the first newline its bytes: what is no JSON is whole; and both as rules. */
-#include "evaluator/watch/ready_rule.h"
+#include "evaluator/watch/checkpoint_source.h"
 
 #include <stdint.h>
 #include <stdlib.h>

@@ -1,6 +1,5 @@
 /* FROM as --step-from takes it, after the first newline the bytes of its file, which may name a checkpoint as well. */
-#include "evaluator/watch/ready_rule.h"
-#include "evaluator/watch/step_rule.h"
+#include "evaluator/watch/checkpoint_source.h"
 
 #include <stdint.h>
 #include <stdlib.h>

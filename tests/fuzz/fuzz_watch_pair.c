@@ -1,5 +1,5 @@
 /* A line of a --watch-file: a name that is taken leads nowhere but below the eval root. */
-#include "evaluator/watch_pair.h"
+#include "evaluator/evaluation_set.h"
 
 #include <stdint.h>
 #include <stdio.h>

@@ -3,7 +3,7 @@
  * of exact matches. A line is a told caption, and behind each '|' one of people: words are numbers with blanks between
  * them.
  */
-#include "evaluator/score/caption_score.h"
+#include "evaluator/score/captioning.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -4,11 +4,10 @@
  * exist. A pin survives a crash: the next start finds and evaluates it. A file that is overwritten in place, not
  * replaced, changes in a linked pin as well, but not in a copy.
  */
-#ifndef EVALUATOR_KEEP_PIN_H
-#define EVALUATOR_KEEP_PIN_H
+#ifndef EVALUATOR_RECORD_PIN_H
+#define EVALUATOR_RECORD_PIN_H
 
 #include "base/error.h"
-#include "evaluator/files/checkpoint_identity.h"
 #include "evaluator/files/file_tree.h"
 #include "evaluator/files/opened_checkpoint.h"
 

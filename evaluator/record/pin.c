@@ -1,4 +1,4 @@
-#include "evaluator/keep/pin.h"
+#include "evaluator/record/pin.h"
 
 #include "base/file.h"
 

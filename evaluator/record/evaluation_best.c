@@ -1,22 +1,155 @@
-#include "evaluator/keep/best_directory.h"
+#include "evaluator/record/evaluation_best.h"
 
 #include "base/buffer.h"
+#include "base/clock.h"
 #include "base/file.h"
 #include "checkpoint/directory/state_file.h"
+#include "checkpoint/directory/stop_file.h"
 #include "checkpoint/tensor_bundle.h"
 #include "evaluator/files/content_digest.h"
 #include "evaluator/files/file_tree.h"
-#include "evaluator/keep/best_manifest.h"
 
 #include <dirent.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <limits.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+/* ---- best list --------------------------------------------------------------------------------------------------- */
+
+int best_list_init(struct best_list *l, size_t limit, int minimum, int by_step, struct error *e)
+{
+    *l = (struct best_list){ .limit = limit, .minimum = minimum, .by_step = by_step };
+    if (!(l->items = calloc(limit + 1, sizeof *l->items)))
+        return error_memory(e, NULL, "for the %zu best checkpoints", limit);
+    return OK;
+}
+
+void best_list_release(struct best_list *l)
+{
+    free(l->items);
+    *l = (struct best_list){ .limit = 0 };
+}
+
+const struct best_entry *best_list_at(const struct best_list *l, size_t i)
+{
+    return i < l->count ? &l->items[i] : NULL;
+}
+
+int best_list_same(const struct best_list *l, const struct checkpoint_identity *a, const struct checkpoint_identity *b)
+{
+    return !strcmp(a->name, b->name) && (!l->by_step || a->step == b->step);
+}
+
+static int better(const struct best_list *l, double a, double b)
+{
+    return l->minimum ? a < b : a > b;
+}
+
+void best_list_add(struct best_list *l, const struct best_entry *entry)
+{
+    size_t i = 0, old = 0;
+
+    if (isnan(entry->value))
+        return;
+    while (old < l->count && !best_list_same(l, &l->items[old].checkpoint, &entry->checkpoint))
+        old++;
+    if (old < l->count && !better(l, entry->value, l->items[old].value))
+        return;
+    if (old < l->count)
+        memmove(l->items + old, l->items + old + 1, (--l->count - old) * sizeof *l->items);
+    while (i < l->count && !better(l, entry->value, l->items[i].value))
+        i++;
+    memmove(l->items + i + 1, l->items + i, (l->count - i) * sizeof *l->items);
+    l->items[i] = *entry;
+    if (l->count < l->limit)
+        l->count++;
+}
+
+/* ---- best manifest ----------------------------------------------------------------------------------------------- */
+
+enum { FILES_MAX = 1 << 16 };
+
+static const char head[] = "# files that evaluator --keep-best made here and may delete\n";
+
+void best_names_release(struct best_names *n)
+{
+    for (size_t i = 0; i < n->count; i++)
+        free(n->items[i]);
+    free(n->items);
+    *n = (struct best_names){ NULL, 0 };
+}
+
+int best_names_add(struct best_names *n, const char *name, struct error *e)
+{
+    char **grown = n->count < FILES_MAX ? realloc(n->items, (n->count + 1) * sizeof *grown) : NULL;
+
+    if (grown)
+        n->items = grown;
+    if (!grown || !(n->items[n->count] = strdup(name)))
+        return error_memory(e, name, "for its files, or too many of them");
+    n->count++;
+    return OK;
+}
+
+size_t best_names_find(const struct best_names *n, const char *name)
+{
+    size_t i = 0;
+
+    while (i < n->count && strcmp(n->items[i], name) != 0)
+        i++;
+    return i;
+}
+
+void best_names_remove(struct best_names *n, size_t i)
+{
+    free(n->items[i]);
+    memmove(n->items + i, n->items + i + 1, (--n->count - i) * sizeof *n->items);
+}
+
+int best_manifest_can_hold(const char *name)
+{
+    return *name && strlen(name) <= NAME_MAX && !strpbrk(name, "/\n") && strcmp(name, ".") && strcmp(name, "..");
+}
+
+int best_manifest_parse(const char *text, size_t n, struct best_names *out, struct error *e)
+{
+    const char *end = text + n, *newline;
+    int rc = OK;
+
+    *out = (struct best_names){ NULL, 0 };
+    if (n < sizeof head - 1 || memcmp(text, head, sizeof head - 1) != 0)
+        return error_set(e, ERR_CORRUPT, "not a list of the evaluator's own files");
+    for (text += sizeof head - 1; rc == OK && text < end; text = newline + 1) {
+        char name[NAME_MAX + 1] = "";
+
+        if (!(newline = memchr(text, '\n', (size_t)(end - text))))
+            newline = end; /* truncated: a name without its newline may be incomplete */
+        else if (newline - text <= NAME_MAX && !memchr(text, '\0', (size_t)(newline - text)))
+            memcpy(name, text, (size_t)(newline - text));
+        rc = best_manifest_can_hold(name) ? best_names_add(out, name, e)
+                                          : error_set(e, ERR_CORRUPT, "a line that is not the name of a file");
+    }
+    if (rc != OK)
+        best_names_release(out);
+    return rc;
+}
+
+void best_manifest_format(const struct best_names *n, struct buffer *out)
+{
+    buffer_append_text(out, head);
+    for (size_t i = 0; i < n->count; i++) {
+        buffer_append_text(out, n->items[i]);
+        buffer_append_text(out, "\n");
+    }
+}
+
+/* ---- best directory ---------------------------------------------------------------------------------------------- */
 
 #define TEMPORARY ".tmp-"
 #define PART TEMPORARY "0000000000000000-" /* never a checkpoint's file, which has a name after the prefix */
@@ -581,4 +714,201 @@ int best_directory_recover(struct best_directory *b, const struct best_checkpoin
     best_names_release(&named);
     free(here);
     return rc;
+}
+
+/* ---- evaluation best --------------------------------------------------------------------------------------------- */
+
+struct evaluation_best {
+    struct evaluation_best_options options;
+    struct best_directory *directory; /* NULL: not kept */
+    struct best_list list;
+    struct best_checkpoint *wanted; /* (keep) to be in the directory, best first */
+    char (*names)[NAME_MAX + 1];    /* (keep) their names there */
+    int stop_there;                 /* the stop file exists, ours or not */
+};
+
+static int open_directory(struct evaluation_best *b, struct error *e)
+{
+    const struct evaluation_best_options *o = &b->options;
+    char path[PATH_MAX];
+    int rc = file_join(path, sizeof path, o->eval_directory, "best", e);
+
+    b->wanted = calloc(o->keep, sizeof *b->wanted);
+    b->names = calloc(o->keep, sizeof *b->names);
+    if (!b->wanted || !b->names)
+        return error_memory(e, o->eval_directory, "for the best checkpoints");
+    if (rc == OK && (rc = best_list_init(&b->list, o->keep, o->rule.minimum, o->volatile_names, e)) == OK)
+        rc = best_directory_open(&b->directory, path, e);
+    return rc;
+}
+
+int evaluation_best_open(struct evaluation_best **out, const struct evaluation_best_options *options, struct error *e)
+{
+    struct evaluation_best *b = calloc(1, sizeof *b);
+    int rc = OK;
+
+    *out = NULL;
+    if (!b)
+        return error_memory(e, options->eval_directory, "for the best checkpoint");
+    b->options = *options;
+    if (options->keep && (rc = open_directory(b, e)) != OK)
+        evaluation_best_close(b);
+    else
+        *out = b;
+    return rc;
+}
+
+void evaluation_best_close(struct evaluation_best *b)
+{
+    if (!b)
+        return;
+    best_directory_close(b->directory);
+    best_list_release(&b->list);
+    free(b->wanted);
+    free(b->names);
+    free(b);
+}
+
+static struct best_checkpoint found(const struct evaluation_best *b, const struct checkpoint_identity *checkpoint)
+{
+    return (struct best_checkpoint){ .directory = b->options.checkpoint_directory,
+                                     .checkpoint = *checkpoint,
+                                     .volatile_name = b->options.volatile_names };
+}
+
+/* ---- choosing ---------------------------------------------------------------------------------------------------- */
+
+void evaluation_best_recall(struct evaluation_best *b, const struct ledger_record *r)
+{
+    struct best_entry entry = { .checkpoint = r->checkpoint };
+
+    if (!b || !b->directory || r->status != LEDGER_DONE)
+        return;
+    entry.value = evaluation_metrics_value(&r->metrics, b->options.rule.metric);
+    best_list_add(&b->list, &entry);
+}
+
+/* The best one is the ledger's, which depends on --best-delta; the others are ordered by their values. */
+static size_t choose(struct evaluation_best *b, const struct ledger_summary *s)
+{
+    const struct best_entry *entry;
+    size_t count = 0;
+
+    if (!s->has_best)
+        return 0;
+    b->wanted[count++] = found(b, &s->best);
+    for (size_t i = 0; (entry = best_list_at(&b->list, i)) && count < b->options.keep; i++)
+        if (!best_list_same(&b->list, &entry->checkpoint, &s->best))
+            b->wanted[count++] = found(b, &entry->checkpoint);
+    for (size_t i = 0; b->options.volatile_names && b->options.keep > 1 && i < count; i++) {
+        const struct checkpoint_identity *c = &b->wanted[i].checkpoint;
+
+        snprintf(b->names[i], sizeof b->names[i], "%lld-%.200s", (long long)c->step, c->name);
+        b->wanted[i].kept = b->names[i];
+    }
+    return count;
+}
+
+/* ---- acting ------------------------------------------------------------------------------------------------------ */
+
+/* OK, EVALUATION_BEST_STOP or an error. */
+static int lose_patience(struct evaluation_best *b, const struct ledger_summary *s, struct error *e)
+{
+    struct stop_file stop = {
+        .best_value = s->best_value, .best_step = s->best.step, .step = s->highest_step, .written = clock_wall()
+    };
+    struct stop_file before;
+    char delta[64] = "";
+    int rc;
+
+    if (!b->options.patience || b->stop_there || !s->has_best || s->since_best < (size_t)b->options.patience)
+        return OK;
+    if (stop_file_read(b->options.checkpoint_directory, &before, NULL) == 1) {
+        b->stop_there = 1;
+        return OK;
+    }
+    if (s->rule.delta > 0)
+        snprintf(delta, sizeof delta, " by more than %g", s->rule.delta);
+    snprintf(stop.reason, sizeof stop.reason, "%.200s did not get %s%s in %zu evaluations", s->rule.metric,
+             s->rule.minimum ? "lower" : "higher", delta, s->since_best);
+    snprintf(stop.metric, sizeof stop.metric, "%s", s->rule.metric);
+    snprintf(stop.best_checkpoint, sizeof stop.best_checkpoint, "%s", s->best.name);
+    if ((rc = stop_file_write(b->options.checkpoint_directory, &stop, e)) != OK)
+        return rc;
+    b->stop_there = 1;
+    error_set(e, OK, "%s", stop.reason);
+    return EVALUATION_BEST_STOP;
+}
+
+int evaluation_best_kept(struct evaluation_best *b, const struct ledger_summary *s, char *out, size_t size)
+{
+    char name[NAME_MAX + 8], directory[PATH_MAX], witness[PATH_MAX];
+
+    if (!b || !b->directory || !choose(b, s))
+        return 0;
+    snprintf(name, sizeof name, "%s", b->wanted[0].kept ? b->wanted[0].kept : b->wanted[0].checkpoint.name);
+    if (file_join(directory, sizeof directory, b->options.eval_directory, "best", NULL) != OK ||
+        file_join(out, size, directory, name, NULL) != OK)
+        return 0;
+    return access(out, F_OK) == 0 ||
+           (snprintf(witness, sizeof witness, "%s.index", out) < (int)sizeof witness && access(witness, F_OK) == 0);
+}
+
+int evaluation_best_resume(struct evaluation_best *b, const struct ledger_summary *s, struct error *e)
+{
+    int rc = OK;
+
+    if (!b)
+        return OK;
+    if (b->directory) {
+        const size_t count = choose(b, s);
+        struct error why = { 0 };
+
+        if ((rc = best_directory_recover(b->directory, b->wanted, count, &why)) != OK)
+            error_set(e, rc, "%s is the best, but cannot be kept: %.300s", s->best.name, why.message);
+    }
+    return rc == OK ? lose_patience(b, s, e) : rc;
+}
+
+void evaluation_best_before(struct evaluation_best *b, const char *directory, int pinned,
+                            const struct checkpoint_identity *checkpoint)
+{
+    struct best_checkpoint c;
+
+    if (!b || !b->directory || (b->options.volatile_names && !pinned))
+        return; /* a link would change when the file is overwritten */
+    c = found(b, checkpoint);
+    c.directory = directory;
+    best_directory_reserve(b->directory, &c);
+}
+
+void evaluation_best_forget(struct evaluation_best *b, const struct checkpoint_identity *checkpoint)
+{
+    if (b && b->directory) {
+        const struct best_checkpoint c = found(b, checkpoint);
+
+        best_directory_drop(b->directory, &c);
+    }
+}
+
+int evaluation_best_after(struct evaluation_best *b, const struct ledger_record *r, const struct ledger_summary *s,
+                          struct error *e)
+{
+    struct error why = { 0 };
+    size_t count = 0, i = 0;
+    int rc = OK;
+
+    if (!b)
+        return OK;
+    evaluation_best_recall(b, r);
+    if (b->directory && r->status == LEDGER_DONE)
+        count = choose(b, s);
+    while (i < count && !checkpoint_identity_same(&b->wanted[i].checkpoint, &r->checkpoint))
+        i++;
+    if (i == count)
+        evaluation_best_forget(b, &r->checkpoint);
+    else if ((rc = best_directory_promote(b->directory, b->wanted, count, i, &why)) != OK)
+        error_set(e, rc, "%s is %s, but cannot be kept: %.300s", r->checkpoint.name, i ? "among the best" : "the best",
+                  why.message);
+    return rc == OK ? lose_patience(b, s, e) : rc;
 }
