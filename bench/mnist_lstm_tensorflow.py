@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The LSTM of MNIST in TensorFlow (graph mode): the recipe of trainer/recipes/mnist_lstm.c, of the training set without
+"""The LSTM of MNIST in TensorFlow (graph mode): the recipe of model/file/recipe.c, of the training set without
 its first 5,000 images. One process takes the images of all workers of a step together: the mean of their gradients.
 
 Prints `step N, accuracy X` of all test images every --evaluate steps.

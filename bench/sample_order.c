@@ -3,7 +3,7 @@
  * each of the first PLACES places, one per line. Step t of workers with G samples together takes places [t G, (t+1) G).
  * usage: sample_order RECORDS SEED PLACES
  */
-#include "dataset/permutation.h"
+#include "dataset/batch_source.h"
 
 #include <inttypes.h>
 #include <stdio.h>

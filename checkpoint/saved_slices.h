@@ -4,7 +4,7 @@
  * and the bytes that these refer to. Pure.
  *
  *   ""          SavedTensorSlices.meta: name, shape, type of each tensor, and the slices in which it was saved
- *   slice key   SavedTensorSlices.data: the values of one slice (slice_key.h), in a field for their type
+ *   slice key   SavedTensorSlices.data: the values of one slice, in a field for their type
  *
  * Source: TensorFlow's tensorflow/core/util/saved_tensor_slice.proto and saved_tensor_slice_util.
  */
@@ -17,6 +17,27 @@
 
 #include <stddef.h>
 #include <stdint.h>
+
+/* ---- slice key --------------------------------------------------------------------------------------------------- */
+
+/*
+ * The key of one slice of a partitioned variable in the index. Pure.
+ *
+ *   00, the name with 00 -> 00 ff and ff -> ff 00, 00 01, rank, then start and length of each dimension
+ *
+ * The rank is a byte count followed by big-endian bytes. start and length are signed, in an encoding that sorts as the
+ * numbers do: n bytes hold -2^(7n-1) .. 2^(7n-1) - 1, as few bytes as possible are used, and the top n bits of the
+ * big-endian two's complement are flipped.
+ */
+
+/* Appends the key of the slice that begins at start[d] and is length[d] long (-1: the whole dimension). */
+void slice_key_append(struct buffer *out, const char *name, size_t name_length, int rank, const int64_t *start,
+                      const int64_t *length);
+
+/* Appends one signed number of a key. */
+void slice_key_append_number(struct buffer *out, int64_t v);
+
+/* ---- saved slices ------------------------------------------------------------------------------------------------ */
 
 struct saved_tensor; /* what meta says of one */
 

@@ -5,9 +5,9 @@
  *   PREFIX.data-SSSSS-of-NNNNN   bytes of tensors where the entries say; nothing else, no header
  *
  * An entry gives type, shape, shard, offset, size and masked CRC. A partitioned variable's entry lists slices instead;
- * each is found under its own key (slice_key.h) and may lie in any shard. All checks that need no tensor bytes are made
- * when the bundle is opened; the CRC of a tensor is checked when it is read, as a whole (tensor_bundle_values.c) or in
- * pieces.
+ * each is found under its own key (saved_slices.h) and may lie in any shard. All checks that need no tensor bytes are
+ * made when the bundle is opened; the CRC of a tensor is checked when it is read, as a whole (tensor_bundle_values.c)
+ * or in pieces.
  *
  * A V1 checkpoint (saved_slices.h) is decoded as a whole when it is opened. Its values are then in a file of their own
  * in memory, as if that were shard 0 of 1, and all else is as above.
@@ -22,7 +22,6 @@
 #include "base/file_kind.h"
 #include "checkpoint/bundle_entry.h"
 #include "checkpoint/saved_slices.h"
-#include "checkpoint/slice_key.h"
 #include "checkpoint/table.h"
 
 #include <errno.h>

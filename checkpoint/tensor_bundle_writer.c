@@ -15,7 +15,7 @@
 #include "base/unfinished.h"
 #include "checkpoint/bundle_entry.h"
 #include "checkpoint/data_file.h"
-#include "checkpoint/slice_key.h"
+#include "checkpoint/saved_slices.h"
 #include "checkpoint/string_tensor.h"
 #include "checkpoint/table.h"
 

@@ -11,6 +11,21 @@
 #include "dataset/dataset.h"
 #include "dataset/transform.h"
 
+#include <stddef.h>
+#include <stdint.h>
+
+/* ---- permutation ------------------------------------------------------------------------------------------------- */
+
+/*
+ * The order of the records in an epoch: a permutation of 0..count-1 drawn from (seed, worker, epoch).
+ */
+
+/* Fills order (count) with each of 0..count-1 once. All permutations are equally likely over seeds (Fisher-Yates).
+ * worker: 0 if all workers share one order. worker and count < 2^32. */
+void permutation_fill(uint32_t *order, size_t count, uint64_t seed, uint32_t worker, int64_t epoch);
+
+/* ---- batch source ------------------------------------------------------------------------------------------------ */
+
 /* A batch has FIELD_INPUT, the transformed images in float32 or words in int32, and FIELD_LABELS in int32, with the
  * rank of the data set's; of captions also FIELD_WEIGHTS and, if the model reads them, FIELD_FEATURES. Its count is
  * always batch_size, of each of the workers in turn. */

@@ -1,6 +1,6 @@
 /*
  * model.h - the table of models: the input of each, how its layers are put together, and what it is scored by. How a
- * model is trained is in trainer/recipes/recipe.h. One file per model in model/models/, and one row in models.h. Facts:
+ * model is trained is in model/file/recipe.h. One file per model in model/models/, and one row in models.h. Facts:
  * the specification of the seed models.
  */
 #ifndef MODEL_MODEL_H

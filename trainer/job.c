@@ -3,8 +3,8 @@
 #include "base/clock.h"
 #include "checkpoint/directory/checkpoint_directory.h"
 #include "trainer/launch/child.h"
+#include "trainer/launch/launch.h"
 #include "trainer/launch/mpirun_line.h"
-#include "trainer/launch/restart_rule.h"
 #include "trainer/loop.h"
 #include "trainer/training_lock.h"
 

@@ -2,7 +2,7 @@
 
 #include "base/clock.h"
 #include "base/program/time_text.h"
-#include "checkpoint/directory/stop_file.h"
+#include "checkpoint/directory/training_state.h"
 #include "trainer/collective/exchange.h"
 #include "trainer/launch/mpirun_line.h"
 

@@ -8,9 +8,10 @@
  * take any time, and mpirun's SIGKILL one second after its SIGTERM loses nothing.
  *
  * training.json: "running" from loop_open on, with the newest step that was trained; "finished" once max_steps is
- * reached, or a stop file asked for the end (stop_file.h: rank 0 looks for it between steps, twice a second), and the
- * last checkpoint is written; "stopped" if a signal or the launcher's death ended it earlier, and the last checkpoint
- * is written; "failed" if it ended earlier for another reason. If rank 0 dies, its saver writes that (saver.h).
+ * reached, or a stop file asked for the end (training_state.h: rank 0 looks for it between steps, twice a second), and
+ * the last checkpoint is written; "stopped" if a signal or the launcher's death ended it earlier, and the last
+ * checkpoint is written; "failed" if it ended earlier for another reason. If rank 0 dies, its saver writes that
+ * (saver.h).
  */
 #ifndef TRAINER_LOOP_H
 #define TRAINER_LOOP_H
@@ -19,7 +20,7 @@
 #include "base/program/log.h"
 #include "checkpoint/directory/training_state.h"
 #include "dataset/batch_source.h"
-#include "trainer/advice/flat_loss.h"
+#include "trainer/advice.h"
 #include "trainer/collective/micro_shards.h"
 #include "trainer/progress.h"
 #include "trainer/saving.h"

@@ -1,6 +1,6 @@
 /*
  * resuming.h - the state that a training starts from: that of a checkpoint, as --resume says, or initial weights, some
- * of which may be those of another model's checkpoint (initial_weights.h). Rank
+ * of which may be those of another model's checkpoint. Rank
  * 0 reads it, and the others get it from there.
  */
 #ifndef TRAINER_RESUMING_H

@@ -7,11 +7,11 @@
 #include "base/program/subcommand.h"
 #include "dataset/dataset.h"
 #include "model/file/model_file.h"
+#include "model/file/recipe.h"
 #include "model/model.h"
 #include "trainer/batch_plan.h"
 #include "trainer/launch/launch.h"
 #include "trainer/optimizer.h"
-#include "trainer/recipes/recipe.h"
 #include "trainer/strategies/strategy.h"
 
 #include <stddef.h>

@@ -1,4 +1,4 @@
-/* dataset vocabulary: the words of captions or of texts with their counts, in im2txt's format (word_list.h). */
+/* dataset vocabulary: the words of captions or of texts with their counts, in im2txt's format (caption_set.h). */
 #include "dataset/vocabulary.h"
 
 #include "base/array.h"

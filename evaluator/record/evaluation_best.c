@@ -4,7 +4,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "checkpoint/directory/state_file.h"
-#include "checkpoint/directory/stop_file.h"
+#include "checkpoint/directory/training_state.h"
 #include "checkpoint/tensor_bundle.h"
 #include "evaluator/files/content_digest.h"
 #include "evaluator/files/file_tree.h"

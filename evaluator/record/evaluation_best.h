@@ -1,6 +1,6 @@
 /*
  * evaluation_best.h - acts on which checkpoints are the best: keeps them in EVAL/best/, and after N
- * evaluations without a better one asks the training to end with CKPT/stop.json (stop_file.h). Both depend on the
+ * evaluations without a better one asks the training to end with CKPT/stop.json (training_state.h). Both depend on the
  * ledger alone, so a restart changes nothing. Failures here never stop the evaluations. One thread.
  */
 #ifndef EVALUATOR_RECORD_EVALUATION_BEST_H

@@ -4,7 +4,6 @@
 #include "base/file.h"
 #include "dataset/captions/caption_set.h"
 #include "dataset/stream/image_decode.h"
-#include "model/beam_search.h"
 #include "model/decoder.h"
 
 #include <math.h>

@@ -1,6 +1,7 @@
 /*
  * recipe.h - how a model is trained unless the command line says otherwise, as data: augmentation, batch, optimizer,
- * schedule, averages. That of a built-in model is in trainer/recipes/, that of a model file in the file.
+ * schedule, averages. That of a built-in model is a row of recipe.c, that of a
+ * model file is in the file.
  */
 #ifndef MODEL_FILE_RECIPE_H
 #define MODEL_FILE_RECIPE_H
@@ -35,5 +36,8 @@ struct recipe {
     double moving_average; /* decay of moving averages of the variables (0: none); the tutorial's 0.9999 */
     double loss_average;   /* decay of moving averages of the losses (0: none); the tutorial's 0.9 */
 };
+
+/* The built-in model's recipe; without one, the default: momentum at a low rate, images as in evaluation. */
+const struct recipe *recipe_find(const char *model);
 
 #endif

@@ -2,7 +2,6 @@
 #include "tests/checkpoint/checkpoint_fixture.h"
 
 #include "checkpoint/directory/checkpoint_directory.h"
-#include "checkpoint/directory/stop_file.h"
 #include "checkpoint/directory/training_state.h"
 #include "tests/failing_io.h"
 

@@ -5,7 +5,6 @@
 #include "checkpoint/bundle_check.h"
 #include "checkpoint/directory/checkpoint_directory.h"
 #include "checkpoint/directory/state_file.h"
-#include "checkpoint/directory/stop_file.h"
 #include "checkpoint/directory/training_state.h"
 #include "checkpoint/safetensors.h"
 #include "checkpoint/string_tensor.h"

@@ -1,5 +1,5 @@
 /* stop.json: written and read back, what others may write, and what cannot be understood. */
-#include "checkpoint/directory/stop_file.h"
+#include "checkpoint/directory/training_state.h"
 
 #include "checkpoint_fixture.h"
 

@@ -4,7 +4,7 @@
 #include "base/bytes.h"
 #include "base/crc32c.h"
 #include "checkpoint/bundle_entry.h"
-#include "checkpoint/slice_key.h"
+#include "checkpoint/saved_slices.h"
 #include "checkpoint/table.h"
 #include "tests/checkpoint/sha256.h"
 

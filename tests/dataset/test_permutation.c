@@ -1,5 +1,5 @@
-/* permutation.h: each element once, different by seed, worker and epoch, and without a preferred place. */
-#include "dataset/permutation.h"
+/* batch_source.h: each element once, different by seed, worker and epoch, and without a preferred place. */
+#include "dataset/batch_source.h"
 
 #include "tests/check.h"
 

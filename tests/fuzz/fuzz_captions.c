@@ -1,6 +1,5 @@
 /* Any bytes as annotations of captions, and as a vocabulary: what is taken is whole and within its own bounds. */
-#include "dataset/captions/caption_file.h"
-#include "dataset/captions/word_list.h"
+#include "dataset/captions/caption_set.h"
 
 #include <stdint.h>
 #include <stdlib.h>

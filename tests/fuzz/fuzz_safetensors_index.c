@@ -1,5 +1,5 @@
 /* The index of safetensors in parts: what parses is in order, each tensor once, and names only files beside it. */
-#include "checkpoint/safetensors_header.h"
+#include "checkpoint/safetensors.h"
 
 #include "base/bytes.h"
 

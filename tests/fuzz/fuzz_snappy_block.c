@@ -1,7 +1,7 @@
 /* First byte even: a block, unpacked and by a second decoder, one byte at a time: both must agree. Odd: what is packed
  * here must unpack to itself. */
 #include "base/bytes.h"
-#include "checkpoint/snappy_block.h"
+#include "checkpoint/table.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* A stop file of anybody: what parses has a reason that ends within its array. */
-#include "checkpoint/directory/stop_file.h"
+#include "checkpoint/directory/training_state.h"
 
 #include <stdlib.h>
 #include <string.h>

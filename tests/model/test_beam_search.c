@@ -1,6 +1,5 @@
 /* Beam search against all sentences of a small world, and its ends; the decoder against the network, word by word. */
 #include "base/random.h"
-#include "model/beam_search.h"
 #include "model/decoder.h"
 #include "tests/check.h"
 

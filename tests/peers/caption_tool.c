@@ -22,7 +22,6 @@
 #include "base/file.h"
 #include "base/random.h"
 #include "dataset/batch_source.h"
-#include "model/beam_search.h"
 #include "model/decoder.h"
 #include "tests/peers/loaded_network.h"
 #include "trainer/optimizer.h"

@@ -21,10 +21,10 @@
 #include "base/file.h"
 #include "dataset/dataset.h"
 #include "dataset/transform.h"
+#include "model/file/recipe.h"
 #include "tests/model/images_batch.h"
 #include "tests/peers/loaded_network.h"
 #include "trainer/optimizer.h"
-#include "trainer/recipes/recipe.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,6 +1,5 @@
 /* The cells of a comparison: names, words of the command line, order in the rounds; speeds from a curve. */
-#include "trainer/compare/cell.h"
-#include "trainer/compare/curve.h"
+#include "trainer/compare/outcome.h"
 
 #include "tests/check.h"
 

@@ -1,6 +1,6 @@
 /* Rounds of cells, brought together: medians, spread, efficiency, precision at equal steps and time; the tables. */
 
-#include "trainer/compare/comparison_text.h"
+#include "trainer/compare/comparison.h"
 
 #include "tests/check.h"
 

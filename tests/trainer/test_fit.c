@@ -1,5 +1,5 @@
 /* Least squares of relative differences: parameters are found again, and noise is evened out. */
-#include "trainer/plan/fit.h"
+#include "trainer/plan/planning.h"
 
 #include "tests/check.h"
 

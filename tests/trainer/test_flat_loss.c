@@ -1,7 +1,5 @@
 /* Losses that stay flat, and those that only seem to; and the warning of momentum with stale gradients. */
-#include "trainer/advice/flat_loss.h"
-
-#include "trainer/advice/stale_momentum.h"
+#include "trainer/advice.h"
 
 #include "base/random.h"
 #include "tests/check.h"

@@ -1,5 +1,5 @@
 /* Measurements, as people write them and as trainer compare does. */
-#include "trainer/plan/measured.h"
+#include "trainer/plan/planning.h"
 
 #include "tests/check.h"
 

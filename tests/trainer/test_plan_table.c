@@ -1,5 +1,5 @@
 /* A plan as text, CSV and JSON. */
-#include "trainer/plan/plan_table.h"
+#include "trainer/plan/planning.h"
 
 #include "tests/check.h"
 

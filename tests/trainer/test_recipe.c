@@ -1,5 +1,5 @@
 /* Every model's recipe, its schedule, and the one for a model that has none. */
-#include "trainer/recipes/recipe.h"
+#include "model/file/recipe.h"
 
 #include "dataset/transform.h"
 #include "model/model.h"

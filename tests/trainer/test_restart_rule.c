@@ -1,5 +1,5 @@
 /* Which ends of a job are failures, and when a job that fails is given up. */
-#include "trainer/launch/restart_rule.h"
+#include "trainer/launch/launch.h"
 
 #include "tests/check.h"
 

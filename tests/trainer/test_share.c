@@ -1,5 +1,5 @@
 /* The sentence on who reads what. */
-#include "trainer/advice/share.h"
+#include "trainer/advice.h"
 
 #include "tests/check.h"
 

@@ -1,5 +1,5 @@
 /* The times of all ranks on rank 0, over threads for ranks: at the end, and in windows while they go on. */
-#include "trainer/times_exchange.h"
+#include "trainer/time_watch.h"
 
 #include "tests/check.h"
 #include "tests/trainer/threads.h"

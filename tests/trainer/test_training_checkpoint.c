@@ -4,9 +4,9 @@
 #include "base/random.h"
 #include "checkpoint/directory/checkpoint_directory.h"
 #include "checkpoint/tensor_bundle.h"
+#include "model/file/recipe.h"
 #include "tests/check.h"
 #include "tests/failing_io.h"
-#include "trainer/recipes/recipe.h"
 
 #include <errno.h>
 #include <math.h>

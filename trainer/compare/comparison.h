@@ -8,6 +8,7 @@
 #ifndef TRAINER_COMPARE_COMPARISON_H
 #define TRAINER_COMPARE_COMPARISON_H
 
+#include "base/buffer.h"
 #include "trainer/compare/outcome.h"
 
 #define COMPARISON_DIFFER "differ" /* instead of one hash */
@@ -47,5 +48,29 @@ void comparison_release(struct comparison *c);
 
 /* Half the distance from the least to the most, as a part of the median; 0: of a single round. */
 double spread_width(const struct spread *s);
+
+/* ---- comparison text --------------------------------------------------------------------------------------------- */
+
+/*
+ * A comparison as tables for people, and as CSV and JSON for programs. Pure.
+ */
+
+/* how wide lines may be (0: no limit), and whether only ASCII can be shown */
+struct text_style {
+    int columns, ascii;
+};
+
+/* Speed; what was sent, if anything was; precision, if it was evaluated; then what failed. */
+void comparison_text(const struct comparison *c, const struct text_style *style, struct buffer *out);
+
+/* A line of names, and one for each cell. */
+void comparison_csv(const struct comparison *c, struct buffer *out);
+
+/* {"type":"trainer-compare","version":1,...,"cells":[...]} */
+void comparison_json(const struct comparison *c, const char *training, struct buffer *out);
+
+/* A sentence or more, wrapped. */
+void comparison_text_note(struct buffer *out, const struct text_style *style, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
 
 #endif

@@ -1,5 +1,5 @@
 /* comparison_data.c - a comparison as CSV and JSON. */
-#include "trainer/compare/comparison_text.h"
+#include "trainer/compare/comparison.h"
 
 #include "base/json.h"
 #include "base/number.h"

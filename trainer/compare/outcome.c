@@ -1,12 +1,344 @@
 #include "trainer/compare/outcome.h"
 
+#include "base/array.h"
+#include "base/file.h"
 #include "base/json.h"
+#include "base/number.h"
+#include "base/program/options.h"
 
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
 #include <jansson.h>
 #include <math.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* ---- cell -------------------------------------------------------------------------------------------------------- */
+
+/* The next part of a list with commas; 0: there is no more. *at moves on. */
+static int next_part(const char **at, char *out, size_t size, struct error *e)
+{
+    const size_t n = strcspn(*at, ",");
+
+    if (!**at)
+        return 0;
+    if (n == 0 || n >= size)
+        return error_set(e, ERR_ARG, n ? "'%.40s...' is too long" : "'%s': nothing before a comma", *at);
+    memcpy(out, *at, n);
+    out[n] = '\0';
+    *at += n + ((*at)[n] == ',');
+    return 1;
+}
+
+/* "ps-async" and "ps --async" are what the option form is taken for. */
+static void suggest(const char *word, const char *const *names, char *out, size_t size)
+{
+    const size_t stem = strcspn(word, "- :");
+    size_t count = 0;
+    const char *near;
+
+    while (names[count])
+        count++;
+    for (size_t i = 0; i < count; i++)
+        if (strlen(names[i]) == stem && !strncmp(word, names[i], stem) && word[stem + strspn(word + stem, "- :")]) {
+            snprintf(out, size, "; did you mean '%s:%s'?", names[i], word + stem + strspn(word + stem, "- :"));
+            return;
+        }
+    near = options_nearest(word, names, count);
+    *out = '\0';
+    if (near)
+        snprintf(out, size, "; did you mean '%s'?", near);
+}
+
+static int check_name(const char *word, const char *const *names, struct error *e)
+{
+    char name[CELL_TEXT], nearest[2 * CELL_TEXT];
+
+    snprintf(name, sizeof name, "%.*s", (int)strcspn(word, ":"), word);
+    for (size_t i = 0; names[i]; i++)
+        if (!strcmp(names[i], name))
+            return OK;
+    suggest(name, names, nearest, sizeof nearest);
+    return error_set(e, ERR_ARG, "--strategies: there is no strategy '%s'%s", name, nearest);
+}
+
+static void name_of(struct cell *c)
+{
+    size_t n = 0;
+
+    for (const char *at = c->strategy; *at && n < CELL_TEXT - 1; at++)
+        c->name[n++] = strchr(":=/ ", *at) ? '-' : *at;
+    snprintf(c->name + n, sizeof c->name - n, "-%d", c->workers);
+}
+
+static int add(struct cell **cells, size_t *count, size_t *capacity, const char *strategy, int workers, struct error *e)
+{
+    struct cell c = { .workers = workers };
+
+    if (*count == CELLS_MOST)
+        return error_set(e, ERR_ARG, "more than %d cells", CELLS_MOST);
+    if (!ARRAY_ROOM(*cells, *capacity, *count + 1))
+        return error_memory(e, NULL, "for the cells");
+    snprintf(c.strategy, sizeof c.strategy, "%s", strategy);
+    name_of(&c);
+    for (size_t i = 0; i < *count; i++)
+        if (!strcmp((*cells)[i].name, c.name))
+            return error_set(e, ERR_ARG, "%s with %d worker%s is given twice", strategy, workers,
+                             workers == 1 ? "" : "s");
+    (*cells)[(*count)++] = c;
+    return OK;
+}
+
+static int add_all(struct cell **cells, size_t *count, const char *strategy, const char *ranks, struct error *e)
+{
+    char word[CELL_TEXT];
+    const char *at = ranks;
+    size_t capacity = *count;
+    int rc;
+
+    while ((rc = next_part(&at, word, sizeof word, e)) > 0) {
+        int64_t workers;
+
+        if (!number_parse_int(word, &workers) || workers < 1 || workers > CELL_WORKERS_MOST)
+            return error_set(e, ERR_ARG, "--ranks: '%s' is not a number of workers from 1 to %d", word,
+                             CELL_WORKERS_MOST);
+        if ((rc = add(cells, count, &capacity, strategy, (int)workers, e)) < 0)
+            return rc;
+    }
+    return rc;
+}
+
+int cells_parse(struct cell **out, size_t *count, const char *strategies, const char *ranks, const char *const *names,
+                struct error *e)
+{
+    char word[CELL_TEXT];
+    const char *at = strategies;
+    int rc;
+
+    *out = NULL;
+    *count = 0;
+    while ((rc = next_part(&at, word, sizeof word, e)) > 0)
+        if ((rc = check_name(word, names, e)) < 0 || (rc = add_all(out, count, word, ranks, e)) < 0)
+            break;
+    if (rc == OK && *count == 0)
+        rc = error_set(e, ERR_ARG, "nothing to compare; use --strategies mpi,ps --ranks 1,2");
+    if (rc < 0) {
+        free(*out);
+        *out = NULL;
+    }
+    return rc;
+}
+
+int cell_words(const struct cell *c, struct cell_words *out, struct error *e)
+{
+    char *to = out->text;
+    const char *at = c->strategy;
+
+    out->count = 0;
+    out->words[out->count++] = "--run-option";
+    for (int first = 1; *at; first = 0) {
+        const size_t part = strcspn(at, ":"), name = first ? part : strcspn(at, ":=");
+
+        if (name == 0 || out->count + 2 > CELL_WORDS)
+            return error_set(e, ERR_ARG, "--strategies: '%s' is not NAME[:OPTION[=VALUE]]...", c->strategy);
+        out->words[out->count++] = to;
+        to += sprintf(to, "%s%.*s", first ? "" : "--", (int)name, at) + 1;
+        if (name < part) {
+            out->words[out->count++] = to;
+            to += sprintf(to, "%.*s", (int)(part - name - 1), at + name + 1) + 1;
+        }
+        at += part + (at[part] == ':');
+    }
+    return OK;
+}
+
+size_t cell_turn(size_t count, int rounds, int round, size_t place)
+{
+    return (place + (size_t)(round - 1) * count / (size_t)rounds) % count;
+}
+
+/* ---- curve ------------------------------------------------------------------------------------------------------- */
+
+static double speed(double steps, double seconds)
+{
+    return steps > 0 && seconds > 0 ? steps / seconds : 0;
+}
+
+double curve_speed(const struct curve_point *points, size_t count)
+{
+    const size_t first = count > 2 ? 1 : 0;
+
+    if (count < 2)
+        return 0;
+    return speed((double)(points[count - 1].step - points[first].step), points[count - 1].time - points[first].time);
+}
+
+/* When the step was done; 0: it is not within the points. */
+static int time_of(const struct curve_point *points, size_t count, int64_t step, double *time)
+{
+    for (size_t i = 0; i < count; i++) {
+        const struct curve_point *p = &points[i];
+
+        if (p->step == step) {
+            *time = p->time;
+            return 1;
+        }
+        if (i > 0 && p[-1].step < step && step < p->step) {
+            *time = p[-1].time + (p->time - p[-1].time) * (double)(step - p[-1].step) / (double)(p->step - p[-1].step);
+            return 1;
+        }
+    }
+    return 0;
+}
+
+double curve_speed_between(const struct curve_point *points, size_t count, int64_t from, int64_t to)
+{
+    double begin, end;
+
+    if (!time_of(points, count, from, &begin) || !time_of(points, count, to, &end))
+        return 0;
+    return speed((double)(to - from), end - begin);
+}
+
+const struct evaluation *curve_evaluation(const struct evaluation *e, size_t count, int64_t step, double seconds)
+{
+    const struct evaluation *found = NULL;
+
+    for (size_t i = 0; i < count; i++)
+        if (e[i].step <= step && e[i].seconds <= seconds)
+            found = &e[i];
+    return found;
+}
+
+/* ---- results ----------------------------------------------------------------------------------------------------- */
+
+enum { FILE_MOST = 256 << 20 }; /* bytes */
+
+/* 1: there is nothing in it, or no such directory. */
+static int is_empty(const char *directory)
+{
+    DIR *d = opendir(directory);
+    const struct dirent *item;
+    int found = 0;
+
+    while (d && !found && (item = readdir(d)))
+        found = strcmp(item->d_name, ".") != 0 && strcmp(item->d_name, "..") != 0;
+    if (d)
+        closedir(d);
+    return !found;
+}
+
+static int take_line(struct results *r, const char *line, size_t n, size_t number, struct error *e)
+{
+    char training[RESULTS_TRAINING];
+    int rc;
+
+    if (!ARRAY_ROOM(r->items, r->capacity, r->count + 1))
+        return error_memory(e, NULL, "for the results");
+    if ((rc = outcome_read(&r->items[r->count], training, sizeof training, line, n, e)) < 0) {
+        error_prefix(e, "%s:%zu", r->path, number);
+        return rc;
+    }
+    r->count++;
+    snprintf(r->training, sizeof r->training, "%s", training);
+    return OK;
+}
+
+int results_open(struct results *r, const char *directory, struct error *e)
+{
+    struct buffer text = BUFFER_EMPTY;
+    size_t at = 0, number = 1;
+    int rc;
+
+    memset(r, 0, sizeof *r);
+    if ((rc = file_join(r->path, sizeof r->path, directory, RESULTS_FILE, e)) < 0)
+        return rc;
+    if (access(r->path, F_OK) < 0 && errno == ENOENT)
+        return is_empty(directory)
+                   ? OK
+                   : error_set(e, ERR_ARG, "%s has files, but no " RESULTS_FILE " of a comparison; use a new directory",
+                               directory);
+    if ((rc = file_read_plain(r->path, FILE_MOST, &text, e)) < 0)
+        return rc;
+    while (at < text.length && rc == OK) {
+        const char *line = buffer_text(&text) + at, *end = memchr(line, '\n', text.length - at);
+
+        if (!end) {
+            if (truncate(r->path, (off_t)at) < 0)
+                rc = error_system(e, "%s: remove an incomplete line", r->path);
+            break;
+        }
+        rc = take_line(r, line, (size_t)(end - line), number++, e);
+        at += (size_t)(end - line) + 1;
+    }
+    buffer_release(&text);
+    return rc;
+}
+
+void results_release(struct results *r)
+{
+    for (size_t i = 0; i < r->count; i++)
+        outcome_release(&r->items[i]);
+    free(r->items);
+    r->items = NULL;
+    r->count = r->capacity = 0;
+}
+
+static int append(const char *path, const struct buffer *text, struct error *e)
+{
+    struct stat st;
+    int rc = OK, fd;
+
+    if (!buffer_ok(text))
+        return error_memory(e, path, "for a line");
+    if ((rc = file_open_plain(NULL, path, O_WRONLY | O_CREAT, &fd, e)) < 0)
+        return rc;
+    if (fstat(fd, &st) < 0 || file_write_at(fd, text->data, text->length, (uint64_t)st.st_size) < 0 || fsync(fd) < 0)
+        rc = error_system(e, "write %s", path);
+    close(fd);
+    return rc;
+}
+
+int results_begin(const struct results *r, const char *directory, struct error *e)
+{
+    const struct buffer nothing = BUFFER_EMPTY;
+    const int rc = file_make_directories(directory, e);
+
+    return rc < 0 ? rc : append(r->path, &nothing, e);
+}
+
+int results_add(struct results *r, struct outcome *o, struct error *e)
+{
+    struct buffer text = BUFFER_EMPTY;
+    int rc;
+
+    if (!ARRAY_ROOM(r->items, r->capacity, r->count + 1))
+        return error_memory(e, NULL, "for the results");
+    outcome_write(o, r->training, &text);
+    if ((rc = append(r->path, &text, e)) == OK) {
+        r->items[r->count++] = *o;
+        memset(o, 0, sizeof *o);
+    }
+    buffer_release(&text);
+    return rc;
+}
+
+int results_has(const struct results *r, const char *cell, int64_t round)
+{
+    int has = 0;
+
+    for (size_t i = 0; i < r->count; i++)
+        if (r->items[i].round == round && !strcmp(r->items[i].cell, cell))
+            has = r->items[i].status == 0;
+    return has;
+}
+
+/* ---- outcome ----------------------------------------------------------------------------------------------------- */
 
 void outcome_release(struct outcome *o)
 {

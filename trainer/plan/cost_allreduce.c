@@ -6,7 +6,7 @@
 
 #include "trainer/collective/narrowing.h"
 #include "trainer/collective/tally.h"
-#include "trainer/plan/computing.h"
+#include "trainer/plan/pipeline.h"
 
 enum { PROCESSOR, LINK, RESOURCES };
 

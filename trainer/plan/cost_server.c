@@ -12,7 +12,7 @@
  */
 #include "trainer/plan/cost.h"
 
-#include "trainer/plan/computing.h"
+#include "trainer/plan/pipeline.h"
 #include "trainer/plan/row_traffic.h"
 #include "trainer/plan/server_traffic.h"
 #include "trainer/server/placement.h"

@@ -10,8 +10,32 @@
 #define TRAINER_PLAN_PIPELINE_H
 
 #include "base/error.h"
+#include "trainer/plan/setting.h"
 
 #include <stddef.h>
+
+/* ---- computing --------------------------------------------------------------------------------------------------- */
+
+/*
+ * Lays out forward and backward on a processor, in pieces between which it does other things: adding, and
+ * looking after messages, as the trainer does between layers. Pure.
+ */
+
+enum { COMPUTING_PIECES = 32 }; /* of a backward pass */
+
+struct computing {
+    const struct plan_work *work;
+    struct pipeline *pipeline;
+    int processor;   /* the resource */
+    double crowding; /* how many times slower than alone */
+    double begun;    /* seconds that are laid out */
+    size_t last;     /* the last task; PIPELINE_NOTHING: none yet */
+};
+
+/* Lays out what is computed until the step is so many seconds old, if it were alone. c->last ends then. */
+void computing_until(struct computing *c, double seconds);
+
+/* ---- pipeline ---------------------------------------------------------------------------------------------------- */
 
 #define PIPELINE_NOTHING ((size_t)-1)
 

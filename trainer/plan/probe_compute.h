@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "model/model.h"
+#include "trainer/collective/world.h"
 #include "trainer/plan/setting.h"
 
 #include <stddef.h>
@@ -25,5 +26,39 @@ struct probe_compute {
  * batch equally. ERR_ARG, ERR_IO, ERR_NOMEM. */
 int probe_compute(struct probe_compute *out, const struct model *model, int batch, int threads, double seconds,
                   struct error *e);
+
+/* ---- probe link -------------------------------------------------------------------------------------------------- */
+
+/*
+ * How fast messages are between the first and the last rank of a run: a ping-pong over MPI, waited for
+ * as the trainer waits.
+ */
+
+enum { PROBE_SIZES = 5 };
+
+struct probe_link {
+    double bytes[PROBE_SIZES], seconds[PROBE_SIZES]; /* of a message, one way: the median */
+    struct plan_link link;                           /* by these; bandwidth without headers */
+    double message;                                  /* seconds from one small message to the next, of many in a row */
+};
+
+/* Collective, of two ranks or more. Messages of up to so many bytes. Results are rank 0's. ERR_PEER, ERR_NOMEM. */
+int probe_link(struct probe_link *out, struct world *w, size_t largest, struct error *e);
+
+/* ---- probe memory ------------------------------------------------------------------------------------------------ */
+
+/*
+ * How fast this machine adds vectors in memory: one core, and all of them together, which share the
+ * memory's bus.
+ */
+
+struct probe_memory {
+    double add; /* seconds that a core takes to add a byte */
+    double bus; /* bytes a second that all cores add together */
+    int cores;  /* that this process may use */
+};
+
+/* Takes about a fifth of a second. ERR_NOMEM. */
+int probe_memory(struct probe_memory *out, struct error *e);
 
 #endif

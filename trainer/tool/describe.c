@@ -7,9 +7,9 @@
 #include "base/program/terminal.h"
 #include "model/file/model_file.h"
 #include "model/file/model_print.h"
+#include "model/file/recipe.h"
 #include "model/layer_call.h"
 #include "model/network.h"
-#include "trainer/recipes/recipe.h"
 #include "trainer/tool/command.h"
 
 #include <inttypes.h>

@@ -6,8 +6,8 @@
 #include "base/program/table.h"
 #include "base/program/terminal.h"
 #include "model/file/model_print.h"
+#include "model/file/recipe.h"
 #include "model/network.h"
-#include "trainer/recipes/recipe.h"
 #include "trainer/tool/command.h"
 
 #include <stdio.h>

@@ -6,13 +6,11 @@
 #include "base/program/log.h"
 #include "base/program/subcommand.h"
 #include "base/program/terminal.h"
+#include "model/file/recipe.h"
 #include "model/network.h"
 #include "trainer/launch/launch.h"
 #include "trainer/plan/planning.h"
 #include "trainer/plan/probe_compute.h"
-#include "trainer/plan/probe_link.h"
-#include "trainer/plan/probe_memory.h"
-#include "trainer/recipes/recipe.h"
 #include "trainer/tool/command.h"
 
 #include <inttypes.h>

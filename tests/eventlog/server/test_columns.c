@@ -1,6 +1,6 @@
 /* Rows of a series, compressed: every bit comes back, a step removes what it repeats, and the sample is the specified one. */
 #include "base/bytes.h"
-#include "eventlog/server/store/point_series.h"
+#include "eventlog/server/store/run_data.h"
 #include "eventlog/server/store/series_sample.h"
 #include "eventlog/server/store/snapshot.h"
 #include "tests/check.h"
