@@ -279,18 +279,22 @@ wheel: $(WHEEL)/libeventlog.so.0 $(WHEEL_PROGRAMS)
 	    --licenses $(wildcard $(foreach p,$(WHEEL_PACKAGES),/usr/share/doc/$p/copyright))
 
 # ---- a program that needs no library, not even libc, and a source archive ------------------------------------------
-# It cannot load librsvg. No warnings: SQLite may load extensions, which nobody asks it to do. The same bytes anywhere, as
+# It cannot load librsvg and libarchive. No warnings: SQLite may load extensions, which nobody asks it to do. The same bytes anywhere, as
 # it has no build id and no paths.
-$(B)/static/picture_png.o: eventlog/tool/picture/picture_png.c Makefile
+LATE_OBJECTS = $(B)/static/picture_png.o $(B)/static/log_archive.o
+$(B)/static/picture_png.o: eventlog/tool/picture/picture_png.c
+$(B)/static/log_archive.o: eventlog/read/log_archive.c
+$(LATE_OBJECTS): Makefile
 	$(call say,CC  )
-	$(Q)$(CC) $(OURS) -DSTATIC=1 $(CPPFLAGS) $(CFLAGS) -c -o $@ $<
-$(B)/static/eventlog: $(filter-out %/picture_png.o,$(call objects,$(TOOL_C))) $(B)/static/picture_png.o $(NEEDS_eventlog)
+	$(Q)mkdir -p $(@D) && $(CC) $(OURS) -DSTATIC=1 $(CPPFLAGS) $(CFLAGS) -c -o $@ $(filter %.c,$^)
+$(B)/static/eventlog: $(filter-out %/picture_png.o,$(call objects,$(TOOL_C))) $(LATE_OBJECTS) $(NEEDS_eventlog)
 	$(call say,LINK)
 	$(Q)$(LINK) -static -s $(ANYWHERE) -Wl,--no-warnings -o $@ $^ $(STATIC_eventlog/tool)
 STATIC_LEFT_OUT = $(strip $(foreach p,SQLITE ZSTD DEFLATE NCURSES,$(if $(filter 0,$($p)),$p)))
 static: $(B)/static/eventlog
 	@printf '%s\n' "$<: runs on every Linux of this kind of processor. It leaves out:" \
-	    "  librsvg: no PNG pictures by plot and compare; they write .svg" $(foreach p,$(STATIC_LEFT_OUT),"  $(WITHOUT_$p)")
+	    "  librsvg: no PNG pictures by plot and compare; they write .svg" \
+	    "  libarchive: no reading of tar, zip, xz and bzip2" $(foreach p,$(STATIC_LEFT_OUT),"  $(WITHOUT_$p)")
 # Of the last commit: times and order are the commit's, so the same commit makes the same bytes.
 ARCHIVE = $(B)/evalboard-$(VERSION).tar
 dist:
@@ -399,7 +403,7 @@ $(B)/trainer/optimizers/%.o $(B)/trainer/optimizer.o: EXTRA = $(MODEL_FLAGS)
 $(B)/evaluator/%.o: EXTRA =
 $(call objects,$(TOOL_C)): EXTRA = -DSQLITE=$(SQLITE) -DDEFLATE=$(DEFLATE) -DSTATIC=0
 $(B)/eventlog/tool/watch/watch_screen_ncurses.o: EXTRA = $(shell $(CONFIG) --cflags ncursesw)
-$(call objects,$(EVENTLOG_C)): EXTRA = -DZSTD=$(ZSTD) -DDEFLATE=$(DEFLATE)
+$(call objects,$(EVENTLOG_C)): EXTRA = -DZSTD=$(ZSTD) -DDEFLATE=$(DEFLATE) -DSTATIC=0
 # What libeventlog.so is made of.
 PIC = -fPIC -fvisibility=hidden -ffunction-sections -fdata-sections
 $(B)/base/%.o $(B)/eventlog/%.o $(B)/eventlog_mpi/%.o $(B)/generated/%.o: SHARED = $(PIC)

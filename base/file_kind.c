@@ -15,7 +15,6 @@ static const struct {
     const char *bytes;
     size_t n;
 } beginnings[] = {
-    { FILE_KIND_ARCHIVE, "\x89TFZ\r\n\x1a\n", 8 },
     { FILE_KIND_GZIP, "\x1f\x8b", 2 },
     { FILE_KIND_ZSTD, "\x28\xb5\x2f\xfd", 4 },
     { FILE_KIND_XZ, "\3757zXZ\0", 6 },
@@ -85,6 +84,12 @@ static int is_onnx(const uint8_t *p, size_t n)
     return p[4 + length] == 0x1a || p[4 + length] == 0x22 || p[4 + length] == 0x3a;
 }
 
+/* POSIX and GNU; in archives before 1988 nothing tells. */
+static int is_tar(const uint8_t *p, size_t n)
+{
+    return n >= 262 && !memcmp(p + 257, "ustar", 5);
+}
+
 /* A skippable frame, with which pzstd begins its files: RFC 8878, section 3.1.2. */
 static int is_zstd_frame(const uint8_t *p, size_t n)
 {
@@ -111,6 +116,8 @@ enum file_kind file_kind(const void *head, size_t n, const void *tail)
         return FILE_KIND_EMPTY;
     if (is_event_log(p, n)) /* first: a record of 35,615 bytes begins like a gzip file, except for its CRC */
         return FILE_KIND_EVENT_LOG;
+    if (is_tar(p, n)) /* before what may be the name of its first member */
+        return FILE_KIND_TAR;
     for (size_t i = 0; i < sizeof beginnings / sizeof *beginnings; i++)
         if (n >= beginnings[i].n && !memcmp(p, beginnings[i].bytes, beginnings[i].n))
             return beginnings[i].kind == FILE_KIND_ZIP ? zip_kind(p, n) : beginnings[i].kind;
@@ -161,7 +168,7 @@ const char *file_kind_text(enum file_kind kind)
         [FILE_KIND_UNKNOWN] = "of no kind known here",
         [FILE_KIND_EMPTY] = "empty",
         [FILE_KIND_EVENT_LOG] = "an event file or another TFRecord file",
-        [FILE_KIND_ARCHIVE] = "an archive of 'eventlog archive'",
+        [FILE_KIND_TAR] = "a tar archive",
         [FILE_KIND_GZIP] = "a gzip file",
         [FILE_KIND_ZSTD] = "a zstd file",
         [FILE_KIND_XZ] = "an xz file",

@@ -11,7 +11,7 @@ enum file_kind {
     FILE_KIND_UNKNOWN,
     FILE_KIND_EMPTY,
     FILE_KIND_EVENT_LOG, /* records of TensorBoard or another TFRecord file: the first header has its CRC */
-    FILE_KIND_ARCHIVE,   /* ours, of `eventlog archive` */
+    FILE_KIND_TAR,
     FILE_KIND_GZIP,
     FILE_KIND_ZSTD,
     FILE_KIND_XZ,

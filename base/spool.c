@@ -55,7 +55,8 @@ void spool_close(struct spool *s)
     *s = (struct spool)SPOOL_CLOSED;
 }
 
-int spool_append(struct spool *s, const void *bytes, size_t n, struct error *e)
+/* bytes NULL: a hole. */
+static int add(struct spool *s, const void *bytes, uint64_t n, struct error *e)
 {
     char room[HUMAN_TEXT_MAX];
 
@@ -64,10 +65,21 @@ int spool_append(struct spool *s, const void *bytes, size_t n, struct error *e)
                          "needs more than %s of temporary space, half of what is free in %s; set TMPDIR to a directory "
                          "with more room",
                          human_bytes(s->most, room), spool_place());
-    if (io_write_full(&io_real, s->fd, bytes, n) < 0)
+    if (bytes ? io_write_full(&io_real, s->fd, bytes, (size_t)n) < 0
+              : n && (ftruncate(s->fd, (off_t)(s->size + n)) < 0 || lseek(s->fd, 0, SEEK_END) < 0))
         return error_system(e, "cannot write a temporary file in %s", spool_place());
     s->size += n;
     return OK;
+}
+
+int spool_append(struct spool *s, const void *bytes, size_t n, struct error *e)
+{
+    return add(s, bytes ? bytes : "", n, e);
+}
+
+int spool_append_hole(struct spool *s, uint64_t n, struct error *e)
+{
+    return add(s, NULL, n, e);
 }
 
 int spool_append_from(struct spool *s, int fd, const char *from_path, struct error *e)

@@ -25,6 +25,9 @@ void spool_close(struct spool *s); /* may be closed already */
 /* Appends. ERR_IO: no room, or more than `most`. */
 int spool_append(struct spool *s, const void *bytes, size_t n, struct error *e);
 
+/* Appends n zeros, without writing them. */
+int spool_append_hole(struct spool *s, uint64_t n, struct error *e);
+
 /* Appends everything from fd's position to its end; from_path names it in errors. */
 int spool_append_from(struct spool *s, int fd, const char *from_path, struct error *e);
 

@@ -45,7 +45,6 @@ drop-tag layer_00/* LOG -o OUT
 downsample --max-points 5 LOG -o OUT
 split --by run LOG -o OUT
 prune --fewer-than 5 LOG
-archive DIRECTORY -o OUT
 write -d OUT -
 repair FILE -o OUT
 """.split("\n") if line]

@@ -12,12 +12,13 @@
  * the order of their names, files of a run in the order of theirs; later additions come in the order in which they are
  * found.
  *
- * Files may be compressed with gzip, or with zstd if the library was built with it; ".gz" and ".zst" at the end of a
- * name are ignored, so a file that is compressed while the reader is at work is not read again, and of "x" and "x.gz"
- * side by side only "x" is read. A path may also be an archive of `eventlog archive`, which is read like the directory
- * that was packed. All of these count as finished: each is unpacked when it is opened, into a temporary file without a
- * name in the directory given by TMPDIR in the environment (or /tmp), and is not checked again. Offsets are those of
- * the unpacked bytes. A path "-" is a file of that name.
+ * Files may be compressed with gzip, with zstd if the library was built with it, and with xz or bzip2; ".gz", ".zst",
+ * ".xz" and ".bz2" at the end of a name are ignored, so a file that is compressed while the reader is at work is not
+ * read again, and of "x" and "x.gz" side by side only "x" is read. A path may also be a tar file, compressed or not, or
+ * a zip file, which is read like the directory that was packed. For these, and for xz and bzip2, libarchive.so.13 is
+ * loaded when the first one is met; without it they are errors. All of these count as finished: each is unpacked when
+ * it is opened, into a temporary file without a name in the directory given by TMPDIR in the environment (or /tmp), and
+ * is not checked again. Offsets are those of the unpacked bytes. A path "-" is a file of that name.
  *
  * An incomplete record at the end of a file is waited for, and so are zeros there. Damage is reported and skipped: a
  * wrong data CRC loses that record, a wrong header everything up to the next valid header. Memory: the tags, and the

@@ -56,9 +56,9 @@ static const char *advice(enum file_kind kind)
     case FILE_KIND_ZSTD:
     case FILE_KIND_XZ:
     case FILE_KIND_BZIP2:
+    case FILE_KIND_TAR:
     case FILE_KIND_ZIP: return "unpack it first";
     case FILE_KIND_EVENT_LOG: return "'eventlog inspect' reads event files";
-    case FILE_KIND_ARCHIVE: return "'eventlog cat' reads it";
     default: return NULL;
     }
 }

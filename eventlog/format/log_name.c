@@ -8,9 +8,16 @@
 
 size_t log_name_length(const char *path)
 {
+    static const char *const endings[] = { LOG_NAME_ENDINGS };
     size_t n = strlen(path);
 
-    return n > 3 && !strcmp(path + n - 3, ".gz") ? n - 3 : n > 4 && !strcmp(path + n - 4, ".zst") ? n - 4 : n;
+    for (size_t i = 0; i < sizeof endings / sizeof *endings; i++) {
+        size_t ending = strlen(endings[i]);
+
+        if (n > ending && !strcmp(path + n - ending, endings[i]))
+            return n - ending;
+    }
+    return n;
 }
 
 int log_name_same(const char *a, const char *b)

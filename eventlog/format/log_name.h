@@ -1,12 +1,14 @@
 /*
- * log_name.h - names of event files that may have been compressed since they were written: ".gz" or ".zst" at the end
- * does not make them other files. Pure.
+ * log_name.h - names of event files that may have been compressed since they were written: one of
+ * LOG_NAME_ENDINGS at the end does not make them other files. Pure.
  */
 #ifndef EVENTLOG_FORMAT_LOG_NAME_H
 #define EVENTLOG_FORMAT_LOG_NAME_H
 
 #include <stddef.h>
 #include <stdint.h>
+
+#define LOG_NAME_ENDINGS ".gz", ".zst", ".xz", ".bz2"
 
 /* The length of a path or name without such an ending; 1 if two are the same without it. */
 size_t log_name_length(const char *path);

@@ -211,8 +211,6 @@ static const char *advice(enum file_kind kind)
     switch (kind) {
     case FILE_KIND_SAFETENSORS:
     case FILE_KIND_TABLE: return "; 'checkpoint inspect' reads it";
-    case FILE_KIND_XZ:
-    case FILE_KIND_BZIP2: return "; unpack it first";
     case FILE_KIND_JSON:
     case FILE_KIND_TEXT: return "; 'eventlog write --input' makes a log of CSV and JSON lines";
     default: return "";

@@ -32,9 +32,14 @@ static size_t place(const struct tag_index *t, const char *tag, size_t n, uint32
     return k;
 }
 
+size_t tag_index_peek(const struct tag_index *t, const char *tag, size_t n)
+{
+    return t->slot_count ? t->slots[place(t, tag, n, crc32c(tag, n))] - 1 : TAG_INDEX_NONE;
+}
+
 size_t tag_index_search(struct tag_index *t, const char *tag, size_t n)
 {
-    const size_t number = t->slot_count ? t->slots[place(t, tag, n, crc32c(tag, n))] - 1 : TAG_INDEX_NONE;
+    const size_t number = tag_index_peek(t, tag, n);
 
     if (number != TAG_INDEX_NONE)
         t->next = number + 1 < t->count ? number + 1 : 0;

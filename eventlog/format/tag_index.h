@@ -38,7 +38,9 @@ struct tag_index {
 /* Leaves the index empty and ready for use. */
 void tag_index_release(struct tag_index *t);
 
-/* The number of a tag, or TAG_INDEX_NONE, by its hash; it need not be the one expected next. */
+/* The number of a tag, or TAG_INDEX_NONE, by its hash; it need not be the one expected next. tag_index_peek() changes
+ * nothing, and so is for several threads. */
+size_t tag_index_peek(const struct tag_index *t, const char *tag, size_t n);
 size_t tag_index_search(struct tag_index *t, const char *tag, size_t n);
 
 /* The same. A training logs the same tags in the same order at each step: trying the tag that came next the last time

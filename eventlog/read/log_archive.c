@@ -1,378 +1,289 @@
 #include "eventlog/read/log_archive.h"
 
-#include "base/buffer.h"
-#include "base/bytes.h"
-#include "base/crc32c.h"
 #include "base/file.h"
-#include "base/io.h"
+#include "base/late_library.h"
 
 #include <errno.h>
-#include <fcntl.h>
+#include <limits.h>
+#include <locale.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include <zlib.h>
 
-enum { HEAD = 16, ENTRY = 48, BLOCK = 128 * 1024, VERSION = 1 };
-static const char magic[8] = { '\x89', 'T', 'F', 'Z', '\r', '\n', '\x1a', '\n' };
-static const char end_magic[8] = { 'T', 'F', 'Z', ' ', 'e', 'n', 'd', '\n' };
-/* zlib packs at most 1032 bytes into one: reject a size beyond that before unpacking anything. */
-enum { PACKED_BEST = 1040 };
+enum { MEMBERS_MOST = 1000000, BLOCK = 128 * 1024 };
 
-int log_archive_name_allowed(const char *name, size_t n)
-{
-    if (!n || n > LOG_ARCHIVE_NAME_MOST || memchr(name, 0, n))
-        return 0;
-    for (size_t from = 0; from <= n;) {
-        const char *slash = from < n ? memchr(name + from, '/', n - from) : NULL;
-        size_t part = (slash ? (size_t)(slash - name) : n) - from;
+/* libarchive's functions and results, as archive.h and archive_entry.h of version 3 declare them: they have been the
+ * same since 2011, and so no header is needed to build. */
+enum { END = 1, FINE = 0, AGAIN = -10, WARNING = -20, FATAL = -30 }; /* ARCHIVE_EOF, _OK, _RETRY, _WARN, _FATAL */
+typedef int support(void *archive);
+struct library {
+    support *tar, *zip, *raw, *nothing, *gzip, *zstd, *xz, *bzip2;
+    void *(*new)(void);
+    int (*open)(void *archive, int fd, size_t block);
+    int (*next)(void *archive, void **entry);
+    int (*data)(void *archive, const void **bytes, size_t *n, int64_t *offset);
+    const char *(*text)(void *archive);
+    int (*number)(void *archive);
+    int (*free)(void *archive);
+    const char *(*name)(void *entry), *(*link)(void *entry);
+    mode_t (*type)(void *entry);
+};
+static const char *const functions[] = {
+    /* in the order of struct library */
+    "archive_read_support_format_tar",
+    "archive_read_support_format_zip",
+    "archive_read_support_format_raw",
+    "archive_read_support_format_empty",
+    "archive_read_support_filter_gzip",
+    "archive_read_support_filter_zstd",
+    "archive_read_support_filter_xz",
+    "archive_read_support_filter_bzip2",
+    "archive_read_new",
+    "archive_read_open_fd",
+    "archive_read_next_header",
+    "archive_read_data_block",
+    "archive_error_string",
+    "archive_errno",
+    "archive_read_free",
+    "archive_entry_pathname",
+    "archive_entry_hardlink",
+    "archive_entry_filetype",
+};
+enum { FUNCTIONS = sizeof functions / sizeof *functions };
+_Static_assert(sizeof(struct library) == FUNCTIONS * sizeof(void *), "a name for each function");
 
-        if (!part || (part == 1 && name[from] == '.') || (part == 2 && name[from] == '.' && name[from + 1] == '.'))
-            return 0;
-        from += part + 1;
-    }
-    return 1;
-}
-
-/* ---- writing --------------------------------------------------------------------------------------------------- */
-
-struct log_archive_writer {
-    int fd, level;
-    const char *path;
-    uint64_t offset;
-    uint32_t crc; /* of the member's stream so far */
-    struct buffer directory;
-    char *last; /* name */
-    uint64_t members;
-    uint8_t in[BLOCK], out[BLOCK];
+/* An archive that is being read. */
+struct reading {
+    struct library library;
+    void *archive, *entry;
+    int found; /* the last result */
+    locale_t utf8, before;
 };
 
-static int archive_put(struct log_archive_writer *w, const void *bytes, size_t n, struct error *e)
+static int archive_load(struct library *l, struct error *e)
 {
-    if (n && io_write_full(&io_real, w->fd, bytes, n) < 0)
-        return error_system(e, "%s: cannot write", w->path);
-    w->offset += n;
-    w->crc = crc32c_extend(w->crc, bytes, n);
-    return OK;
+    struct error cause = { 0 };
+
+    if (STATIC)
+        return error_set(e, ERR_IO,
+                         "a static eventlog reads no archives and no xz, as it cannot load libarchive; "
+                         "unpack it first");
+    if (late_library_load("libarchive.so.13", functions, FUNCTIONS, l, &cause) == OK)
+        return OK;
+    return error_set(e, ERR_IO,
+                     "reading it needs libarchive: %.300s; install it (on Debian: libarchive13 or libarchive13t64), or "
+                     "unpack it first",
+                     cause.message);
 }
 
-int log_archive_writer_new(struct log_archive_writer **out, int fd, const char *path, int level, struct error *e)
+static int begin(struct reading *r, int fd, int is_archive, struct error *e)
 {
-    struct log_archive_writer *w = *out = calloc(1, sizeof *w);
-    uint8_t head[HEAD] = { 0 };
+    struct library *l = &r->library;
+    int rc = archive_load(l, e);
 
-    if (!w)
-        return error_memory(e, path, "for an archive");
-    w->fd = fd;
-    w->level = level;
-    w->path = path;
-    memcpy(head, magic, sizeof magic);
-    put_le32(head + 8, VERSION);
-    return archive_put(w, head, sizeof head, e);
-}
-
-void log_archive_writer_free(struct log_archive_writer *w)
-{
-    if (!w)
-        return;
-    buffer_release(&w->directory);
-    free(w->last);
-    free(w);
-}
-
-/* Packs everything in `from`; *crc and *size are of the contents. */
-static int pack(struct log_archive_writer *w, int from, const char *from_path, uint32_t *crc, uint64_t *size,
-                struct error *e)
-{
-    z_stream z = { 0 };
-    ssize_t got = 1;
-    int rc = OK;
-
-    if (deflateInit(&z, w->level) != Z_OK)
-        return error_memory(e, w->path, "for compression");
-    while (rc == OK && got) {
-        got = read(from, w->in, sizeof w->in);
-        if (got < 0 && errno == EINTR)
-            continue;
-        if (got < 0) {
-            rc = error_system(e, "%s: cannot read", from_path);
-            break;
-        }
-        *crc = crc32c_extend(*crc, w->in, (size_t)got);
-        *size += (uint64_t)got;
-        z.next_in = w->in;
-        z.avail_in = (uInt)got;
-        do {
-            z.next_out = w->out;
-            z.avail_out = sizeof w->out;
-            deflate(&z, got ? Z_NO_FLUSH : Z_FINISH);
-            rc = archive_put(w, w->out, sizeof w->out - z.avail_out, e);
-        } while (rc == OK && !z.avail_out);
-    }
-    deflateEnd(&z);
-    return rc;
-}
-
-int log_archive_writer_add(struct log_archive_writer *w, const char *name, uint32_t mode, int64_t mtime, int from,
-                           const char *from_path, uint64_t *size, struct error *e)
-{
-    size_t n = strlen(name);
-    uint64_t offset = w->offset, length = 0;
-    uint8_t entry[ENTRY];
-    uint32_t crc = 0; /* of no bytes */
-    int rc;
-
-    if (!log_archive_name_allowed(name, n))
-        return error_set(e, ERR_ARG, "%s: '%.80s' cannot be the name of a member", w->path, name);
-    if (w->last && strcmp(w->last, name) >= 0)
-        return error_set(e, ERR_ARG, "%s: member '%.80s' does not sort after '%.80s'", w->path, name, w->last);
-    free(w->last);
-    if (!(w->last = strdup(name)))
-        return error_memory(e, w->path, "for a name");
-    w->crc = 0;
-    if ((rc = pack(w, from, from_path, &crc, &length, e)) != OK)
-        return rc;
-    put_le32(entry, (uint32_t)n);
-    put_le32(entry + 4, mode & LOG_ARCHIVE_MODE);
-    put_le64(entry + 8, offset);
-    put_le64(entry + 16, w->offset - offset);
-    put_le64(entry + 24, length);
-    put_le64(entry + 32, (uint64_t)mtime);
-    put_le32(entry + 40, crc);
-    put_le32(entry + 44, w->crc);
-    buffer_append(&w->directory, entry, sizeof entry);
-    buffer_append(&w->directory, name, n);
-    w->members++;
-    if (size)
-        *size = length;
-    return OK;
-}
-
-int log_archive_writer_finish(struct log_archive_writer *w, struct error *e)
-{
-    uint8_t footer[LOG_ARCHIVE_FOOTER];
-    int rc;
-
-    if (!buffer_ok(&w->directory))
-        return error_memory(e, w->path, "for its directory");
-    put_le64(footer, w->offset);
-    put_le64(footer + 8, w->directory.length);
-    put_le64(footer + 16, w->members);
-    put_le32(footer + 24, crc32c(buffer_text(&w->directory), w->directory.length));
-    put_le32(footer + 28, crc32c(footer, 28));
-    memcpy(footer + 32, end_magic, sizeof end_magic);
-    rc = archive_put(w, w->directory.data, w->directory.length, e);
-    return rc == OK ? archive_put(w, footer, sizeof footer, e) : rc;
-}
-
-/* ---- reading: the pure half ------------------------------------------------------------------------------------ */
-
-int log_archive_footer(struct log_archive_place *place, const uint8_t *footer, uint64_t file_size, struct error *e)
-{
-    uint64_t room = file_size - HEAD - LOG_ARCHIVE_FOOTER;
-
-    if (file_size < HEAD + LOG_ARCHIVE_FOOTER || memcmp(footer + 32, end_magic, sizeof end_magic) != 0)
-        return error_set(e, ERR_CORRUPT, "its end is missing: not an archive, or truncated");
-    if (get_le32(footer + 28) != crc32c(footer, 28))
-        return error_set(e, ERR_CORRUPT, "the last 40 bytes have a wrong CRC");
-    place->offset = get_le64(footer);
-    place->length = get_le64(footer + 8);
-    place->members = get_le64(footer + 16);
-    place->crc = get_le32(footer + 24);
-    if (place->length > room || place->offset < HEAD || place->offset - HEAD != room - place->length ||
-        place->members > place->length / ENTRY)
-        return error_set(e, ERR_CORRUPT, "its directory does not fit its size: bytes are missing or extra");
-    return OK;
-}
-
-/* Reads one entry at the start of n bytes: returns how many it takes, 0 if it is invalid. */
-static size_t read_entry(struct log_archive_entry *entry, const uint8_t *p, size_t n)
-{
-    uint32_t length = n >= ENTRY ? get_le32(p) : 0;
-
-    if (n < ENTRY || length > n - ENTRY || !log_archive_name_allowed((const char *)p + ENTRY, length))
-        return 0;
-    entry->mode = get_le32(p + 4) & LOG_ARCHIVE_MODE;
-    entry->offset = get_le64(p + 8);
-    entry->packed = get_le64(p + 16);
-    entry->size = get_le64(p + 24);
-    entry->mtime = (int64_t)get_le64(p + 32);
-    entry->crc = get_le32(p + 40);
-    entry->packed_crc = get_le32(p + 44);
-    return ENTRY + length;
-}
-
-int log_archive_directory(struct log_archive_entry **out, size_t *count, const struct log_archive_place *place,
-                          const uint8_t *bytes, struct error *e)
-{
-    struct log_archive_entry *entries;
-    uint64_t next = HEAD;
-    size_t at = 0, n = (size_t)place->length;
-    int rc = OK;
-
-    *out = NULL;
-    *count = 0;
-    if (crc32c(bytes, n) != place->crc)
-        return error_set(e, ERR_CORRUPT, "its directory has a wrong CRC");
-    if (!(entries = calloc((size_t)place->members + 1, sizeof *entries)))
-        return error_memory(e, NULL, "for %llu members", (unsigned long long)place->members);
-    for (size_t i = 0; rc == OK && i < place->members; i++) {
-        struct log_archive_entry *entry = &entries[i];
-        size_t took = read_entry(entry, bytes + at, n - at);
-
-        if (!took || entry->offset != next || entry->packed > place->offset - next ||
-            entry->size / PACKED_BEST > entry->packed) {
-            rc = error_set(e, ERR_CORRUPT, "entry %zu of its directory is invalid", i + 1);
-            break;
-        }
-        if (!(entry->name = strndup((const char *)bytes + at + ENTRY, took - ENTRY)))
-            rc = error_memory(e, NULL, "for a name");
-        else if (i && strcmp(entries[i - 1].name, entry->name) >= 0)
-            rc = error_set(e, ERR_CORRUPT, "entry %zu of its directory is out of order", i + 1);
-        at += took;
-        next += entry->packed;
-        *count = i + 1;
-    }
-    if (rc == OK && (at != n || next != place->offset))
-        rc = error_set(e, ERR_CORRUPT, "its directory does not cover all of its bytes");
-    if (rc != OK) {
-        log_archive_entries_free(entries, *count);
-        *count = 0;
-        return rc;
-    }
-    *out = entries;
-    return OK;
-}
-
-void log_archive_entries_free(struct log_archive_entry *entries, size_t count)
-{
-    for (size_t i = 0; entries && i < count; i++)
-        free(entries[i].name);
-    free(entries);
-}
-
-/* ---- reading: the file ----------------------------------------------------------------------------------------- */
-
-static int read_at(const struct log_archive *a, void *out, size_t n, uint64_t offset, struct error *e)
-{
-    ssize_t got = file_read_at(a->fd, out, n, offset);
-
-    if (got < 0)
-        return error_system(e, "%s: cannot read", a->path);
-    if ((size_t)got < n)
-        return error_set(e, ERR_CORRUPT, "%s: was truncated while it was read", a->path);
-    return OK;
-}
-
-int log_archive_open(struct log_archive *a, const char *path, struct error *e)
-{
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-
-    *a = (struct log_archive){ .fd = -1 };
-    return fd < 0 ? error_system(e, "%s: cannot be opened", path) : log_archive_take(a, fd, path, e);
-}
-
-int log_archive_take(struct log_archive *a, int fd, const char *path, struct error *e)
-{
-    uint8_t head[HEAD], footer[LOG_ARCHIVE_FOOTER], *directory = NULL;
-    struct log_archive_place place;
-    struct stat st;
-    int rc;
-
-    *a = (struct log_archive){ .fd = fd };
-    if (!(a->path = strdup(path)))
-        return error_memory(e, path, "for it");
-    if (fstat(a->fd, &st) < 0)
-        return error_system(e, "%s: cannot be opened", path);
-    if (!S_ISREG(st.st_mode))
-        return error_set(e, ERR_ARG, "%s: not a regular file", path);
-    if (st.st_size < HEAD + LOG_ARCHIVE_FOOTER)
-        return error_set(e, ERR_CORRUPT, "%s: too short for an archive", path);
-    if ((rc = read_at(a, head, sizeof head, 0, e)) != OK)
-        return rc;
-    if (memcmp(head, magic, sizeof magic) != 0 || get_le32(head + 8) != VERSION || get_le32(head + 12))
-        return error_set(e, ERR_CORRUPT, "%s: not an archive of logs, or one of a later version", path);
-    if ((rc = read_at(a, footer, sizeof footer, (uint64_t)st.st_size - sizeof footer, e)) != OK)
-        return rc;
-    if ((rc = log_archive_footer(&place, footer, (uint64_t)st.st_size, e)) == OK &&
-        !(directory = malloc((size_t)place.length + 1)))
-        rc = error_memory(e, NULL, "for %llu members", (unsigned long long)place.members);
-    if (rc == OK && (rc = read_at(a, directory, (size_t)place.length, place.offset, e)) != OK) {
-        free(directory);
-        return rc;
-    }
-    if (rc == OK)
-        rc = log_archive_directory(&a->entries, &a->count, &place, directory, e);
-    free(directory);
     if (rc != OK)
-        error_prefix(e, "%s", path);
+        return rc;
+    /* Where names are UTF-8 in the archive, libarchive returns them in the locale's charset, if it has them. */
+    if ((r->utf8 = newlocale(LC_CTYPE_MASK, "C.UTF-8", (locale_t)0)))
+        r->before = uselocale(r->utf8);
+    if (!(r->archive = l->new ()))
+        return error_memory(e, NULL, "for libarchive");
+    l->xz(r->archive);
+    l->bzip2(r->archive);
+    if (is_archive) {
+        l->gzip(r->archive);
+        l->zstd(r->archive);
+        l->tar(r->archive);
+        l->zip(r->archive);
+    } else {
+        l->raw(r->archive);
+        l->nothing(r->archive);
+    }
+    if (lseek(fd, 0, SEEK_SET) < 0)
+        return error_system(e, "cannot read");
+    r->found = l->open(r->archive, fd, BLOCK);
+    return OK;
+}
+
+static void finish(struct reading *r)
+{
+    if (r->archive)
+        r->library.free(r->archive);
+    if (r->utf8) {
+        uselocale(r->before);
+        freelocale(r->utf8);
+    }
+}
+
+static int next(struct reading *r)
+{
+    r->found = r->library.next(r->archive, &r->entry);
+    if (r->found == WARNING)
+        r->found = FINE;
+    return r->found;
+}
+
+/* The next bytes of the entry; what is left out before offset are zeros. */
+static int next_bytes(struct reading *r, const void **bytes, size_t *n, int64_t *offset)
+{
+    r->found = r->library.data(r->archive, bytes, n, offset);
+    if (r->found == WARNING)
+        r->found = FINE;
+    return r->found;
+}
+
+/* OK: no, the bytes are damaged. */
+static int cannot_read(const struct reading *r, struct error *e)
+{
+    const int number = r->library.number(r->archive);
+
+    return number == ENOMEM ? error_memory(e, NULL, "for libarchive")
+           : number == EIO  ? error_set(e, ERR_IO, "cannot read: %s", strerror(number))
+                            : OK;
+}
+
+/* ---- the members ------------------------------------------------------------------------------------------------- */
+
+/* The path without parts that lead elsewhere or nowhere; 0: it is not one, or not that of an event file. */
+static size_t member_name(const char *path, char *out)
+{
+    size_t n = 0, last = 0;
+
+    for (size_t part; path && *path; path += part + (path[part] == '/')) {
+        part = strcspn(path, "/");
+        if (!part || (part <= 2 && !strncmp(path, "..", part)))
+            continue;
+        if (n + part + 2 > PATH_MAX)
+            return 0;
+        if (n)
+            out[n++] = '/';
+        memcpy(out + n, path, part);
+        last = n;
+        n += part;
+    }
+    out[n] = '\0';
+    return strstr(out + last, "tfevents") ? n : 0;
+}
+
+/* Notes the first damage. */
+static int archive_damage(struct log_archive *a, const struct reading *r, const char *name, struct error *e)
+{
+    const char *why = r->library.text(r->archive);
+
+    if (a->damage.code == OK)
+        error_set(&a->damage, ERR_CORRUPT, "%s: %s%.200s%s%.200s", a->path, name ? "member " : "", name ? name : "",
+                  name ? ": " : "", why ? why : "damaged");
+    return cannot_read(r, e);
+}
+
+/* Appends the contents of the entry. */
+static int take_contents(struct log_archive *a, struct reading *r, struct log_archive_member *m, struct error *e)
+{
+    const void *bytes;
+    int64_t offset;
+    size_t n;
+    int rc = OK;
+
+    *m = (struct log_archive_member){ .offset = a->contents.size };
+    while (rc == OK && next_bytes(r, &bytes, &n, &offset) == FINE) {
+        if (offset < (int64_t)m->size)
+            break;
+        rc = spool_append_hole(&a->contents, (uint64_t)offset - m->size, e); /* a sparse file */
+        if (rc == OK)
+            rc = spool_append(&a->contents, bytes, n, e);
+        m->size = a->contents.size - m->offset;
+    }
+    m->broken = r->found != END;
     return rc;
+}
+
+static int take(struct log_archive *a, struct reading *r, struct error *e)
+{
+    const char *link = r->library.link(r->entry);
+    char name[PATH_MAX], target[PATH_MAX];
+    struct log_archive_member m = { 0 }, *place;
+    const struct log_archive_member *linked;
+    size_t n = member_name(r->library.name(r->entry), name);
+    int rc;
+
+    if (!n)
+        return OK;
+    if (a->members.count == MEMBERS_MOST)
+        return error_set(e, ERR_IO, "more than %d event files in an archive", MEMBERS_MOST);
+    if (link && member_name(link, target) && (linked = log_archive_find(a, target))) {
+        m = *linked;
+    } else if (link || r->library.type(r->entry) != S_IFREG) {
+        a->left_out += link || r->library.type(r->entry) != S_IFDIR;
+        return OK;
+    } else if ((rc = take_contents(a, r, &m, e)) != OK) {
+        return rc;
+    }
+    if (m.broken && (!m.size || r->found == FATAL)) /* encrypted, or nothing can be read after it */
+        if ((rc = archive_damage(a, r, name, e)) != OK || !m.size)
+            return rc;
+    if (!(place = tag_index_item(&a->members, name, n)))
+        return error_memory(e, NULL, "for the members of an archive");
+    *place = m;
+    return OK;
+}
+
+int log_archive_read(struct log_archive *a, int fd, const char *path, struct error *e)
+{
+    struct reading r = { 0 };
+    int rc;
+
+    *a = (struct log_archive){ .contents = SPOOL_CLOSED, .members = TAG_INDEX_OF(struct log_archive_member) };
+    if (!(a->path = strdup(path)))
+        return error_memory(e, path, "for an archive");
+    if ((rc = begin(&r, fd, 1, e)) == OK)
+        rc = spool_open(&a->contents, e);
+    while (rc == OK && r.found >= AGAIN && r.found != END)
+        if (next(&r) == FINE) {
+            rc = take(a, &r, e);
+            r.found = FINE; /* the header after a damaged member may be sound */
+        } else if (r.found == AGAIN) {
+            rc = archive_damage(a, &r, NULL, e);
+        }
+    if (rc == OK && r.found != END)
+        rc = archive_damage(a, &r, NULL, e);
+    finish(&r);
+    return rc == OK ? OK : (error_prefix(e, "%s", path), rc);
 }
 
 void log_archive_release(struct log_archive *a)
 {
-    log_archive_entries_free(a->entries, a->count);
-    if (a->fd >= 0)
-        close(a->fd);
     free(a->path);
-    *a = (struct log_archive){ .fd = -1 };
+    spool_close(&a->contents);
+    tag_index_release(&a->members);
+    *a = (struct log_archive){ .contents = SPOOL_CLOSED };
 }
 
-struct unpacking {
-    z_stream z;
-    uint8_t in[BLOCK], out[BLOCK];
-};
-
-static int unpack(const struct log_archive *a, const struct log_archive_entry *entry, struct unpacking *u,
-                  log_archive_sink *sink, void *context, struct error *e)
+const struct log_archive_member *log_archive_find(const struct log_archive *a, const char *name)
 {
-    uint64_t left = entry->packed, size = 0;
-    uint32_t crc = 0, packed_crc = 0;
-    int rc = OK, z = Z_OK;
+    const size_t number = tag_index_peek(&a->members, name, strlen(name));
 
-    while (rc == OK && z == Z_OK) {
-        size_t n;
-
-        if (!u->z.avail_in && left) {
-            n = left < sizeof u->in ? (size_t)left : sizeof u->in;
-            if ((rc = read_at(a, u->in, n, entry->offset + entry->packed - left, e)) != OK)
-                return rc;
-            left -= n;
-            packed_crc = crc32c_extend(packed_crc, u->in, n);
-            u->z.next_in = u->in;
-            u->z.avail_in = (uInt)n;
-        }
-        u->z.next_out = u->out;
-        u->z.avail_out = sizeof u->out;
-        z = inflate(&u->z, Z_NO_FLUSH);
-        n = sizeof u->out - u->z.avail_out;
-        if (n > entry->size - size)
-            z = Z_DATA_ERROR;
-        else if (n) {
-            size += n;
-            crc = crc32c_extend(crc, u->out, n);
-            rc = sink(context, u->out, n, e);
-        }
-    }
-    if (rc == OK && (z != Z_STREAM_END || left || u->z.avail_in || size != entry->size || crc != entry->crc ||
-                     packed_crc != entry->packed_crc))
-        rc = error_set(e, ERR_CORRUPT, "%s: member '%.120s' is damaged", a->path, entry->name);
-    return rc;
+    return number == TAG_INDEX_NONE ? NULL : (const struct log_archive_member *)a->members.items + number;
 }
 
-int log_archive_read(const struct log_archive *a, const struct log_archive_entry *entry, log_archive_sink *sink,
-                     void *context, struct error *e)
-{
-    struct unpacking *u = calloc(1, sizeof *u);
-    int rc;
+/* ---- one file in xz or bzip2 ------------------------------------------------------------------------------------- */
 
-    if (!u || inflateInit(&u->z) != Z_OK) {
-        free(u);
-        return error_memory(e, a->path, "for unpacking");
-    }
-    rc = unpack(a, entry, u, sink, context, e);
-    inflateEnd(&u->z);
-    free(u);
+int log_archive_unpack(int fd, log_unpack_sink *sink, void *context, int *whole, struct error *e)
+{
+    struct reading r = { 0 };
+    const void *bytes;
+    int64_t offset;
+    size_t n;
+    int rc = begin(&r, fd, 0, e);
+
+    if (rc == OK && r.found == FINE)
+        next(&r);
+    while (rc == OK && r.found == FINE)
+        if (next_bytes(&r, &bytes, &n, &offset) == FINE)
+            rc = sink(context, bytes, n, e);
+    *whole = rc == OK && r.found == END;
+    if (rc == OK && r.found != END)
+        rc = cannot_read(&r, e);
+    finish(&r);
     return rc;
 }

@@ -436,20 +436,18 @@ static int add_parent(struct walk *w, const char *path)
     return rc;
 }
 
-/* The runs of an archive: the directories of its event files. Files of a run need not be adjacent in the order of
- * names, so runs are found by an index. */
+/* The runs of an archive: the directories of its event files. */
 static int list_archive(struct walk *w, const struct log_archive *archive, const char *path)
 {
     struct tag_index names = TAG_INDEX_OF(struct log_run);
     struct log_run *run;
+    struct error left_out;
     int rc = OK;
 
-    for (size_t i = 0; rc == OK && i < archive->count; i++) {
-        const char *name = archive->entries[i].name, *base = file_base_name(name);
+    for (size_t i = 0; rc == OK && i < archive->members.count; i++) {
+        const char *name = archive->members.entries[i].text, *base = file_base_name(name);
         char member[PATH_MAX];
 
-        if (!strstr(base, "tfevents"))
-            continue;
         if (!(run = tag_index_item(&names, name, base > name ? (size_t)(base - name) - 1 : 0)))
             rc = directory_no_memory(w->e, path);
         else if ((rc = file_join(member, sizeof member, path, name, w->e)) == OK)
@@ -465,6 +463,12 @@ static int list_archive(struct walk *w, const struct log_archive *archive, const
         log_run_release(&run[i]);
     }
     tag_index_release(&names);
+    error_set(&left_out, ERR_ARG, "%s: %zu links or special files named *tfevents* in it are left out", path,
+              archive->left_out);
+    if (rc == OK && archive->left_out)
+        rc = add_problem(w, &left_out, path);
+    if (rc == OK && archive->damage.code != OK && (rc = add_problem(w, &archive->damage, path)) == OK)
+        w->to->unreadable = w->to->problem_count;
     return rc;
 }
 

@@ -7,9 +7,9 @@
  * link unless they hold it, or a link back to the directory with the link; what is found only below a link is listed
  * once. What is more than LOG_DIRECTORY_DEPTH_MAX directories deep is left out, and a problem says so once.
  *
- * Names that end in ".gz" or ".zst" sort as if they did not; if the uncompressed file is there too, the compressed one
- * is left out, since both hold the same. The directories in an archive count like those of a log directory; every file
- * path can be given to log_input_open().
+ * Names that end in one of LOG_NAME_ENDINGS (log_name.h) sort as if they did not; if the uncompressed file is there
+ * too, the compressed one is left out, since both hold the same. The directories in an archive count like those of a
+ * log directory; every file path can be given to log_input_open().
  */
 #ifndef EVENTLOG_READ_LOG_DIRECTORY_H
 #define EVENTLOG_READ_LOG_DIRECTORY_H

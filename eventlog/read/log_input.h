@@ -1,10 +1,10 @@
 /*
- * log_input.h - opens a path of a log for reading records: a plain event file, one compressed with gzip or zstd, a
- * member of an archive, or standard input. An input that cannot be read in any order is first unpacked completely into
- * a file without a name (base/spool.h), which exists as long as it is open; it stays as it was when it was opened, and
+ * log_input.h - opens a path of a log for reading records: a plain event file, a compressed one, a member of an archive
+ * (log_archive.h), or standard input. An input that cannot be read in any order is first unpacked completely into a
+ * file without a name (base/spool.h), which exists as long as it is open; it stays as it was when it was opened, and
  * does not grow.
  *
- * The path of a member is that of the archive, '/', and the member's name: "logs.tfz/train/events.out.tfevents.1".
+ * The path of a member is that of the archive, '/', and the member's name: "logs.tar/train/events.out.tfevents.1".
  */
 #ifndef EVENTLOG_READ_LOG_INPUT_H
 #define EVENTLOG_READ_LOG_INPUT_H
@@ -36,8 +36,8 @@ int log_input_is_standard_input(const struct log_input *in, const char *path);
  * that is damaged or truncated. ERR_IO also if it cannot be unpacked. Close it with record_file_close(). */
 int log_input_open(struct log_input *in, const char *path, struct record_file *f, struct error *e);
 
-/* 1 and *archive if the path is an archive, which then stays open until log_input_release(); 0 if it is not; or an
- * error. */
+/* 1 and *archive if the path is an archive, which is read and then stays open until log_input_release(); 0 if it is
+ * not; or an error. Not while another thread uses `in`. */
 int log_input_archive(struct log_input *in, const char *path, const struct log_archive **archive, struct error *e);
 
 /* "a gzip file" and the like for an input that cannot grow and must not be overwritten; NULL for a plain file or a

@@ -22,9 +22,7 @@
     ROW(drop_tag, "drop-tag", "Drop series from a log") \
     ROW(downsample, "downsample", "Thin out the series of a log") \
     ROW(split, "split", "Split a log by tags, steps, sessions, runs or size") \
-    ROW(prune, "prune", "Delete old, short or surplus runs, or list them") \
-    ROW(archive, "archive", "Pack finished logs into one compressed file") \
-    ROW(cat, "cat", "List, check and extract the files of an archive")
+    ROW(prune, "prune", "Delete old, short or surplus runs, or list them")
 
 #define DECLARE(function, name, help) int command_##function(int argc, char **argv);
 EVENTLOG_COMMANDS(DECLARE)

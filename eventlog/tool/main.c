@@ -12,8 +12,8 @@ int main(int argc, char **argv)
         .program = "eventlog",
         .usage = "COMMAND [OPTION...] PATH...",
         .summary = "Inspect, verify, repair, follow, rewrite and export TensorBoard event files. PATH is a log "
-                   "directory, a run in it, one event file, an archive made by 'eventlog archive', or - for standard "
-                   "input. Files may be compressed with gzip or zstd.",
+                   "directory, a run in it, one event file, a tar or zip file of these, or - for standard input. Files "
+                   "may be compressed with gzip, zstd, xz or bzip2.",
         .examples = "  eventlog export logs -o points.csv           every point of every run\n"
                     "  eventlog compare mpi/eval ps/eval -o a.svg   two runs in one picture\n"
                     "  ssh host cat run/events* | eventlog stats -  without copying it\n",

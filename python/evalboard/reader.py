@@ -218,7 +218,7 @@ def read(logdir: StrPath, tags: Patterns = None, runs: Patterns = None, steps: t
          view: str = "all") -> Log:
     """Reads the points of all scalar series, of any writer, into NumPy arrays without copying them: 24 bytes a point.
 
-    logdir: a log directory, an event file, an archive of `eventlog archive`; also compressed ones. tags, runs: patterns as of
+    logdir: a log directory, an event file, a tar or zip file of these; also compressed ones. tags, runs: patterns as of
     the shell, of which one must match ('*' also matches '/'). steps: (first, last), both inclusive, either may be None. view:
     "all" points in the order of the files; "tensorboard": those that TensorBoard would show, without what a restart has
     replaced; "session": without what a session start removed.

@@ -12,6 +12,10 @@
 
 #define B(text) text, sizeof text - 1
 /* The head of a zip file's first member; its name's length and that of the extra field follow. */
+#define ZEROS50 \
+    "\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0" \
+    "\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0"
+#define TAR ZEROS50 ZEROS50 ZEROS50 ZEROS50 ZEROS50 "ustar\00000"
 #define ZIP "PK\3\4\0\0\x08\x08\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0"
 
 static const struct {
@@ -23,7 +27,7 @@ static const struct {
     { FILE_KIND_GZIP, B("\x1f\x8b\x08\0\0\0\0\0\0\x03") },
     { FILE_KIND_ZSTD, B("\x28\xb5\x2f\xfd\x04\x58") },
     { FILE_KIND_ZSTD, B("\x50\x2a\x4d\x18\4\0\0\0\x12\0\0\0\x28\xb5\x2f\xfd") }, /* pzstd's */
-    { FILE_KIND_ARCHIVE, B("\x89TFZ\r\n\x1a\n\1\0\0\0\0\0\0\0") },
+    { FILE_KIND_TAR, B("BZhang/" TAR) }, /* though its first name begins as a bzip2 file */
     { FILE_KIND_ZIP, B("PK\3\4\0\0\x08\x08\0\0archive/data.pkl") },
     { FILE_KIND_TORCH, B(ZIP "\x0e\0\x14\0model/data.pklFB\x10") }, /* torch.save of 2.9 */
     { FILE_KIND_TORCH, B(ZIP "\x0d\0\x15\0script/data/0FB\x11") },  /* torch.jit's */

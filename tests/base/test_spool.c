@@ -33,11 +33,24 @@ static void test_appended(void **state)
     assert_string_equal(got, "helloworld");
 
     s.most = 12;
+    assert_int_equal(spool_append_hole(&s, 3, &e), ERR_IO);
+    assert_int_equal(spool_append_hole(&s, UINT64_MAX, &e), ERR_IO);
+    assert_int_equal(s.size, 10);
+    assert_int_equal(spool_append_hole(&s, 0, &e), OK);
+    assert_int_equal(spool_append_hole(&s, 1, &e), OK);
+    assert_int_equal(spool_append(&s, "1", 1, &e), OK);
+    assert_int_equal(file_read_at(s.fd, got, sizeof got, 8), 4);
+    assert_memory_equal(got,
+                        "ld\0"
+                        "1",
+                        4);
+
+    s.most = 14;
     assert_int_equal(spool_append(&s, "12", 2, &e), OK);
     assert_int_equal(spool_append(&s, "3", 1, &e), ERR_IO);
-    assert_non_null(strstr(e.message, "12 B"));
+    assert_non_null(strstr(e.message, "14 B"));
     assert_non_null(strstr(e.message, "TMPDIR"));
-    assert_int_equal(s.size, 12);
+    assert_int_equal(s.size, 14);
     spool_close(&s);
     spool_close(&s);
 

@@ -12,6 +12,7 @@ import random
 import re
 import shutil
 import struct
+import subprocess
 
 from injected import ALWAYS, TEMPORARY, Broken, expect, one_line_errors
 
@@ -368,49 +369,14 @@ class Text(Command):
             expect(outcome.printed == reference.printed, "the next start printed something else")
 
 
-class Archived(Command):
-    """archive --delete: each file is in the archive or still there."""
-    words, output = ("archive", "--delete", "in", "-o", "out/in.tfz"), "out"
-
-    def command(self, place):  # an archive that is there would be overwritten by one of what is left
-        self.nothing = not place.names("in")
-        return [self.tools.bin / self.program, *self.words[:-1], f"out/in.tfz{place.runs or ''}"]
-
-    def check(self, place, outcome, reference):
-        one_line_errors(outcome, self.program)
-        if outcome.unharmed and not self.nothing:
-            expect(outcome.status == 0, f"status {outcome.status} without harm: {outcome.said}")
-        files = self.all_files(place)
-        if not place.lost:
-            expect(files == self.given(reference), "a file is neither in the archive nor there")
-            expect(outcome.status or not place.names("in"), "status 0, and not all files are deleted")
-        self.tidy(place, outcome)
-
-    @staticmethod
-    def given(reference):
-        top = reference.path / "prepared"
-        return {str(path.relative_to(top)): path.read_bytes() for path in top.rglob("*") if path.is_file()}
-
-    def all_files(self, place):
-        files = {name: path.read_bytes() for name, path in place.names("in").items()}
-        for archive in (place.work / "out").glob("in.tfz*"):
-            unpacked = place.path / "unpacked"
-            shutil.rmtree(unpacked, ignore_errors=True)
-            self.tool(place, "eventlog", "cat", archive, "-o", unpacked)
-            files |= {str(p.relative_to(unpacked)): p.read_bytes() for p in unpacked.rglob("*") if p.is_file()}
-        return files
-
-    def finish(self, place, reference):
-        if place.names("in") and not place.lost:
-            outcome = self.run(place)
-            expect(outcome.status == 0, f"the next start: status {outcome.status}: {outcome.said}")
-            expect(self.all_files(place) == self.given(reference), "a file is neither in the archive nor there")
-
-
-class Unpacked(Command):
+class Packed(Command):
+    """The log as a tar file."""
     def prepare(self, place):
         super().prepare(place)
-        self.tool(place, "eventlog", "archive", place.work / "in", "-o", place.work / "in/in.tfz")
+        subprocess.run(["tar", "-cf", place.work / "in.tar", "-C", place.work, "in"], check=True)
+        shutil.rmtree(place.work / "in")
+        (place.work / "in").mkdir()
+        (place.work / "in.tar").rename(place.work / "in/in.tar")
 
 
 class InPlace(Command):
@@ -478,9 +444,7 @@ def jobs(tools):
         Command("eventlog merge", tools, words=("merge", "in", "-o", "out/merged")),
         Command("eventlog export", tools, words=("export", "in", "-o", "out/points.csv")),
         Command("eventlog export gz", tools, words=("export", "--format=jsonl", "in", "-o", "out/points.jsonl.gz")),
-        Command("eventlog archive", tools, words=("archive", "in", "-o", "out/in.tfz")),
-        Archived("eventlog archive --delete", tools),
-        Unpacked("eventlog cat", tools, words=("cat", "in/in.tfz", "-o", "out/restored")),
+        Packed("eventlog merge tar", tools, words=("merge", "in/in.tar", "-o", "out/merged")),
         Command("eventlog rename-tag", tools, words=("rename-tag", "tag0/0=new/0", "in", "-o", "out/renamed")),
         InPlace("eventlog repair", tools, words=("repair", "--in-place")),
         Convert("checkpoint convert", tools, words=("convert", "in/model.ckpt-100", "out/m.safetensors")),

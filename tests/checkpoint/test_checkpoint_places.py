@@ -35,7 +35,7 @@ KINDS = {
     "a.npz": (zipped("w.npy"), "a NumPy archive (.npz); numpy.load() reads it"),
     "model.tar.gz": (gzip.compress(b"x"), "a gzip file; unpack it first"),
     "m.safetensors.zst": (b"\x28\xb5\x2f\xfd" + bytes(20), "a zstd file; unpack it first"),
-    "logs.tfz": (b"\x89TFZ\r\n\x1a\n" + bytes(8), "an archive of 'eventlog archive'; 'eventlog cat' reads it"),
+    "logs.tar": (bytes(257) + b"ustar\00000" + bytes(247), "a tar archive; unpack it first"),
     "events.out.tfevents.1.host": (bytes.fromhex("1800000000000000a37f4b22") + bytes(30),
                                    "an event file or another TFRecord file; 'eventlog inspect' reads event files"),
     "study.db": (b"SQLite format 3\0" + bytes(80), "an SQLite database\n"),

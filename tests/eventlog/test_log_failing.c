@@ -4,12 +4,12 @@
 #include "base/file.h"
 #include "base/file_kind.h"
 #include "eventlog/check/log_check.h"
-#include "eventlog/read/log_archive.h"
 #include "eventlog/read/log_directory.h"
 #include "eventlog/read/log_follow.h"
 #include "eventlog/read/run_pieces.h"
 #include "eventlog/read/scalar_series.h"
 #include "tests/failing_calls.h"
+#include "tests/eventlog/made_tar.h"
 #include "tests/eventlog/remove_tree.h"
 
 #include <stdlib.h>
@@ -56,29 +56,16 @@ static void put_zstd(const char *name)
     free(frame);
 }
 
-static int write_archive(struct error *e)
+static void put_archive(const char *name)
 {
     static const char *const members[] = { "events.out.tfevents.0", "readme", "x/events.out.tfevents.1",
                                            "x/y/events.out.tfevents.2" };
-    int to = open(in_directory("logs.tfz"), O_RDWR | O_CREAT | O_TRUNC, 0600), from, rc;
-    struct log_archive_writer *w;
+    int to = open(in_directory(name), O_WRONLY | O_CREAT | O_TRUNC, 0600);
 
-    if (to < 0)
-        return error_system(e, "logs.tfz");
-    rc = log_archive_writer_new(&w, to, "logs.tfz", 1, e);
-    for (size_t i = 0; i < sizeof members / sizeof *members && rc == OK; i++) {
-        if ((from = open(in_directory("a/events.out.tfevents.1"), O_RDONLY)) < 0) {
-            rc = error_system(e, "events");
-            break;
-        }
-        rc = log_archive_writer_add(w, members[i], 0644, 0, from, "events", NULL, e);
-        close(from);
-    }
-    if (rc == OK)
-        rc = log_archive_writer_finish(w, e);
-    log_archive_writer_free(w);
+    assert_true(to >= 0);
+    for (size_t i = 0; i < sizeof members / sizeof *members; i++)
+        made_tar_put(to, members[i], plain.data, plain.length);
     close(to);
-    return rc;
 }
 
 static void write_run(void)
@@ -101,7 +88,6 @@ static int setup(void **state)
 {
     struct log_input input = { 0 };
     struct log_directory d;
-    struct error e = { 0 };
     char *path = directory;
     gzFile packed;
 
@@ -134,7 +120,8 @@ static int setup(void **state)
     assert_int_equal(symlink("..", in_directory("c/up")), 0);
     assert_int_equal(symlink("../b", in_directory("a/out")), 0);
     assert_int_equal(symlink("../b/events.out.tfevents.2.gz", in_directory("a/events.out.tfevents.3.gz")), 0);
-    return write_archive(&e);
+    put_archive("logs.tar");
+    return 0;
 }
 
 static int teardown(void **state)
@@ -150,7 +137,7 @@ static int list_with(struct directory_cache *cache, int there, struct error *e)
 {
     struct log_input input = { 0 };
     struct log_directory d;
-    static const char *const names[] = { "a", "b/../a", "logs.tfz", "./b/events.out.tfevents.2.gz", "c", "missing" };
+    static const char *const names[] = { "a", "b/../a", "logs.tar", "./b/events.out.tfevents.2.gz", "c", "missing" };
     char paths[6][200], *list[6];
     int rc;
 
@@ -237,7 +224,6 @@ static void test_listing(void **state)
     assert_int_equal(chdir(here), 0);
     with_each_failure(list_paths);
     with_each_failure(list_cached);
-    with_each_failure(write_archive);
 }
 
 /* ---- reading ----------------------------------------------------------------------------------------------------- */
@@ -494,14 +480,14 @@ static int check_file(struct log_check *c, struct log_input *input, const char *
 static int check(struct error *e)
 {
     static const char *const names[] = { "a/events.out.tfevents.2", "b/events.out.tfevents.1.zst",
-                                         "b/events.out.tfevents.2.gz", "logs.tfz/x/events.out.tfevents.1" };
+                                         "b/events.out.tfevents.2.gz", "logs.tar/x/events.out.tfevents.1" };
     struct log_input input = { 0 };
     const struct log_archive *archive;
     struct log_check *c;
     size_t count;
     int rc = log_check_new(&c, ".run", e);
 
-    if (rc == OK && (rc = log_input_archive(&input, in_directory("logs.tfz"), &archive, e)) == 1)
+    if (rc == OK && (rc = log_input_archive(&input, in_directory("logs.tar"), &archive, e)) == 1)
         rc = OK;
 
     for (size_t i = 0; i < sizeof names / sizeof *names && rc == OK; i++)
@@ -519,19 +505,13 @@ static int look(struct error *e)
 {
     struct log_input input = { 0 };
     const struct log_archive *archive;
-    struct log_archive own;
     struct record_file f;
     uint64_t place;
     int fd, rc;
 
-    if ((rc = log_archive_open(&own, in_directory("logs.tfz"), e)) == OK) {
-        log_archive_release(&own);
-        rc = log_input_archive(&input, in_directory("logs.tfz"), &archive, e);
-    } else {
-        log_archive_release(&own);
-    }
-    log_input_bytes(&input, in_directory("logs.tfz/x/events.out.tfevents.1"));
-    log_input_packed(&input, in_directory("logs.tfz"));
+    rc = log_input_archive(&input, in_directory("logs.tar"), &archive, e);
+    log_input_bytes(&input, in_directory("logs.tar/x/events.out.tfevents.1"));
+    log_input_packed(&input, in_directory("logs.tar"));
     log_input_release(&input);
     if (rc < 0)
         return rc;

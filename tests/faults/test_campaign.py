@@ -22,21 +22,21 @@ def campaign(tmp_path_factory):
 
 
 @pytest.mark.parametrize("fault, status, said, left", [
-    (Fault("kill", 1, 9, match="fsync "), -9, "", [".eventlog."]),
+    (Fault("kill", 1, 9, match="fsync "), -9, "", ["merged/.eventlog."]),
     (Fault("ENOSPC", 1, errno.ENOSPC, match="write "), 2, "No space left", []),
     (Fault("EIO", 1, errno.EIO, match="fsync "), 2, "Input/output error", []),
-    (Fault("short", 1, times=1 << 30, match="write "), 0, "", ["in.tfz"]),
-    (Fault("stop", 1, 19, match="write "), 0, "", ["in.tfz"]),
+    (Fault("short", 1, times=1 << 30, match="write "), 0, "", ["merged/"]),
+    (Fault("stop", 1, 19, match="write "), 0, "", ["merged/"]),
     (Fault("gone", 1, directory="out", match="write "), 2, "No such file", []),
 ], ids=lambda value: value.kind if isinstance(value, Fault) else None)
 def test_faults_happen(campaign, tmp_path, fault, status, said, left):
-    job, place = campaign.job("eventlog archive"), Place(tmp_path / "place", campaign.injector)
+    job, place = campaign.job("eventlog merge"), Place(tmp_path / "place", campaign.injector)
     job.prepare(place)
     place.runs = 0
     outcome = job.run(place, fault)
     assert outcome.status == status and said in outcome.said
-    assert outcome.fired.startswith(f"{fault.match}{place.work}/out/.eventlog.")
-    there = [name for name in place.names() if name.startswith("out/")]
+    assert outcome.fired.startswith(f"{fault.match}{place.work}/out/merged/.eventlog.")
+    there = [name for name in place.names() if name.startswith("out/merged/")]
     assert len(there) == len(left) and all(name.startswith(f"out/{begin}") for name, begin in zip(there, left))
 
 
@@ -47,8 +47,8 @@ def test_faults_happen(campaign, tmp_path, fault, status, said, left):
     ("trainer mpi", Fault("kill", 3, 9, rank="0", match="/ckpt/checkpoint.tmp.")),
     ("eventlog tail -f", Fault("EIO", 1, errno.EIO, 1 << 30, match="read /")),
     *[("eventlog tail -f", Fault("EIO", call, errno.EIO, 6, match="pread /")) for call in range(1, 7)],
-    ("eventlog archive", Fault("interrupt", 2, 2, match="write ")),
-    ("eventlog cat", Fault("terminate", 1, 15, match="fsync ")),
+    ("eventlog merge tar", Fault("EIO", 2, errno.EIO, match="read ")),
+    ("eventlog merge tar", Fault("terminate", 1, 15, match="fsync ")),
     ("eventlog rename-tag", Fault("terminate", 3, 15, match="fsync ")),
     ("eventlog repair", Fault("interrupt", 1, 2, match="fsync ")),
     ("eventlog repair", Fault("kill", 1, 9, match="rename /")),

@@ -359,9 +359,7 @@ static int begins_packed(const struct made_events *m)
         const char *bytes;
         size_t n;
     } packed[] = {
-        { "\x1f\x8b", 2 },
-        { "\x28\xb5\x2f\xfd", 4 },
-        { "\x89TFZ\r\n\x1a\n", 8 },
+        { "\x1f\x8b", 2 }, { "\x28\xb5\x2f\xfd", 4 }, { "\3757zXZ\0", 6 }, { "BZh", 3 }, { "PK\3\4", 4 },
     };
     const char *p = m->file.data;
 

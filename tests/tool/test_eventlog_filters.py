@@ -87,14 +87,6 @@ def test_names_of_rewriting_commands(log, tmp_path):
                                                                      log, "-f", *out)
 
 
-def test_members_of_an_archive(log, tmp_path):
-    assert told(0, "archive", log, "-o", tmp_path / "log.tfz") == ""
-    assert "NAME 'log/mpi/evla/*': no member matches; did you mean 'log/mpi/eval/events" in told(
-        1, "cat", "--list", tmp_path / "log.tfz", "log/mpi/evla/*")
-    assert "NAME 'none'" in told(1, "cat", "--list", tmp_path / "log.tfz", "log/mpi/*", "none")
-    assert told(0, "cat", "--list", tmp_path / "log.tfz", "log/mpi/*") == ""
-
-
 @pytest.mark.parametrize("command", ["stats", "tail", "compare", "plot", "export", "export --format=wide"])
 def test_only_other_values(kinds, command):
     """Who asks for texts learns that they are there, and how to see them."""

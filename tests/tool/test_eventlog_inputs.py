@@ -1,19 +1,26 @@
 """Compressed files, archives and standard input: every reading command says of them what it says of the plain log."""
+import bz2
 import gzip
+import io
 import json
+import lzma
 import os
 import pathlib
 import shutil
 import subprocess
+import tarfile
+import zipfile
 
 import pytest
+
+from interposed import NO_LIBRARY, interposed
 
 BUILD = pathlib.Path(os.environ.get("EVALBOARD_BUILD", "build")).resolve()
 TOOL, SAMPLE = BUILD / "bin/eventlog", BUILD / "tests/programs/eventlog_sample"
 READING = ["inspect --json", "export --format=csv", "export --format=jsonl", "stats", "tags", "hparams", "compare --json",
            "plot --width 60 --tag loss", "tail", "tail --all --json"]
 # What these do with such inputs has tests of its own here, and for what takes none there is a message.
-OTHERS = ["verify", "repair", "cat", "archive", "write", "prune", "watch", "serve"]
+OTHERS = ["verify", "repair", "write", "prune", "watch", "serve"]
 REWRITING = ["merge --keep-runs", "split --tags all=*", "rename-tag loss=l", "drop-tag lo*", "downsample -n 2"]
 
 
@@ -52,24 +59,63 @@ def log(tmp_path_factory):
     return top
 
 
-@pytest.fixture(params=["gz", "zst", "two members", "tfz", "gz in tfz"])
+def tarred(entries, **more):
+    """An archive by Python's tarfile. An entry is a name and its contents, or a changed TarInfo."""
+    out = io.BytesIO()
+    with tarfile.open(fileobj=out, mode="w", **more) as archive:
+        for name, contents in entries:
+            info = name if isinstance(name, tarfile.TarInfo) else tarfile.TarInfo(name)
+            info.size = len(contents or b"")
+            archive.addfile(info, io.BytesIO(contents or b""))
+    return out.getvalue()
+
+
+def zipped(entries, method=zipfile.ZIP_DEFLATED):
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w", method) as archive:
+        for name, contents in entries:
+            archive.writestr(name, contents)
+    return out.getvalue()
+
+
+def packed_tree(top, form):
+    """The directory in an archive, its names beginning with its own."""
+    target = top.with_name(f"{top.name}.{form}")
+    members = [(p.relative_to(top.parent).as_posix(), p.read_bytes()) for p in sorted(top.rglob("*")) if p.is_file()]
+    if form == "zip":
+        target.write_bytes(zipped(members))
+    elif form == "tar.gz":
+        target.write_bytes(gzip.compress(tarred(members)))
+    elif form == "tar.zst":
+        target.write_bytes(zstd(tarred(members, format=tarfile.GNU_FORMAT)))
+    else:  # GNU tar
+        subprocess.run(["tar", "-caf", target, "-C", top.parent, top.name], check=True)
+    return target
+
+
+COMPRESSED = {"gz": gzip.compress, "zst": zstd, "xz": lzma.compress, "bz2": bz2.compress}
+
+
+@pytest.fixture(params=[*COMPRESSED, "two members", "tar", "tar.gz", "tar.zst", "tar.xz", "tar.bz2", "zip", "gz in tar"])
 def stored(request, log, tmp_path):
     """The same log in another form, and what stands before its runs' names there."""
     copy = tmp_path / "log"
     shutil.copytree(log, copy)
-    for path in [] if request.param == "tfz" else event_files(copy):
-        data, half = path.read_bytes(), path.stat().st_size // 2
-        suffix = ".zst" if request.param == "zst" else ".gz"
-        packed = zstd(data) if request.param == "zst" else gzip.compress(data)
-        if request.param == "two members":
-            packed = gzip.compress(data[:half]) + gzip.compress(data[half:])
-        path.with_name(path.name + suffix).write_bytes(packed)
-        path.unlink()
-    if "tfz" not in request.param:
+    form, inside = request.param, request.param if request.param in COMPRESSED else "gz"
+    if form in COMPRESSED or " " in form:
+        for path in event_files(copy):
+            data, half = path.read_bytes(), path.stat().st_size // 2
+            if form == "two members":
+                packed = gzip.compress(data[:half]) + gzip.compress(data[half:])
+            else:
+                packed = COMPRESSED[inside](data)
+            path.with_name(f"{path.name}.{inside}").write_bytes(packed)
+            path.unlink()
+    if form in COMPRESSED or form == "two members":
         return copy, ""
-    run("archive", copy, "-o", tmp_path / "log.tfz")
+    target = packed_tree(copy, form.split()[-1])
     shutil.rmtree(copy)
-    return tmp_path / "log.tfz", "log/"
+    return target, "log/"
 
 
 @pytest.mark.parametrize("command", READING)
@@ -80,7 +126,9 @@ def test_read(log, stored, command):
 
     def plain(text):
         text = text.replace(f"{prefix}eval".encode(), b"eval") if prefix else text
-        return text.replace(b".gz", b"").replace(b".zst", b"")
+        for ending in COMPRESSED:
+            text = text.replace(f".{ending}".encode(), b"")
+        return text
 
     if command.startswith("plot"):
         assert len(got.stdout) > 100  # names of other lengths make another picture
@@ -124,7 +172,7 @@ def test_every_command_is_here():
 
 
 @pytest.mark.parametrize("through", ["pipe", "file"])
-@pytest.mark.parametrize("form", [bytes, gzip.compress, zstd])
+@pytest.mark.parametrize("form", [bytes, *COMPRESSED.values()])
 def test_standard_input(log, tmp_path, through, form):
     file = event_files(log / "eval")[-1]
     data = form(file.read_bytes())
@@ -147,12 +195,10 @@ def test_standard_input(log, tmp_path, through, form):
 
 @pytest.mark.parametrize("form", [bytes, gzip.compress])
 def test_archive_through_standard_input(log, tmp_path, form):
-    """Of event files as they are, or compressed: all that an archive can hold."""
     shutil.copytree(log, tmp_path / "log")
     for path in event_files(tmp_path / "log"):
         path.write_bytes(form(path.read_bytes()))
-    archive = tmp_path / "log.tfz"
-    run("archive", tmp_path / "log", "-o", archive)
+    archive = packed_tree(tmp_path / "log", "tar.xz")
     for command in READING:
         want = run(*command.split(), archive, status=None)
         got = run(*command.split(), "-", status=want.returncode, input=archive.read_bytes())
@@ -167,24 +213,154 @@ def test_archive_through_standard_input(log, tmp_path, form):
         assert got == want and want
 
 
-@pytest.mark.parametrize("through", ["pipe", "file"])
-def test_cat_from_standard_input(log, tmp_path, through):
-    archive = tmp_path / "log.tfz"
-    run("archive", log, "-o", archive)
-    for arguments in ["--list"], ["--list", "--json"], []:
-        with open(archive, "rb") as stream:
-            got = run("cat", *arguments, "-", **({"input": archive.read_bytes()} if through == "pipe" else {"stdin": stream}))
-        assert got.stdout == run("cat", *arguments, archive).stdout
-    run("cat", "-", "-o", tmp_path / "out", input=archive.read_bytes())
-    assert [p.read_bytes() for p in event_files(tmp_path / "out/log")] == [p.read_bytes() for p in event_files(log)]
-    assert error("cat", "-", input=b"no archive") == "eventlog cat: -: not an archive made by 'eventlog archive'\n"
-
-
 def test_runs_of_an_archive(log, tmp_path):
-    run("archive", log, "-o", tmp_path / "log.tfz")
-    assert b"log/eval/eval" not in run("stats", tmp_path / "log.tfz", "--run", "log/eval").stdout
-    both = run("stats", tmp_path / "log.tfz", log).stdout
-    assert both.count(b"/log.tfz/log/eval,loss") == 1 and both.count(b"/log/eval,loss") == 2
+    shutil.copytree(log, tmp_path / "log")
+    archive = packed_tree(tmp_path / "log", "tar")
+    assert b"log/eval/eval" not in run("stats", archive, "--run", "log/eval").stdout
+    both = run("stats", archive, log).stdout
+    assert both.count(b"/log.tar/log/eval,loss") == 1 and both.count(b"/log/eval,loss") == 2
+
+
+def runs(archive, status=0):
+    """The names of its runs, and what is said."""
+    done = run("inspect", "--json", archive, status=status)
+    return [r["run"] for r in json.loads(done.stdout)["runs"]], done.stderr.decode()
+
+
+def test_names_lead_nowhere(log, tmp_path):
+    """Nothing is written under the name of a member; the run has the rest of it."""
+    data = event_files(log)[0].read_bytes()
+    names = ["../../up/x.tfevents", "/tmp/absolute/x.tfevents", "a/./b//../c/x.tfevents", "./.", "..", "dir.tfevents/readme",
+             "./here/x.tfevents", "x.tfevents", "\u00e4/x.tfevents"]
+    want = [".", "a/b/c", "here", "tmp/absolute", "up", "\u00e4"]
+    before = sorted(tmp_path.iterdir())
+    for archive in tarred([(n, data) for n in names]), zipped([(n, data) for n in names]):
+        done = run("inspect", "--json", "-", input=archive, cwd=tmp_path, env={**os.environ, "LC_ALL": "C"})
+        assert [r["run"] for r in json.loads(done.stdout)["runs"]] == want
+        assert sorted(tmp_path.iterdir()) == before and not pathlib.Path("/tmp/absolute").exists()
+
+
+def test_links_and_special_members(log, tmp_path):
+    data, entries = event_files(log)[0].read_bytes(), []
+    for name, kind, target in (("hard/x.tfevents", tarfile.LNKTYPE, "real/x.tfevents"),
+                               ("lost/x.tfevents", tarfile.LNKTYPE, "nowhere"),
+                               ("soft/x.tfevents", tarfile.SYMTYPE, "/etc/passwd"), ("pipe/x.tfevents", tarfile.FIFOTYPE, ""),
+                               ("folder.tfevents", tarfile.DIRTYPE, ""), ("soft/other", tarfile.SYMTYPE, "../..")):
+        info = tarfile.TarInfo(name)
+        info.type, info.linkname = kind, target
+        entries.append((info, None))
+    path = tmp_path / "x.tar"
+    path.write_bytes(tarred([("real/x.tfevents", data), *entries]))
+    names, said = runs(path, 2)
+    assert names == ["hard", "real"]
+    assert said.splitlines()[0] == f"eventlog inspect: {path}: 3 links or special files named *tfevents* in it are left out"
+
+
+def test_the_last_of_two_members_counts(log, tmp_path):
+    """As it would if they were extracted: tar -r appends a newer one."""
+    old, new = (event_files(log / "eval")[i].read_bytes() for i in (0, -1))
+    path = tmp_path / "x.tar"
+    path.write_bytes(tarred([("run/x.tfevents", old), ("./run/x.tfevents", new)]))
+    alone = tmp_path / "x.tfevents"
+    alone.write_bytes(new)
+    assert run("export", "--format=csv", path).stdout.replace(b"run,", b".,") == run("export", "--format=csv", alone).stdout.replace(b"run,", b".,")
+
+
+def test_an_archive_that_is_cut(log, tmp_path):
+    """Members before it are read, the last one as far as it goes, and it is said what is missing."""
+    shutil.copytree(log, tmp_path / "log")
+    for form in "tar", "tar.xz", "zip":
+        whole = packed_tree(tmp_path / "log", form).read_bytes()
+        whole = whole[:whole.index(b"PK\1\2")] if form == "zip" else whole.rstrip(b"\0")  # what follows is not needed
+        cut = tmp_path / f"cut.{form}"
+        for n in range(0, len(whole) - 50, len(whole) // 7):
+            cut.write_bytes(whole[:n])
+            done = run("stats", cut, status=None)
+            assert done.returncode in (1, 2) and done.stderr, (form, n)
+        assert b"log/eval" in done.stdout or form != "tar"
+    told = run("stats", tmp_path / "cut.tar", status=2).stderr.decode()
+    assert f"{tmp_path / 'cut.tar'}: " in told and "Truncated" in told
+
+
+def test_members_that_cannot_be_read(log, tmp_path):
+    """One with a wrong checksum is read; one that is encrypted is named."""
+    data = event_files(log / "eval")[-1].read_bytes()
+    whole = bytearray(zipped([("a/x.tfevents", data), ("b/x.tfevents", data)], zipfile.ZIP_STORED))
+    path = tmp_path / "x.zip"
+    at = whole.index(data)
+    path.write_bytes(whole[:at + 100] + bytes([whole[at + 100] ^ 1]) + whole[at + 101:])
+    said = run("stats", path, status=1).stderr.decode()
+    assert "x.zip/a/x.tfevents:" in said and "b/x.tfevents" not in said
+    for head, flags in (b"PK\3\4", 6), (b"PK\1\2", 8):
+        whole[whole.index(head) + flags] |= 1
+    path.write_bytes(whole)
+    names, said = runs(path, 2)
+    assert names == ["b"] and f"{path}: member a/x.tfevents: Passphrase required" in said
+
+
+def test_sizes_that_lie(tmp_path):
+    """A sparse member that says it holds 2^60 bytes needs more room than there is, before any of it is written."""
+    info = tarfile.TarInfo("x.tfevents")
+    info.pax_headers = {"GNU.sparse.major": "1", "GNU.sparse.minor": "0", "GNU.sparse.name": "x.tfevents",
+                        "GNU.sparse.realsize": str(2**60)}
+    path = tmp_path / "x.tar"
+    path.write_bytes(tarred([(info, f"1\n{2**60 - 512}\n512\n".encode().ljust(512, b"\0") + bytes(512))], format=tarfile.PAX_FORMAT))
+    assert "of temporary space" in error("stats", path)
+    path.write_bytes(bytearray(tarred([("x.tfevents", b"1" * 100)])).replace(b"00000000144", b"77777777777"))
+    assert error("stats", path)
+
+
+def test_sparse_members(log, tmp_path):
+    """Zeros at the end, as a writer that reserves room leaves them, take none."""
+    (tmp_path / "log").mkdir()
+    shutil.copy(event_files(log)[0], tmp_path / "log/x.tfevents")
+    want = run("stats", tmp_path / "log").stdout
+    os.truncate(tmp_path / "log/x.tfevents", 1 << 26)
+    subprocess.run(["tar", "-cSf", tmp_path / "x.tar", "-C", tmp_path / "log", "."], check=True)
+    assert (tmp_path / "x.tar").stat().st_size < 1 << 20
+    assert run("stats", tmp_path / "x.tar").stdout == want
+
+
+def test_no_room(log, tmp_path):
+    """What an archive unpacks to is limited, and nothing is left."""
+    path, place = tmp_path / "x.tar.gz", tmp_path / "place"
+    place.mkdir()
+    path.write_bytes(gzip.compress(tarred([("x.tfevents", bytes(1 << 22))])))
+    limited = f'trap "" XFSZ; ulimit -f 1000; exec "{TOOL}" stats "{path}"'
+    done = subprocess.run(["bash", "-c", limited], capture_output=True, text=True, env={**os.environ, "TMPDIR": str(place)})
+    assert done.returncode == 2 and f"{path}: cannot write a temporary file in {place}" in done.stderr
+    assert not list(place.iterdir())
+
+
+def test_other_archives(log, tmp_path):
+    """Without event files: of tar and zip it is said that there are none, others are what they are."""
+    path = tmp_path / "x"
+    for archive in tarred([("readme", b"text")]), zipped([("readme", b"text")]):
+        path.write_bytes(archive)
+        assert "contains no event files" in run("stats", path, status=None).stderr.decode()
+    path.write_bytes(zipped([("m/data.pkl", b"text"), ("m/data/0", b"0")], zipfile.ZIP_STORED))
+    assert "not an event file, but a PyTorch file" in error("stats", path)
+    path.write_bytes(zipped([("runs/data/x.tfevents", event_files(log)[0].read_bytes())]))
+    assert runs(path)[0] == ["runs/data"]  # though its first name is one of PyTorch's
+    (tmp_path / "log").mkdir()
+    (tmp_path / "log/x.tfevents.tar").write_bytes(tarred([("x.tfevents", b"")]))
+    assert "not an event file, but a tar archive" in error("stats", tmp_path / "log")
+
+
+def test_without_libarchive(log, tmp_path):
+    """It is named where it is needed; nothing else needs it."""
+    shutil.copytree(log, tmp_path / "log")
+    environment = interposed(tmp_path, "without", NO_LIBRARY, NO_LIBRARY="libarchive")
+    needing = [packed_tree(tmp_path / "log", form) for form in ("tar", "tar.gz", "zip")]
+    (tmp_path / "x.tfevents.xz").write_bytes(lzma.compress(event_files(log)[0].read_bytes()))
+    for path in *needing, tmp_path / "x.tfevents.xz":
+        told = error("stats", path, env=environment)
+        assert told.startswith(f"eventlog stats: {path}: reading it needs libarchive: ") and "libarchive13" in told
+        assert told.count("\n") == 1
+    for path in event_files(tmp_path / "log"):
+        path.with_name(path.name + ".gz").write_bytes(gzip.compress(path.read_bytes()))
+        path.unlink()
+    assert run("stats", tmp_path / "log", env=environment).stdout == run("stats", log).stdout
 
 
 def test_damage(log, tmp_path):
@@ -225,7 +401,8 @@ def test_verify(log, tmp_path):
     packed = gzip.compress(file.read_bytes())
     (tmp_path / "log").mkdir()
     (tmp_path / "log" / (file.name + ".gz")).write_bytes(packed)
-    run("archive", log / "eval", "-o", tmp_path / "log.tfz")
+    shutil.copytree(log / "eval", tmp_path / "eval")
+    archive = packed_tree(tmp_path / "eval", "tar")
 
     def kinds(*arguments, **more):
         return {f["kind"] for f in json.loads(run("verify", "--json", *arguments, **more).stdout)["findings"]}
@@ -233,9 +410,9 @@ def test_verify(log, tmp_path):
     plain = kinds(file, status=1)
     assert plain
     assert kinds(tmp_path / "log", status=1) == plain | {"compressed"}
-    for form in packed, zstd(file.read_bytes()), (tmp_path / "log.tfz").read_bytes():
+    for form in packed, zstd(file.read_bytes()), archive.read_bytes():
         assert kinds("-", input=form, status=1) == plain
-    assert kinds(tmp_path / "log.tfz", status=1) == kinds(log / "eval", status=1)
+    assert kinds(archive, status=1) == kinds(log / "eval", status=1)
 
 
 def test_compressed_beside_plain(log, tmp_path):

@@ -42,10 +42,8 @@ CALLS = {
     f"{REWRITING}: downsample": ["downsample --every 2 LOG -o OUT"],
     "REPAIR": ["repair BADFILE -o OUT", "repair FILE --in-place", "repair BADFILE --in-place"],
     "WRITE": ["write -d OUT --step 1 a=1"],
-    "PRUNE": ["prune --fewer-than 100 --max-bytes 0 --grace 0s LOG BAD", "prune --fewer-than 4 --grace 0s --delete "
-              "--archive OUT LOG"],
-    "ARCHIVE": ["archive LOG -o OUT"], "CAT --LIST": ["cat --list ARCHIVE"],
-    "CAT --CHECK, CAT -O": ["cat --check ARCHIVE", "cat ARCHIVE -o OUT"], "TAIL": ["tail LOG"],
+    "PRUNE": ["prune --fewer-than 100 --max-bytes 0 --grace 0s LOG BAD", "prune --fewer-than 4 --grace 0s --delete LOG"],
+    "TAIL": ["tail LOG"],
     "TAIL: --all": ["tail --all -n -1 KINDS GRAPH"],
 }
 
@@ -70,7 +68,6 @@ def members(value, path="", found=None):
 def files(tmp_path, kinds):
     subprocess.run([SAMPLE, "sample", tmp_path / "log"], check=True)
     subprocess.run([SAMPLE, "many", tmp_path / "bad"], check=True)
-    subprocess.run([EVENTLOG, "archive", tmp_path / "log", "-o", tmp_path / "log.tfz"], check=True)
     bad, = (tmp_path / "bad").rglob("*tfevents*")
     data = bytearray(bad.read_bytes())
     data[len(data) // 2] ^= 1
@@ -78,7 +75,7 @@ def files(tmp_path, kinds):
     subprocess.run([SAMPLE, "restart", tmp_path / "graph"], check=True)
     file = next((tmp_path / "log").glob("*tfevents*"))
     return {"LOG": tmp_path / "log", "BAD": tmp_path / "bad", "KINDS": kinds, "GRAPH": tmp_path / "graph", "FILE": file,
-            "BADFILE": bad, "ARCHIVE": tmp_path / "log.tfz", "OUT": tmp_path / "out"}
+            "BADFILE": bad, "OUT": tmp_path / "out"}
 
 
 def test_every_section_is_tested():

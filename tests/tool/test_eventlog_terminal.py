@@ -31,15 +31,14 @@ def logs(tmp_path_factory):
     shutil.copytree(top / "log", top / "bad")
     for file in (top / "bad").rglob("*tfevents*"):
         file.write_bytes(file.read_bytes()[:-1])
-    subprocess.run([EVENTLOG, "archive", top / "log", "-o", top / "log.tfz"], check=True, cwd=top)
-    return {"LOG": top / "log", "BAD": top / "bad", "ARCHIVE": top / "log.tfz"}
+    return {"LOG": top / "log", "BAD": top / "bad"}
 
 
 COMMANDS = ["inspect LOG", "inspect --tree LOG", "inspect LOG --sort points --top 5", "stats LOG --time local", "tags LOG",
             "compare LOG", "compare LOG --sort last --top 5", "plot LOG", "plot LOG --tag lr --x step,relative", "verify LOG",
             "verify --kinds", "tail LOG", "tail LOG --all --time local", "merge --keep-runs LOG -o OUT",
             "rename-tag lr=rate LOG -o OUT", "drop-tag lr LOG -o OUT", "downsample --every 2 LOG -o OUT",
-            "split --by run LOG -o OUT", "cat --list ARCHIVE", "--help", "export --help", "compare --help"]
+            "split --by run LOG -o OUT", "--help", "export --help", "compare --help"]
 
 
 @pytest.mark.parametrize("columns", [60, 80, 200])
@@ -57,7 +56,7 @@ def test_findings_fit(logs):
 
 @pytest.mark.parametrize("command, status", [
     ("statz", 2), ("plot LOG --tag nosuch", 1), ("compare LOG --group a* --band min-max", 2),
-    ("repair TORN -o OUT", 0), ("archive LOG -o OUT", 0)])
+    ("repair TORN -o OUT", 0)])
 def test_messages_break_between_words(logs, command, status, tmp_path):
     torn = next((logs["BAD"]).rglob("*tfevents*"))
     names = logs | {"OUT": tmp_path / "o", "TORN": torn}

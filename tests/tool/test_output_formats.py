@@ -105,7 +105,7 @@ def test_tree(log):
     assert "--json contradicts --format=tb" in refused("inspect", log, "--json", "--format=tb")
 
 
-@pytest.mark.parametrize("words", [["merge"], ["repair"], ["archive"]])
+@pytest.mark.parametrize("words", [["merge"], ["repair"]])
 def test_standard_output_leaves_no_file(tmp_path, words):
     """What is gathered for a pipe has no name, so others cannot guess it, and kill -9 leaves nothing behind."""
     points = [{"tag": "a", "step": step, "value": (step * 7919 % 10007) / 3} for step in range(5000)]
@@ -115,8 +115,7 @@ def test_standard_output_leaves_no_file(tmp_path, words):
     place.mkdir()
     reader, writer = os.pipe()
     fcntl.fcntl(writer, 1031, 4096)  # F_SETPIPE_SZ, which Python 3.9 does not name
-    with subprocess.Popen([TOOL, *words, tmp_path / "log" if words == ["archive"] else file, "-o", "-"], stdout=writer,
-                          stderr=subprocess.DEVNULL, env={**os.environ, "TMPDIR": str(place)}) as process:
+    with subprocess.Popen([TOOL, *words, file, "-o", "-"], stdout=writer, stderr=subprocess.DEVNULL, env={**os.environ, "TMPDIR": str(place)}) as process:
         os.close(writer)
         assert os.read(reader, 1)  # it sends, and waits for a reader
         assert process.poll() is None and not list(place.iterdir())
@@ -126,23 +125,18 @@ def test_standard_output_leaves_no_file(tmp_path, words):
 
 
 def test_standard_output_of_files(log, tmp_path):
-    """Event files and archives go through a pipe, too, and to no file called '-'."""
+    """Event files go through a pipe, too, and to no file called '-'."""
     file = next(log.glob("*tfevents*"))
     done = {}
     for words in (["merge", file], ["drop-tag", "lr", file], ["rename-tag", "lr=x", file], ["downsample", "--every", 2, file],
-                  ["split", "--size", "1M", file], ["repair", file], ["archive", log]):
+                  ["split", "--size", "1M", file], ["repair", file]):
         run = subprocess.run([TOOL, *map(str, words), "-o", "-"], capture_output=True, cwd=tmp_path,
                              env={**os.environ, "TMPDIR": str(tmp_path)})
         assert run.returncode == 0 and run.stdout and run.stderr.count(b"\n") == 1, run.stderr
         done[words[0]] = run.stdout
         assert not list(tmp_path.iterdir())
         assert b"contradicts" in subprocess.run([TOOL, *map(str, words), "-o", "-", "--json"], capture_output=True).stderr
-    assert done["repair"] == file.read_bytes() and done["archive"].startswith(b"\x89TFZ")
+    assert done["repair"] == file.read_bytes()
     (tmp_path / "x.tfevents").write_bytes(done["drop-tag"])
     assert b"lr" not in eventlog("tags", tmp_path).stdout and b"loss" in eventlog("tags", tmp_path).stdout
     assert "more than one new file; give a directory" in refused("drop-tag", "lr", log, "-o", "-")
-    (tmp_path / "log.tfz").write_bytes(done["archive"])
-    member = eventlog("cat", tmp_path / "log.tfz", f"log/{file.name}")
-    assert member.stdout == file.read_bytes()
-    assert eventlog("cat", tmp_path / "log.tfz", f"log/{file.name}", "-o", "-").stdout == member.stdout
-    assert "add --list, --check or -o DIR" in refused("cat", tmp_path / "log.tfz", "--json")

@@ -8,7 +8,6 @@
 #include "base/text.h"
 #include "eventlog/tool/command.h"
 #include "eventlog/tool/gather.h"
-#include "eventlog/tool/rewrite/archiving.h"
 #include "eventlog/tool/rewrite/removable.h"
 
 #include <limits.h>
@@ -33,7 +32,7 @@ struct prune {
     struct selection keep;
     struct removable list;
     struct candidate *runs; /* list.count of them, the oldest first */
-    const char *older_text, *bytes_text, *grace_text, *archive;
+    const char *older_text, *bytes_text, *grace_text;
     double older, newest; /* --older-than as a time; what was written after newest stays in any case */
     uint64_t most;
     int64_t fewer;
@@ -162,28 +161,6 @@ static int select_all(struct prune *p, struct error *e)
 
 /* ---- what is done ------------------------------------------------------------------------------------------------ */
 
-static int archive_all(struct prune *p, struct error *e)
-{
-    struct archiving a = { .log = &p->scan.log, .output = p->archive, .level = 6 };
-    char path[PATH_MAX];
-    int rc = OK;
-
-    for (size_t i = 0; i < p->list.count; i++) {
-        const struct removable_run *run = p->runs[i].run;
-        size_t start;
-
-        snprintf(path, sizeof path, "%.*s", (int)run->root, run->directory);
-        start = archiving_name_start(path);
-        for (size_t k = 0; rc == OK && p->runs[i].why && k < run->count; k++)
-            if ((rc = file_join(path, sizeof path, run->directory, run->files[k].name, e)) == OK)
-                rc = archiving_add(&a, path + start + strspn(path + start, "/"), path, &run->files[k].before, e);
-    }
-    if (rc == OK && (rc = archiving_write(&a, e)) == OK)
-        rc = archiving_check(&a, e);
-    archiving_release(&a);
-    return rc;
-}
-
 /* Leaves runs that have changed since they were listed, reports what cannot be deleted, and continues with the
  * others. */
 static void delete_all(struct prune *p)
@@ -224,9 +201,7 @@ static void print_json(const struct prune *p, struct buffer *b)
 {
     const char *comma = "";
 
-    buffer_format(b, "{\"type\":\"prune\",\"version\":1,\"deleted\":%s,\"archive\":", p->delete ? "true" : "false");
-    json_text(b, p->delete ? p->archive : NULL);
-    buffer_append_text(b, ",\"runs\":[");
+    buffer_format(b, "{\"type\":\"prune\",\"version\":1,\"deleted\":%s,\"runs\":[", p->delete ? "true" : "false");
     for (size_t i = 0; i < p->list.count; i++) {
         const struct candidate *c = &p->runs[i];
         const char *separator = "";
@@ -410,8 +385,6 @@ static int run(struct prune *p, char **paths, int count, struct error *e)
         return error_set(e, ERR_ARG, "--keep matches no run, so nothing is deleted");
     if ((rc = select_all(p, e)) != OK)
         return rc;
-    if (p->delete &&p->archive && p->count && (rc = archive_all(p, e)) != OK)
-        return rc;
     if (p->delete)
         delete_all(p);
     p->json ? print_json(p, &b) : print_text(p, &b);
@@ -448,9 +421,6 @@ int command_prune(int argc, char **argv)
         { OPTION_HEADING, .help = "Delete" },
         { OPTION_FLAG, 0, "delete", &p.delete,
           .help = "Delete the selected runs; without this option they are only listed" },
-        { OPTION_TEXT, 0, "archive", &p.archive, "FILE",
-          .help = "With --delete: pack the runs into the new archive FILE first and compare each member with its file; "
-                  "'eventlog cat FILE -o DIR' restores them" },
         { OPTION_FLAG, 0, "json", &p.json, .help = "Print one JSON object" },
     };
     const struct options options = {
@@ -465,7 +435,7 @@ int command_prune(int argc, char **argv)
                    "done, or nothing to delete; 1 some runs were left, or a filter matched nothing; 2 usage or I/O.",
         .examples = "  eventlog prune --older-than 30d --fewer-than 10 logs             only list\n"
                     "  eventlog prune --older-than 30d --keep 'best/*' --delete logs\n"
-                    "  eventlog prune --max-bytes 10G --archive /backup/logs-45.tfz --delete logs\n",
+                    "  eventlog prune --max-bytes 10G --delete logs\n",
         .table = table,
         .count = sizeof table / sizeof *table,
         .least = 1,
