@@ -126,9 +126,6 @@ struct eventlog_writer_options {
      * flush, sync and close fail with EVENTLOG_ERROR_IO, system ENOENT, and events go to the old file, as if no new one
      * could be made. For programs with other files in the directory. 0: as described at struct eventlog_writer. */
     int64_t leave_lost;
-
-    uint64_t reserved[15]; /* zero. Later options come out of this, so the struct keeps its size; what an older library
-                              does not know it refuses */
 };
 
 /* Makes directory (with its parents) and a new file events.out.tfevents.<seconds>.<host>.<pid>.<n><suffix> in it (but
@@ -157,7 +154,6 @@ struct eventlog_output {
     /* Nothing follows: the object is complete, or, where its first record could not be written, of no use. Called once
      * for each that was begun, at close or after a rotation has begun the next one. May be NULL. */
     int (*end)(void *object);
-    uint64_t reserved[4]; /* zero; as in eventlog_writer_options */
 };
 
 /* Opens a writer whose files are objects of *output, which is copied; context must live until close. The bytes are
@@ -230,9 +226,8 @@ struct eventlog_value_options {
                                  * not have */
     const void *plugin_content; /* tensors: plugin_content_length bytes for that plugin */
     size_t plugin_content_length;
-    size_t thresholds;    /* PR curves from predictions; default 201 */
-    uint64_t png_level;   /* images from pixels or numbers: how PNG packs them, from 1, quick, to 12, small; 0: quick */
-    uint64_t reserved[7]; /* zero; as in eventlog_writer_options */
+    size_t thresholds;  /* PR curves from predictions; default 201 */
+    uint64_t png_level; /* images from pixels or numbers: how PNG packs them, from 1, quick, to 12, small; 0: quick */
 };
 
 /* a file's contents */
@@ -469,7 +464,6 @@ struct eventlog_embedding {
     size_t columns;
     const uint8_t *sprites; /* one picture per point, (points, height, width, channels) as for images; NULL: none */
     size_t sprite_height, sprite_width, sprite_channels;
-    uint64_t reserved[4]; /* zero */
 };
 
 /* Writes the run's embeddings, not as events but as files beside them: projector_config.pbtxt and, for embedding K,
@@ -505,7 +499,6 @@ struct eventlog_writer_statistics {
     uint64_t errors;                  /* of writing, syncing, making files; each attempt counts */
     struct eventlog_error last_error; /* the newest of them; code EVENTLOG_OK: none */
     uint64_t lost;                    /* of events: written to files that are gone, as of the last check */
-    uint64_t reserved[7];             /* zero */
 };
 /* Copies the current figures of the writer to *statistics. */
 int eventlog_writer_statistics(struct eventlog_writer *writer, struct eventlog_writer_statistics *statistics,
@@ -542,7 +535,6 @@ struct eventlog_repair {     /* what a repair has done */
     uint64_t places;         /* where the framing of records is broken */
     uint64_t refused;        /* records left out although their CRCs are right, as a loader gives up at them */
     uint64_t cut;            /* bytes of an incomplete last record */
-    uint64_t reserved[8];    /* zero */
 };
 
 /*
@@ -572,7 +564,6 @@ struct eventlog_merge_options {
     int join;   /* 1: the runs are parts of one that was resumed in new directories, in the order in which they
                            * began */
     int force;  /* 1: also if the directory holds event files; a file of the same name is replaced */
-    uint64_t reserved[8]; /* zero; as in eventlog_writer_options */
 };
 
 /* what a merge has done */
@@ -586,7 +577,6 @@ struct eventlog_merged {
     uint64_t interleaved;            /* pairs of files with the same series at overlapping times: of two writers */
     uint64_t damaged;                /* places and records left out as they are damaged */
     uint64_t torn;                   /* bytes of incomplete last records, left out */
-    uint64_t reserved[8];            /* zero */
 };
 
 /*

@@ -41,7 +41,6 @@ struct eventlog_reader_options {
     int64_t first_step, last_step; /* inclusive; values at other steps, and events without values, are skipped */
     int numbers_only;              /* only events with points of scalar series */
     int records_only;              /* records are returned without reading their data; no filter except runs */
-    uint64_t reserved[8];          /* zero; as in eventlog_writer_options */
 };
 
 /* what eventlog_reader_next() found */
@@ -126,11 +125,10 @@ const struct eventlog_damage *eventlog_reader_damage(const struct eventlog_reade
 /* of the files that exist now, as far as they have been read */
 struct eventlog_reader_totals {
     uint64_t runs, files;
-    uint64_t records;     /* sound ones */
-    uint64_t damaged;     /* how often damage was reported */
-    uint64_t lost;        /* bytes skipped because of broken framing */
-    uint64_t unfinished;  /* files that end inside a record: being written, or truncated */
-    uint64_t reserved[8]; /* zero */
+    uint64_t records;    /* sound ones */
+    uint64_t damaged;    /* how often damage was reported */
+    uint64_t lost;       /* bytes skipped because of broken framing */
+    uint64_t unfinished; /* files that end inside a record: being written, or truncated */
 };
 
 /* The current figures of the reader. */
@@ -196,7 +194,6 @@ struct eventlog_tensor {
     size_t bytes;
     const struct eventlog_bytes *strings; /* string_count of them, for DT_STRING; NULL for numbers */
     size_t string_count;
-    uint64_t reserved[4]; /* zero */
 };
 
 /* The shape and the elements of the current value, a tensor of any type. */
@@ -216,7 +213,6 @@ struct eventlog_blobs {
     const struct eventlog_bytes *items; /* encoded image files; WAV files; texts, row by row */
     size_t count;
     int64_t width, height; /* of images, as recorded with them; else 0 */
-    uint64_t reserved[4];  /* zero */
 };
 
 /* The pictures, clips or texts of the current value. */
@@ -262,18 +258,5 @@ const struct eventlog_point *eventlog_points_of(const struct eventlog_points *po
 int eventlog_points_find(const struct eventlog_points *points, const char *run, const char *tag, size_t *index);
 /* How often damage was skipped while reading. */
 uint64_t eventlog_points_damaged(const struct eventlog_points *points);
-
-/*
- * For languages that do not read this header: where the members of its structs are in this library, so that they need
- * no copy of the definitions. Entries from index 0 on; NULL after the last: first "eventlog_error", a struct, with
- * offset 0 and its size, then its members, "eventlog_error.code" and so on, then the next struct. *kind is one of:
- * 'i', 'u': a signed or unsigned integer or an enum of *size bytes; 'f': a float or double; 't': a pointer to a text
- * that ends with a NUL; 'p': another pointer; 'c': a text of at most *size bytes in place; 'r': uint64_t that must be
- * zero, in place; 's': a struct. offset, size and kind may be NULL.
- *
- * Read it once. Set a struct that you fill in to zero at its whole *size: so it is right for a later library, too, and
- * structs that the library fills in have room.
- */
-const char *eventlog_member(size_t index, size_t *offset, size_t *size, char *kind);
 
 #endif

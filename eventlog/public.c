@@ -20,14 +20,6 @@ int public_error(struct eventlog_error *to, const struct error *from)
     return from->code;
 }
 
-int public_reserved(const uint64_t *words, size_t n, struct error *e)
-{
-    for (size_t i = 0; i < n; i++)
-        if (words[i])
-            return error_set(e, ERR_ARG, "an option is set that this version of the library does not know");
-    return OK;
-}
-
 const char *eventlog_version(void)
 {
     return EVALBOARD_VERSION;

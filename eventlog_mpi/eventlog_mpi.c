@@ -305,9 +305,6 @@ int eventlog_mpi_open(struct eventlog_mpi **out, MPI_Comm comm, const char *dire
         release(log);
         return fail(error, EVENTLOG_ERROR_IO, "MPI failed in opening a log");
     }
-    for (size_t i = 0; i < sizeof options->reserved / sizeof *options->reserved; i++)
-        if (options->reserved[i])
-            rc = fail(&mine, EVENTLOG_ERROR_ARGUMENT, "options.reserved is not zero: an option of a later version");
     if (log->runs != EVENTLOG_MPI_REDUCED && log->runs != EVENTLOG_MPI_RUN_PER_RANK)
         rc = fail(&mine, EVENTLOG_ERROR_ARGUMENT, "options.runs is %d, which is not an eventlog_mpi_runs",
                   (int)log->runs);

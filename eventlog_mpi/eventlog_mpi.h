@@ -52,8 +52,6 @@ struct eventlog_mpi_options {
     enum eventlog_mpi_runs runs;                  /* default EVENTLOG_MPI_REDUCED; the same on every rank */
     double deadline_seconds;                      /* how long a call waits for other ranks; default 0: forever */
     const struct eventlog_writer_options *writer; /* options of the event writers; default NULL */
-    uint64_t reserved[8]; /* zero; later versions take their options from here, and a library refuses those that it does
-                           * not know */
 };
 
 struct eventlog_mpi_scalar {

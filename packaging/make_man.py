@@ -115,8 +115,7 @@ LINES = {"trainer": "train a model on one or more ranks", "evaluator": "score ev
          "checkpoint": "inspect, verify, compare and convert checkpoints",
          "dataset": "make and prepare data sets"}
 # Pages of section 7: {program or library: [(name, line)]}
-TOPICS = {"eventlog": [("eventlog-json", "what the commands of eventlog print as JSON")],
-          "libeventlog": [("libeventlog-abi", "what stays as it is in later versions of libeventlog")]}
+TOPICS = {"eventlog": [("eventlog-json", "what the commands of eventlog print as JSON")]}
 
 
 def command_pages(program, binaries, text, version):
@@ -284,10 +283,10 @@ def header_pages(path, text, version):
         ("ERRORS", [x for item in errors.values() for x in body(item)] +
          [x for t in ("eventlog_error",) if t in types for x in [".PP", *code(definition(types[t]))]]),
         *[(name, body(words)) for name, words in extra if name != "DESCRIPTION"],
-        ("SEE ALSO", [".BR eventlog (1)," if library == "libeventlog" else ".BR libeventlog (3),", ".BR libeventlog\\-abi (7)"]),
+        ("SEE ALSO", [".BR eventlog (1)" if library == "libeventlog" else ".BR libeventlog (3)"]),
     ]
     pages.append((f"man3/{library}.3", page(library, 3, version, sections)))
-    return pages + list(topic_pages(library, 3, text, version))
+    return pages
 
 
 def uses(code, types):

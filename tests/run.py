@@ -6,7 +6,7 @@ usage: run.py --build DIR [--peers all] [--sanitizer NAMES] [--only WORD] [--fol
 First what the Python tests need is installed into build/venv, and that is said. Then come lint, the C test programs (two
 at a time) and the Python tests: mpi/ (ranks under mpirun), faults/ (killed processes), evaluator/, checkpoint/ and tool/
 (programs by their command lines), peers/ (TensorBoard and a browser; with --peers all also TensorFlow, PyTorch,
-safetensors), newcomer/ (make, make install and README as a newcomer has them), abi/ (programs built with an older header)
+safetensors), newcomer/ (make, make install and README as a newcomer has them), abi/ (how libraries are compiled)
 and runner/ (what runs the tests). Where nothing else is printed, a line says every few seconds what is running.
 With --sanitizer only the C test programs run: they are what was built with it.
 """

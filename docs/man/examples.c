@@ -85,17 +85,6 @@ static int log_in_memory(int (*upload)(const void *bytes, size_t n))
     return rc;
 }
 
-/* eventlog_member */
-static void print_members(void)
-{
-    size_t i = 0, offset, size;
-    const char *name;
-    char kind;
-
-    while ((name = eventlog_member(i++, &offset, &size, &kind)))
-        printf("%s: at %zu, %zu bytes, %c\n", name, offset, size, kind);
-}
-
 /* eventlog_version */
 static void tell_version(void)
 {
@@ -655,7 +644,6 @@ static int write_elsewhere(const char *path)
     if (!writer || log_loss(writer, 1, 0.5f) ||
         eventlog_writer_close(writer, NULL) || fclose(file))
         return 1;
-    print_members();
     return log_in_memory(tell_upload);
 }
 

@@ -26,8 +26,6 @@ int log_filter_init(struct log_filter *f, const struct eventlog_reader_options *
 
     memset(f, 0, sizeof *f);
     o = o ? o : &everything;
-    if (public_reserved(o->reserved, sizeof o->reserved / sizeof *o->reserved, e) != OK)
-        return ERR_ARG;
     f->first_step = o->has_first_step ? o->first_step : INT64_MIN;
     f->last_step = o->has_last_step ? o->last_step : INT64_MAX;
     f->numbers_only = o->numbers_only;

@@ -153,8 +153,7 @@ static int merge(struct merger *m, char *const *paths, size_t count, const char 
         return error_set(e, ERR_ARG, "overlap %d is not a policy", (int)o->overlap);
     if (o->join && o->prefix)
         return error_set(e, ERR_ARG, "join and prefix contradict each other");
-    if ((rc = public_reserved(o->reserved, sizeof o->reserved / sizeof *o->reserved, e)) != OK ||
-        (rc = log_directory_list(&m->directory, &m->input, paths, count, e)) != OK)
+    if ((rc = log_directory_list(&m->directory, &m->input, paths, count, e)) != OK)
         return rc;
     if (m->directory.unreadable)
         return error_set(e, ERR_IO, "%s", m->directory.problems[m->directory.unreadable - 1]);

@@ -126,8 +126,6 @@ static int output_check(const struct eventlog_output *to, const struct eventlog_
 {
     if (to && !to->write)
         return error_set(e, ERR_ARG, "an output needs a function that writes");
-    if (to && public_reserved(to->reserved, sizeof to->reserved / sizeof *to->reserved, e) != OK)
-        return ERR_ARG;
     if (options->resume == EVENTLOG_RESUME_APPEND)
         return error_set(e, ERR_ARG, "a writer without a directory has no file to append to");
     if (options->leave_lost)

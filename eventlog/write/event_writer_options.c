@@ -27,8 +27,6 @@ int event_writer_check_options(const struct eventlog_writer_options *o, struct e
         return error_set(e, ERR_ARG, "when_full %d is not a policy", (int)o->when_full);
     if (o->leave_lost != 0 && o->leave_lost != 1)
         return error_set(e, ERR_ARG, "leave_lost %lld is neither 0 nor 1", (long long)o->leave_lost);
-    if (public_reserved(o->reserved, sizeof o->reserved / sizeof *o->reserved, e) != OK)
-        return ERR_ARG;
     if (o->suffix && (strchr(o->suffix, '/') || !utf8_valid(o->suffix, strlen(o->suffix), NULL)))
         return error_set(e, ERR_ARG, "suffix '%.80s' contains a slash or is not UTF-8", o->suffix);
     if (o->source && (strlen(o->source) > SOURCE_MAX || !utf8_valid(o->source, strlen(o->source), NULL)))

@@ -26,9 +26,7 @@ int event_writer_value_check(const struct event_writer_value *v, struct error *e
         return error_set(e, ERR_ARG,
                          "tag '%.80s': TensorBoard does not serve %s whose tag has a quote, a backslash or a newline",
                          v->tag, v->plugin);
-    if (!v->options)
-        return OK;
-    return public_reserved(v->options->reserved, sizeof v->options->reserved / sizeof *v->options->reserved, e);
+    return OK;
 }
 
 void event_writer_value_shape(struct wire *w, const int64_t *shape, size_t rank)

@@ -16,6 +16,7 @@ StrPath = Union[str, "os.PathLike[str]"]
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 
+VERSION = "0.1.0"
 OK, ERROR_IO, ERROR_CORRUPT, ERROR_MEMORY, ERROR_ARGUMENT = 0, -1, -2, -3, -4
 
 
@@ -63,47 +64,49 @@ def call(function, *arguments, cause=None) -> int:
     return result
 
 
-# ---- structs, as the library itself describes them ----------------------------------------------------------------------
-_TYPES = {("i", 4): ctypes.c_int32, ("i", 8): c_int64, ("u", 1): c_uint8, ("u", 4): c_uint32, ("u", 8): c_uint64,
-          ("f", 4): c_float, ("f", 8): c_double, **dict.fromkeys([("t", 4), ("t", 8)], c_char_p),
-          **dict.fromkeys([("p", 4), ("p", 8)], c_void_p)}
+# ---- structs, as eventlog.h has them (tests/python/test_python_library.py compares) ----------------------------------------
+def _struct(name: str, **members) -> type[ctypes.Structure]:
+    return type(name, (ctypes.Structure,), {"_fields_": list(members.items())})
 
 
-def _members(library) -> dict[str, list[tuple[str, int, int, str]]]:
-    """{struct: [(member, offset, size, kind)]}, of which the first, without a name, is the struct itself: what
-    eventlog_member() says."""
-    tell = library.eventlog_member
-    offset, size, kind = c_size_t(), c_size_t(), ctypes.c_char()
-    words = byref(offset), byref(size), byref(kind)
-    found: dict[str, list[tuple[str, int, int, str]]] = {}
-    index = 0
-    while (name := tell(index, *words)) is not None:
-        struct, _, member = name.decode().partition(".")
-        found.setdefault(struct, []).append((member, offset.value, size.value, kind.value.decode()))
-        index += 1
-    return found
-
-
-def _struct(name: str, **kinds) -> type[ctypes.Structure]:
-    """The struct of this name. kinds: what pointers that are looked into point to, and structs inside."""
-    (_, _, whole, _), *members = _LAYOUT[name]
-    fields: list[tuple[str, type]] = []
-    for member, _, size, kind in members:
-        if kind == "c":
-            made: type = ctypes.c_char * size
-        elif kind == "r":
-            made = c_uint64 * (size // 8)
-        else:
-            made = kinds.get(member) or _TYPES[kind, size]
-        fields.append((member, made))
-    struct = type(name, (ctypes.Structure,), {"_fields_": fields})
-    if ctypes.sizeof(struct) < whole:  # of a later library, with members at the end
-        struct = type(name, (ctypes.Structure,), {"_fields_": [*fields, ("_more", c_uint8 * (whole - ctypes.sizeof(struct)))]})
-    for member, offset, size, _ in members:
-        place = getattr(struct, member)
-        if (place.offset, place.size) != (offset, size):
-            raise ImportError(f"struct {name} of this libeventlog has {member} at {offset}, ctypes at {place.offset}; report it")
-    return struct
+Error = _struct("eventlog_error", code=c_int, system=c_int, message=ctypes.c_char * 480)
+WriterOptions = _struct(
+    "eventlog_writer_options", buffer_bytes=c_size_t, flush_seconds=c_double, suffix=c_char_p, source=c_char_p, sync=c_int,
+    sync_seconds=c_double, rotate_bytes=c_uint64, rotate_seconds=c_double, resume=c_int, purge_step=c_int64, queue_bytes=c_size_t,
+    when_full=c_int, leave_lost=c_int64)
+WriterStatistics = _struct(
+    "eventlog_writer_statistics", events=c_uint64, queued=c_uint64, dropped=c_uint64, bytes=c_uint64, files=c_uint64,
+    writes=c_uint64, syncs=c_uint64, flushes=c_uint64, errors=c_uint64, last_error=Error, lost=c_uint64)
+ReaderOptions = _struct(
+    "eventlog_reader_options", runs=POINTER(c_char_p), run_count=c_size_t, tags=POINTER(c_char_p), tag_count=c_size_t,
+    has_first_step=c_int, has_last_step=c_int, first_step=c_int64, last_step=c_int64, numbers_only=c_int, records_only=c_int)
+Event = _struct(
+    "eventlog_event", run=c_char_p, file=c_char_p, what=c_int, step=c_int64, wall_time=c_double, offset=c_uint64, data=c_void_p,
+    length=c_size_t, payload=c_void_p, payload_length=c_size_t)
+Damage = _struct("eventlog_damage", kind=c_int, offset=c_uint64, found=c_uint64, wanted=c_uint64, text=c_char_p)
+Series = _struct(
+    "eventlog_series", run=c_char_p, tag=c_void_p, tag_length=c_size_t, plugin=c_char_p, display_name=c_char_p,
+    description=c_char_p, plugin_content=c_void_p, plugin_content_length=c_size_t)  # a tag may hold a NUL
+Value = _struct(
+    "eventlog_value", series=POINTER(Series), kind=c_int, step=c_int64, wall_time=c_double, number=c_double, stored=c_int,
+    dtype=c_int, data=c_void_p, length=c_size_t)
+Bytes = _struct("eventlog_bytes", data=c_void_p, length=c_size_t)
+Tensor = _struct(
+    "eventlog_tensor", dtype=c_int, rank=c_size_t, elements=c_size_t, shape=POINTER(c_int64), data=c_void_p, bytes=c_size_t,
+    strings=POINTER(Bytes), string_count=c_size_t)
+Blobs = _struct("eventlog_blobs", items=POINTER(Bytes), count=c_size_t, width=c_int64, height=c_int64)
+Repair = _struct(
+    "eventlog_repair", changed=c_int, size=c_uint64, records=c_uint64, bytes=c_uint64, places=c_uint64, refused=c_uint64,
+    cut=c_uint64)
+MergeOptions = _struct("eventlog_merge_options", overlap=c_int, prefix=c_int, join=c_int, force=c_int)
+Merged = _struct(
+    "eventlog_merged", files=c_uint64, records=c_uint64, values=c_uint64, bytes=c_uint64, restarts=c_uint64, restarted=c_uint64,
+    doubled=c_uint64, repeated=c_uint64, interleaved=c_uint64, damaged=c_uint64, torn=c_uint64)
+# What an output's functions are; an int that is not 0 is an errno.
+BEGIN = ctypes.CFUNCTYPE(c_int, c_void_p, c_char_p, POINTER(c_void_p))
+WRITE = ctypes.CFUNCTYPE(c_int, c_void_p, c_void_p, c_size_t)
+END = ctypes.CFUNCTYPE(c_int, c_void_p)
+Output = _struct("eventlog_output", context=c_void_p, begin=BEGIN, write=WRITE, sync=END, end=END)
 
 
 def _load() -> ctypes.CDLL:
@@ -119,37 +122,24 @@ def _load() -> ctypes.CDLL:
                       "libeventlog0, or let EVALBOARD_LIBRARY name the file")
 
 
+def _check_version(library) -> None:
+    """Until 1.0, structs may differ between versions."""
+    library.eventlog_version.restype = c_char_p
+    found = library.eventlog_version().decode()
+    if found != VERSION:
+        raise ImportError(f"{library._name} is libeventlog {found}, and this package is of {VERSION}; install libeventlog of the "
+                          "same version")
+
+
 def _declare(library, name: str, result, parameters) -> None:
     function = getattr(library, name, None)
     if function is None:
-        raise ImportError(f"{library._name} is older than this package: it has no {name}(); install libeventlog of the same "
-                          "version")
+        raise ImportError(f"{library._name} has no {name}(); install libeventlog of the same version")
     function.restype, function.argtypes = result, parameters
 
 
 lib = _load()
-_declare(lib, "eventlog_member", c_char_p, [c_size_t, POINTER(c_size_t), POINTER(c_size_t), POINTER(ctypes.c_char)])
-_LAYOUT = _members(lib)
-
-Error = _struct("eventlog_error")
-WriterOptions = _struct("eventlog_writer_options")
-WriterStatistics = _struct("eventlog_writer_statistics", last_error=Error)
-ReaderOptions = _struct("eventlog_reader_options", runs=POINTER(c_char_p), tags=POINTER(c_char_p))
-Event = _struct("eventlog_event")
-Damage = _struct("eventlog_damage")
-Series = _struct("eventlog_series", tag=c_void_p)  # may hold a NUL
-Value = _struct("eventlog_value", series=POINTER(Series))
-Bytes = _struct("eventlog_bytes")
-Tensor = _struct("eventlog_tensor", shape=POINTER(c_int64), strings=POINTER(Bytes))
-Blobs = _struct("eventlog_blobs", items=POINTER(Bytes))
-Repair = _struct("eventlog_repair")
-MergeOptions = _struct("eventlog_merge_options")
-Merged = _struct("eventlog_merged")
-# What an output's functions are; an int that is not 0 is an errno.
-BEGIN = ctypes.CFUNCTYPE(c_int, c_void_p, c_char_p, POINTER(c_void_p))
-WRITE = ctypes.CFUNCTYPE(c_int, c_void_p, c_void_p, c_size_t)
-END = ctypes.CFUNCTYPE(c_int, c_void_p)
-Output = _struct("eventlog_output", begin=BEGIN, write=WRITE, sync=END, end=END)
+_check_version(lib)
 
 KIND_OTHER, KIND_SCALAR, KIND_HISTOGRAM, KIND_IMAGE, KIND_AUDIO, KIND_TEXT, KIND_TENSOR = range(7)
 READ_END, READ_EVENT, READ_DAMAGE, READ_RESTARTED = range(4)

@@ -264,7 +264,7 @@ static void test_series_refused(void **state)
     static const uint8_t labels_of[] = { 1, 0, 2 };
     struct eventlog_value_options ten = { .buckets = 10 }, bad = { .description = "\xff" }, one = { .thresholds = 1 };
     struct eventlog_value_options thirteen = { .png_level = 13 };
-    struct eventlog_value_options scalars = { .plugin = "scalars" }, later = { .reserved = { [6] = 1 } };
+    struct eventlog_value_options scalars = { .plugin = "scalars" };
     static const struct eventlog_bytes junk = { "junk that is no picture and no sound", 36 };
     (void)state;
 
@@ -275,7 +275,6 @@ static void test_series_refused(void **state)
     refused(eventlog_writer_text(writer, "a", 0, 0, "x\xe0\x80", NULL, &error), "not UTF-8 at byte 1");
     refused(eventlog_writer_text(writer, "a", 0, 0, NULL, NULL, &error), "missing");
     refused(eventlog_writer_text(writer, "a", 0, 0, "x", &bad, &error), "not UTF-8 at byte 0");
-    refused(eventlog_writer_text(writer, "a", 0, 0, "x", &later, &error), "does not know");
     refused(eventlog_writer_text_table(writer, "a", 0, 0, cells, 1, 2, NULL, &error), "text 1 of 2 is missing");
     refused(eventlog_writer_text_table(writer, "a", 0, 0, cells, 0, 2, NULL, &error), "table of 0 x 2");
     refused(eventlog_writer_text_table(writer, "a", 0, 0, cells, SIZE_MAX / 2, 4, NULL, &error), "table of");

@@ -415,7 +415,6 @@ static void test_refused_options(void **state)
         { .rotate_seconds = -1 },
         { .queue_bytes = SIZE_MAX },
         { .leave_lost = 2 },
-        { .reserved = { 0, 1 } },
     };
     struct eventlog_writer *w;
     (void)state;

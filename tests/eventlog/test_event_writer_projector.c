@@ -145,7 +145,6 @@ static void test_refused(void **state)
     x.sprite_channels = 3, refuse(w, x, "0 x 0");
     x.sprite_height = 8192, x.sprite_width = 1, refuse(w, x, "do not fit");
     x.sprites = NULL;
-    x.reserved[0] = 1, refuse(w, x, "does not know");
     two[0].name = two[1].name = "same";
     assert_int_equal(eventlog_writer_projector(w, two, 2, NULL), EVENTLOG_ERROR_ARGUMENT);
     assert_int_equal(eventlog_writer_projector(w, two, 0, NULL), EVENTLOG_ERROR_ARGUMENT);

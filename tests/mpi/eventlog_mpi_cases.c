@@ -146,8 +146,6 @@ int main(int argc, char **argv)
         miss(&j);
     if (!strcmp(name, "ranks") || (!strcmp(name, "mixed") && j.rank))
         options.runs = EVENTLOG_MPI_RUN_PER_RANK;
-    if (!strcmp(name, "later"))
-        options.reserved[3] = 1;
     if (strcmp(name, "early") != 0)
         open_log(&j, &options);
     if (j.log && !strcmp(name, "reduce"))

@@ -98,8 +98,6 @@ def test_open_fails_on_all_ranks(tmp_path):
     assert len(line) == 3 and len(set(line)) == 1 and line[0][0] == IO and line[0][1].startswith("rank 1 of 3: ")
     line = cases(2, "mixed", tmp_path / "mixed")["open", 0]
     assert len(set(line)) == 1 and "rank 0 calls open, reduced; rank 1 calls open, a run per rank" in line[0][1]
-    line = cases(2, "later", tmp_path / "later")["open", 0]
-    assert len(set(line)) == 1 and line[0][0] == ARGUMENT and "options.reserved" in line[0][1]
 
 
 def test_a_rank_that_does_not_come(tmp_path):

@@ -1,5 +1,9 @@
-"""The structs of evalboard._library are laid out as the library says."""
+"""The structs of evalboard._library are laid out as the header has them, and only the library of their version is taken."""
 import ctypes
+import os
+import pathlib
+import re
+import subprocess
 
 import pytest
 
@@ -7,25 +11,44 @@ import python_package  # noqa: F401
 
 from evalboard import _library
 
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+BUILD = pathlib.Path(os.environ.get("EVALBOARD_BUILD", "build")).resolve()
 
-def test_every_struct_is_as_told():
-    made = [struct for struct in vars(_library).values()
+
+def structs():
+    return [struct for struct in vars(_library).values()
             if isinstance(struct, type) and issubclass(struct, ctypes.Structure) and struct is not ctypes.Structure]
-    assert len(made) > 12
-    for struct in made:
-        (_, _, size, _), *members = _library._LAYOUT[struct.__name__]
-        assert ctypes.sizeof(struct) == size
-        assert [(name, getattr(struct, name).offset, getattr(struct, name).size) for name, _, _, _ in members] == \
-               [member[:3] for member in members]
 
 
-def test_a_later_library(monkeypatch):
-    """With an option out of what is reserved, and with members at the end; a layout that ctypes would not make is refused."""
-    layout = {"later": [("", 0, 48, "s"), ("count", 0, 4, "i"), ("text", 8, 8, "t"), ("added", 16, 8, "f"),
-                        ("reserved", 24, 16, "r")],
-              "strange": [("", 0, 16, "s"), ("count", 4, 4, "i")]}
-    monkeypatch.setattr(_library, "_LAYOUT", layout)
-    later = _library._struct("later")
-    assert ctypes.sizeof(later) == 48 and later.added.offset == 16 and later().added == 0
-    with pytest.raises(ImportError, match="strange.* count at 4"):
-        _library._struct("strange")
+def members_in_header():
+    """{struct: its members, in their order}"""
+    code = re.sub(r"/\*.*?\*/", "", (BUILD / "product/eventlog.h").read_text(), flags=re.S)
+    found = {}
+    for name, body in re.findall(r"struct (\w+)\s*\{(.*?)\n\};", code, flags=re.S):
+        body = re.sub(r"\(\*(\w+)\)\([^)]*\)", r"\1", body)  # a pointer to a function
+        found[name] = [member for declaration in body.split(";") if declaration.strip()
+                       for member in re.findall(r"(\w+)\s*(?:\[[^\]]*\])?\s*(?=,|$)", declaration.strip())]
+    return found
+
+
+def test_every_struct_is_as_in_the_header(tmp_path):
+    names = members_in_header()
+    assert len(structs()) == 15
+    lines = []
+    for struct in structs():
+        name = struct.__name__
+        assert [field for field, _ in struct._fields_] == names[name], name
+        lines.append(f"_Static_assert(sizeof(struct {name}) == {ctypes.sizeof(struct)}, \"{name}\");")
+        for field, _ in struct._fields_:
+            place = getattr(struct, field)
+            lines.append(f"_Static_assert(offsetof(struct {name}, {field}) == {place.offset} && "
+                         f"sizeof(((struct {name} *)0)->{field}) == {place.size}, \"{name}.{field}\");")
+    (tmp_path / "layout.c").write_text("\n".join(["#include <stddef.h>", "#include <eventlog.h>", *lines, ""]))
+    subprocess.run(["cc", "-std=c11", "-fsyntax-only", f"-I{BUILD / 'product'}", tmp_path / "layout.c"], check=True)
+
+
+def test_only_its_own_version(monkeypatch):
+    assert f'"{_library.VERSION}"' in (ROOT / "base/version.h").read_text()
+    monkeypatch.setattr(_library, "VERSION", "0.0.9")
+    with pytest.raises(ImportError, match="is libeventlog .*, and this package is of 0.0.9; install libeventlog of the same"):
+        _library._check_version(_library.lib)

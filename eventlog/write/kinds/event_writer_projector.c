@@ -117,7 +117,7 @@ static int projector_check(const struct eventlog_embedding *all, size_t k, size_
     for (size_t i = 0; i < x->points * x->dimensions; i++)
         if (!isfinite(x->values[i]))
             return error_set(e, ERR_ARG, "point %zu is not finite", i / x->dimensions);
-    if (public_reserved(x->reserved, sizeof x->reserved / sizeof *x->reserved, e) != OK || check_labels(x, e) != OK)
+    if (check_labels(x, e) != OK)
         return ERR_ARG;
     return check_sprites(x, across, e);
 }
