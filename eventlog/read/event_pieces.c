@@ -31,10 +31,10 @@ static void read_piece(void *context, void *item)
     while (!p->failed && event_reader_offset(p->reader) < p->end) {
         const int rc = event_reader_next(p->reader, &event, &damage, NULL);
 
-        if (rc == EVENT_READER_EVENT)
+        if (rc == EVENTLOG_READ_EVENT)
             p->failed = !calls->event(calls->context, p, &event);
         else
-            p->failed = rc != EVENT_READER_DAMAGE || !calls->damage || !calls->damage(calls->context, p, &damage);
+            p->failed = rc != EVENTLOG_READ_DAMAGE || !calls->damage || !calls->damage(calls->context, p, &damage);
         if (calls->usual && !p->failed)
             event_reader_take_usual(p->reader, take_usual_of_piece, &usual);
     }

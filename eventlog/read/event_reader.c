@@ -243,69 +243,69 @@ static int go_on(struct event_reader *r, int fd, const struct stat *st)
     if (r->file.parser.position > (uint64_t)st->st_size)
         r->file.parser.position = r->file.parser.offset;
     record_file_again(&r->file, fd, (uint64_t)st->st_size); /* holes may have been filled since */
-    return EVENT_READER_EVENT;
+    return EVENTLOG_READ_EVENT;
 }
 
 static int start_again(struct event_reader *r, int fd, const struct stat *st)
 {
     begin(r, st);
     record_file_again(&r->file, fd, (uint64_t)st->st_size);
-    return EVENT_READER_RESTARTED;
+    return EVENTLOG_READ_RESTARTED;
 }
 
 /* Checks whether the path now leads to another file, or must be opened again after event_reader_rest().
- * EVENT_READER_END: no (or it cannot be opened: the old file stays open and the path is tried again later);
- * EVENT_READER_EVENT: yes, to the same file or a copy of it, in which reading continues; or RESTARTED. */
+ * EVENTLOG_READ_END: no (or it cannot be opened: the old file stays open and the path is tried again later);
+ * EVENTLOG_READ_EVENT: yes, to the same file or a copy of it, in which reading continues; or RESTARTED. */
 static int follow_name(struct event_reader *r)
 {
     struct stat st;
     int fd;
 
     if (stat(r->path, &st) < 0 || (same_file(&st, &r->seen) && (r->file.fd >= 0 || unchanged(r, &st))))
-        return EVENT_READER_END;
+        return EVENTLOG_READ_END;
     if ((fd = open(r->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)) < 0)
-        return EVENT_READER_END;
+        return EVENTLOG_READ_END;
     if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode)) {
         close(fd);
-        return EVENT_READER_END;
+        return EVENTLOG_READ_END;
     }
     return goes_on(r, fd, (uint64_t)st.st_size) ? go_on(r, fd, &st) : start_again(r, fd, &st);
 }
 
-/* Called after an end. EVENT_READER_EVENT: there may be more now. */
+/* Called after an end. EVENTLOG_READ_EVENT: there may be more now. */
 static int look_again(struct event_reader *r, struct error *e)
 {
     struct stat st;
-    int rc = r->file.packed ? EVENT_READER_END : follow_name(r);
+    int rc = r->file.packed ? EVENTLOG_READ_END : follow_name(r);
 
-    if (rc != EVENT_READER_END || r->file.fd < 0)
+    if (rc != EVENTLOG_READ_END || r->file.fd < 0)
         return rc;
     if (fstat(r->file.fd, &st) < 0)
         return error_system(e, "%s: cannot stat", r->path);
     if (unchanged(r, &st))
-        return EVENT_READER_END;
+        return EVENTLOG_READ_END;
     return goes_on(r, r->file.fd, (uint64_t)st.st_size) ? go_on(r, r->file.fd, &st) : start_again(r, r->file.fd, &st);
 }
 
-/* The file ends before the size that it had when it was last checked: EVENT_READER_END if what was read is still its
- * beginning, EVENT_READER_RESTARTED if not. */
+/* The file ends before the size that it had when it was last checked: EVENTLOG_READ_END if what was read is still its
+ * beginning, EVENTLOG_READ_RESTARTED if not. */
 static int look_at_cut(struct event_reader *r, struct error *e)
 {
     struct stat st;
 
     if (fstat(r->file.fd, &st) < 0)
         return error_system(e, "%s: cannot stat", r->path);
-    return goes_on(r, r->file.fd, (uint64_t)st.st_size) ? EVENT_READER_END : start_again(r, r->file.fd, &st);
+    return goes_on(r, r->file.fd, (uint64_t)st.st_size) ? EVENTLOG_READ_END : start_again(r, r->file.fd, &st);
 }
 
 /* ---- records and events ---------------------------------------------------------------------------------------- */
 
-static int report(struct event_reader *r, struct event_damage *d, enum event_damage_kind kind, uint64_t offset,
+static int report(struct event_reader *r, struct event_damage *d, enum eventlog_damage_kind kind, uint64_t offset,
                   uint64_t found, uint64_t wanted)
 {
     r->state.damaged++;
     *d = (struct event_damage){ .kind = kind, .offset = offset, .found = found, .wanted = wanted };
-    return EVENT_READER_DAMAGE;
+    return EVENTLOG_READ_DAMAGE;
 }
 
 static int take_record(struct event_reader *r, const struct record *record, struct event *event, struct event_damage *d)
@@ -319,18 +319,18 @@ static int take_record(struct event_reader *r, const struct record *record, stru
         if (!r->state.records++)
             keep_mark(&r->first, record);
         keep_mark(&r->last, record);
-        return EVENT_READER_EVENT;
+        return EVENTLOG_READ_EVENT;
     }
     if (event_decode(record->data, record->length, event, &bad) != OK)
-        return report(r, d, EVENT_DAMAGE_PROTO, record->offset, bad, 0);
+        return report(r, d, EVENTLOG_DAMAGE_PROTO, record->offset, bad, 0);
     if (isnan(event->wall_time))
-        return report(r, d, EVENT_DAMAGE_WALL_TIME, record->offset, 0, 0);
+        return report(r, d, EVENTLOG_DAMAGE_WALL_TIME, record->offset, 0, 0);
     if (!event->is_utf8 && !r->utf8_pending) {
         /* Report that first, then come back to the same record and return it. */
         r->utf8_pending = 1;
         record_parser_init(&r->file.parser, record->offset, RECORD_LIMIT);
         r->file.parser.lost = r->state.lost;
-        return report(r, d, EVENT_DAMAGE_UTF8, record->offset, 0, 0);
+        return report(r, d, EVENTLOG_DAMAGE_UTF8, record->offset, 0, 0);
     }
     r->utf8_pending = 0;
     if (!r->state.records++) {
@@ -339,7 +339,7 @@ static int take_record(struct event_reader *r, const struct record *record, stru
     }
     keep_mark(&r->last, record);
     r->state.last_wall_time = event->wall_time;
-    return EVENT_READER_EVENT;
+    return EVENTLOG_READ_EVENT;
 }
 
 static int check_file(struct event_reader *r, struct error *e)
@@ -368,7 +368,7 @@ int event_reader_next(struct event_reader *r, struct event *event, struct event_
     int rc;
 
     if (r->at_end) {
-        if ((rc = look_again(r, e)) != EVENT_READER_EVENT)
+        if ((rc = look_again(r, e)) != EVENTLOG_READ_EVENT)
             return rc;
         r->at_end = 0;
     }
@@ -378,23 +378,24 @@ int event_reader_next(struct event_reader *r, struct event *event, struct event_
     case RECORD_DATA: r->state.lost = r->file.parser.lost; return take_record(r, &record, event, damage);
     case RECORD_DAMAGE:
         report(r, damage,
-               record.damage == RECORD_BAD_DATA_CRC     ? EVENT_DAMAGE_DATA_CRC
-               : record.damage == RECORD_BAD_LENGTH_CRC ? EVENT_DAMAGE_LENGTH_CRC
-               : record.damage == RECORD_TOO_LONG       ? EVENT_DAMAGE_TOO_LONG
-                                                        : EVENT_DAMAGE_STREAM,
+               record.damage == RECORD_BAD_DATA_CRC     ? EVENTLOG_DAMAGE_DATA_CRC
+               : record.damage == RECORD_BAD_LENGTH_CRC ? EVENTLOG_DAMAGE_LENGTH_CRC
+               : record.damage == RECORD_TOO_LONG       ? EVENTLOG_DAMAGE_TOO_LONG
+                                                        : EVENTLOG_DAMAGE_STREAM,
                record.offset, record.found, record.wanted);
         damage->data = record.data;
         damage->length = record.length;
-        return EVENT_READER_DAMAGE;
+        return EVENTLOG_READ_DAMAGE;
     case RECORD_MORE:
-        if (!r->file.packed && r->file.size < (uint64_t)r->seen.st_size && (rc = look_at_cut(r, e)) != EVENT_READER_END)
+        if (!r->file.packed && r->file.size < (uint64_t)r->seen.st_size &&
+            (rc = look_at_cut(r, e)) != EVENTLOG_READ_END)
             return rc;
         r->at_end = 1;
         if (r->file.packed) /* there will be no more of it */
             record_file_close(&r->file);
         else
             record_file_trim(&r->file);
-        return EVENT_READER_END;
+        return EVENTLOG_READ_END;
     default: return rc;
     }
 }
@@ -430,7 +431,7 @@ void event_reader_take_usual(struct event_reader *r, int (*take)(void *context, 
 
 /* ---- words ----------------------------------------------------------------------------------------------------- */
 
-const char *event_damage_word(enum event_damage_kind kind)
+const char *event_damage_word(enum eventlog_damage_kind kind)
 {
     static const char *const words[] = { "length_crc", "data_crc", "too_long", "proto", "wall_time", "utf8", "stream" };
 
@@ -442,25 +443,25 @@ void event_damage_text(const struct event_damage *d, char *out, size_t size)
     unsigned long long found = d->found, wanted = d->wanted;
 
     switch (d->kind) {
-    case EVENT_DAMAGE_LENGTH_CRC:
+    case EVENTLOG_DAMAGE_LENGTH_CRC:
         snprintf(out, size,
                  "the CRC of the record's length is 0x%08llx, not 0x%08llx; reading goes on at the next valid header",
                  found, wanted);
         break;
-    case EVENT_DAMAGE_DATA_CRC:
+    case EVENTLOG_DAMAGE_DATA_CRC:
         snprintf(out, size, "the CRC of the record's data is 0x%08llx, not 0x%08llx; record skipped", found, wanted);
         break;
-    case EVENT_DAMAGE_TOO_LONG:
+    case EVENTLOG_DAMAGE_TOO_LONG:
         snprintf(out, size, "a record of %llu bytes is over the limit of %llu; skipped", found, wanted);
         break;
-    case EVENT_DAMAGE_PROTO:
+    case EVENTLOG_DAMAGE_PROTO:
         snprintf(out, size, "the record is not an Event message, from byte %llu of its data on; skipped", found);
         break;
-    case EVENT_DAMAGE_WALL_TIME: snprintf(out, size, "the event's wall time is NaN; event skipped"); break;
-    case EVENT_DAMAGE_STREAM:
+    case EVENTLOG_DAMAGE_WALL_TIME: snprintf(out, size, "the event's wall time is NaN; event skipped"); break;
+    case EVENTLOG_DAMAGE_STREAM:
         snprintf(out, size, "the compressed file is damaged or cut: nothing after this point can be read");
         break;
-    case EVENT_DAMAGE_UTF8:
+    case EVENTLOG_DAMAGE_UTF8:
         snprintf(out, size, "a tag or another string is not UTF-8; TensorBoard's default loader gives up on the file");
         break;
     }

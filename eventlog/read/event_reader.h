@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "base/record_frame.h"
+#include "eventlog/eventlog.h"
 #include "eventlog/format/event_decode.h"
 #include "eventlog/format/usual_event.h"
 #include "eventlog/read/log_input.h"
@@ -18,29 +19,12 @@
 
 struct event_reader;
 
-enum event_reader_result {
-    EVENT_READER_END = 0,       /* nothing more for now; a later call looks again */
-    EVENT_READER_EVENT = 1,     /* *event, borrowed until the next call */
-    EVENT_READER_DAMAGE = 2,    /* *damage; the next call continues after it */
-    EVENT_READER_RESTARTED = 3, /* the file was truncated or replaced: reading starts again from its beginning, and the
-                                 * events returned before no longer count */
-};
-
-enum event_damage_kind {
-    EVENT_DAMAGE_LENGTH_CRC,
-    EVENT_DAMAGE_DATA_CRC,
-    EVENT_DAMAGE_TOO_LONG,
-    EVENT_DAMAGE_PROTO,     /* found: the offset in the record's data */
-    EVENT_DAMAGE_WALL_TIME, /* NaN: TensorBoard's default loader gives up on the file there */
-    EVENT_DAMAGE_UTF8,      /* a string is not UTF-8: the next call still returns the event */
-    EVENT_DAMAGE_STREAM,    /* the compressed file is damaged or truncated; offset is where the unpacked bytes end */
-};
-
 struct event_damage {
-    enum event_damage_kind kind;
+    enum eventlog_damage_kind kind;
     uint64_t offset; /* of the record's first byte in the file, or in the unpacked bytes of a compressed file */
     uint64_t found, wanted;
-    const uint8_t *data; /* for EVENT_DAMAGE_DATA_CRC: the record's data, length bytes, borrowed until the next call */
+    const uint8_t *data; /* with EVENTLOG_DAMAGE_DATA_CRC: the record's data, length bytes, borrowed until the next
+                          * call */
     size_t length;
 };
 
@@ -50,7 +34,7 @@ struct event_reader_state {
                         * incomplete */
     uint64_t records; /* sound ones so far */
     uint64_t lost;    /* bytes skipped because of broken framing */
-    uint64_t damaged; /* how often EVENT_READER_DAMAGE was returned */
+    uint64_t damaged; /* how often EVENTLOG_READ_DAMAGE was returned */
     int packed;       /* the file is compressed or an archive member: size and offset are those of the unpacked
                         * bytes */
     double first_wall_time, last_wall_time; /* 0 before the first record */
@@ -89,7 +73,9 @@ void event_reader_pass(struct event_reader *r, const struct event_reader *piece)
  * returns that error, and then the end until the file changes. */
 int event_reader_check(struct event_reader *r, struct error *e);
 
-/* An enum event_reader_result, or ERR_IO (try again later), ERR_NOMEM. */
+/* An enum eventlog_read, or ERR_IO (try again later), ERR_NOMEM. EVENTLOG_READ_EVENT: *event, borrowed until the next
+ * call; EVENTLOG_READ_DAMAGE: *damage, and the next call continues after it; EVENTLOG_READ_RESTARTED: the file was
+ * truncated or replaced, and reading starts again from its beginning. */
 int event_reader_next(struct event_reader *r, struct event *event, struct event_damage *damage, struct error *e);
 
 /* A short way past many events that are alike (usual_event.h), for whoever needs no more of them: calls take()
@@ -99,7 +85,7 @@ int event_reader_next(struct event_reader *r, struct event *event, struct event_
 void event_reader_take_usual(struct event_reader *r, int (*take)(void *context, const struct usual_event *event),
                              void *context);
 
-/* The record of the last EVENT_READER_EVENT: its data, borrowed until the next call, and where it is in the file. */
+/* The record of the last EVENTLOG_READ_EVENT: its data, borrowed until the next call, and where it is in the file. */
 const uint8_t *event_reader_record(const struct event_reader *r, size_t *length, uint64_t *offset);
 
 /* Returns records without looking at their data, and leaves *event unchanged. Call it before the first
@@ -118,7 +104,7 @@ struct event_reader_state event_reader_state(const struct event_reader *r);
 void event_reader_close(struct event_reader *r); /* NULL is fine */
 
 /* The kind as the word used in JSON ("data_crc"), and as a sentence into out. */
-const char *event_damage_word(enum event_damage_kind kind);
+const char *event_damage_word(enum eventlog_damage_kind kind);
 void event_damage_text(const struct event_damage *damage, char *out, size_t size);
 
 #endif

@@ -179,7 +179,7 @@ int log_follow_end_file(struct log_follow *f, struct log_follow_run *run, int re
 {
     struct log_follow_file *file = current_file(run);
 
-    if (result == EVENT_READER_RESTARTED) {
+    if (result == EVENTLOG_READ_RESTARTED) {
         if (run->listed && run->restarts++ == LOG_FOLLOW_RESTARTS_MOST) {
             result = error_set(e, ERR_IO, "%s: is truncated or replaced again and again", file->path);
         } else {
@@ -196,7 +196,7 @@ int log_follow_end_file(struct log_follow *f, struct log_follow_run *run, int re
         keep_open(f, file->reader);
     file->reading = 0;
     run->next_file = run->at_file + 1;
-    return result == EVENT_READER_END ? LOG_FOLLOW_FILE_END : result;
+    return result == EVENTLOG_READ_END ? LOG_FOLLOW_FILE_END : result;
 }
 
 int log_follow_begin_file(struct log_follow *f, struct log_follow_run *run, struct log_input *input,
@@ -207,7 +207,7 @@ int log_follow_begin_file(struct log_follow *f, struct log_follow_run *run, stru
 
     if (run->forget) {
         log_follow_forget(f, run);
-        return EVENT_READER_RESTARTED;
+        return EVENTLOG_READ_RESTARTED;
     }
     if (run->again) {
         close_files(f, run);
@@ -242,7 +242,7 @@ int log_follow_next_of(struct log_follow *f, struct log_follow_run *run, struct 
     if (rc != LOG_FOLLOW_FILE)
         return rc;
     rc = event_reader_next(reader, event, damage, e);
-    return rc == EVENT_READER_EVENT || rc == EVENT_READER_DAMAGE ? rc : log_follow_end_file(f, run, rc, e);
+    return rc == EVENTLOG_READ_EVENT || rc == EVENTLOG_READ_DAMAGE ? rc : log_follow_end_file(f, run, rc, e);
 }
 
 int log_follow_next(struct log_follow *f, struct event *event, struct event_damage *damage, struct error *e)

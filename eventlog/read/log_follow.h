@@ -75,7 +75,7 @@ struct log_follow {
     size_t open_count, open_limit;
 };
 
-/* beside EVENT_READER_EVENT, _DAMAGE and _RESTARTED */
+/* beside EVENTLOG_READ_EVENT, _DAMAGE and _RESTARTED */
 enum log_follow_result {
     LOG_FOLLOW_END = 0,      /* the round is over; the next call begins a new one */
     LOG_FOLLOW_FILE_END = 4, /* the current file has no more for now */
@@ -95,7 +95,7 @@ int log_follow_next_of(struct log_follow *f, struct log_follow_run *run, struct 
                        struct event_damage *damage, struct error *e);
 
 /* The same in two steps, for callers that use the reader of the current file, such as for event_reader_take_usual().
- * LOG_FOLLOW_FILE and *reader; EVENT_READER_RESTARTED, an error, or LOG_FOLLOW_END. After LOG_FOLLOW_FILE read on with
+ * LOG_FOLLOW_FILE and *reader; EVENTLOG_READ_RESTARTED, an error, or LOG_FOLLOW_END. After LOG_FOLLOW_FILE read on with
  * the reader, or call this again, until event_reader_next() returns neither an event nor damage; then call
  * log_follow_end_file() with that result, which returns what log_follow_next_of() would. */
 int log_follow_begin_file(struct log_follow *f, struct log_follow_run *run, struct log_input *input,
@@ -107,7 +107,7 @@ int log_follow_end_file(struct log_follow *f, struct log_follow_run *run, int re
  * listed->files. log_follow_forget() it. */
 void log_follow_listed(struct log_follow_run *run, const struct log_run *listed);
 
-/* Makes the next call for the run read all of its files from the start; it returns no EVENT_READER_RESTARTED. */
+/* Makes the next call for the run read all of its files from the start; it returns no EVENTLOG_READ_RESTARTED. */
 void log_follow_again(struct log_follow_run *run);
 
 /* Forgets the files of a run; the next listing adds them again, in its order. */

@@ -71,14 +71,14 @@ static int tag_wanted(struct reading *w, const struct scalar_series *s)
     return w->wanted[s->number] == 2;
 }
 
-static int wanted(void *context, const struct scalar_series *s, const struct scalar_point *point)
+static int wanted(void *context, const struct scalar_series *s, const struct eventlog_point *point)
 {
     struct reading *w = context;
 
     return tag_wanted(w, s) && (w->all_steps || log_filter_step(w->filter, point->step)) && !isinf(point->wall_time);
 }
 
-/* EVENT_READER_END, EVENT_READER_RESTARTED, or an error. */
+/* EVENTLOG_READ_END, EVENTLOG_READ_RESTARTED, or an error. */
 static int points_read_file(struct eventlog_points *p, struct scalar_run *scalars, struct event_reader *reader,
                             struct error *e)
 {
@@ -87,8 +87,8 @@ static int points_read_file(struct eventlog_points *p, struct scalar_run *scalar
     int rc, tried = 0;
 
     scalar_run_begin_file(scalars);
-    while ((rc = event_reader_next(reader, &event, &damage, e)) > 0 && rc != EVENT_READER_RESTARTED) {
-        if (rc == EVENT_READER_DAMAGE) {
+    while ((rc = event_reader_next(reader, &event, &damage, e)) > 0 && rc != EVENTLOG_READ_RESTARTED) {
+        if (rc == EVENTLOG_READ_DAMAGE) {
             p->damaged++;
             if (!scalar_run_damage(scalars, &damage, &event))
                 continue;
@@ -129,7 +129,7 @@ static int read_run(struct eventlog_points *p, struct scalar_run *scalars, const
 
         if (found == LOG_FOLLOW_FILE)
             found = log_follow_end_file(NULL, &files, points_read_file(p, scalars, reader, e), e);
-        if (found == EVENT_READER_RESTARTED) {
+        if (found == EVENTLOG_READ_RESTARTED) {
             forget_points(scalars, w);
             p->damaged = damaged;
         } else if (found < 0 && (!strcmp(run->directory, path) || !log_input_gone(path, e))) {
@@ -144,22 +144,15 @@ static int read_run(struct eventlog_points *p, struct scalar_run *scalars, const
 
 /* ---- series ---------------------------------------------------------------------------------------------------- */
 
-/* scalar_point and eventlog_point hold the same, and are as long: each is rewritten where it is, so that the points are
- * in memory once. */
+/* Takes the points over, but for those of other steps. */
 static void move_points(struct points_series *to, struct scalar_series *s, const struct log_filter *filter)
 {
-    struct eventlog_point *points = (void *)s->points;
-
-    _Static_assert(sizeof *s->points == sizeof *points, "points of one kind do not fit in the memory of the other");
-    for (size_t i = 0; i < s->count; i++) {
-        struct scalar_point point = s->points[i];
-
-        if (log_filter_step(filter, point.step))
-            points[to->count++] = (struct eventlog_point){ point.step, point.wall_time, point.value };
-    }
+    for (size_t i = 0; i < s->count; i++)
+        if (log_filter_step(filter, s->points[i].step))
+            s->points[to->count++] = s->points[i];
     s->count = to->count;
     scalar_series_fit(s);
-    to->points = (void *)s->points;
+    to->points = s->points;
     to->mapped = s->mapped;
     free(s->marks);
     s->points = NULL;
@@ -187,9 +180,9 @@ static int points_add_series(struct eventlog_points *p, struct points_run *run, 
 }
 
 static int points_add_run(struct eventlog_points *p, struct log_input *in, const struct log_run *listed,
-                          enum scalar_view view, const struct log_filter *filter, struct error *e)
+                          enum eventlog_view view, const struct log_filter *filter, struct error *e)
 {
-    struct reading w = { .in = in, .filter = filter, .all_steps = view != SCALAR_VIEW_ALL };
+    struct reading w = { .in = in, .filter = filter, .all_steps = view != EVENTLOG_VIEW_ALL };
     struct points_run *run = &p->runs[p->run_count];
     int rc;
 
@@ -209,9 +202,6 @@ static int points_add_run(struct eventlog_points *p, struct log_input *in, const
 int eventlog_points_read(struct eventlog_points **out, const char *path, enum eventlog_view view,
                          const struct eventlog_reader_options *options, struct eventlog_error *error)
 {
-    enum scalar_view inner = view == EVENTLOG_VIEW_TENSORBOARD ? SCALAR_VIEW_TENSORBOARD
-                             : view == EVENTLOG_VIEW_SESSION   ? SCALAR_VIEW_SESSION
-                                                               : SCALAR_VIEW_ALL;
     struct eventlog_points *p = calloc(1, sizeof *p);
     char *const paths[] = { p ? strdup(path) : NULL };
     struct log_directory d = { 0 };
@@ -229,7 +219,7 @@ int eventlog_points_read(struct eventlog_points **out, const char *path, enum ev
         rc = error_memory(&e, path, "for %zu runs", d.count);
     for (size_t i = 0; rc == OK && i < d.count; i++)
         if (log_filter_run(&filter, d.runs[i].name))
-            rc = points_add_run(p, &in, &d.runs[i], inner, &filter, &e);
+            rc = points_add_run(p, &in, &d.runs[i], view, &filter, &e);
     log_directory_release(&d);
     log_input_release(&in);
     log_filter_release(&filter);

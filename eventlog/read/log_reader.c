@@ -80,7 +80,7 @@ static int make_places(struct eventlog_reader *r, size_t count, struct error *e)
     r->runs = runs;
     for (; r->run_count < count; r->run_count++) {
         runs[r->run_count] = (struct log_place){ .series = NULL };
-        scalar_run_init(&runs[r->run_count].scalars, SCALAR_VIEW_ALL, 0, 0);
+        scalar_run_init(&runs[r->run_count].scalars, EVENTLOG_VIEW_ALL, 0, 0);
     }
     return OK;
 }
@@ -187,7 +187,7 @@ static int find_value(struct eventlog_reader *r)
 
     while (r->walking && (v = event_values_next(&r->values))) {
         struct scalar_series *s;
-        struct scalar_point point;
+        struct eventlog_point point;
         struct log_series *series;
         unsigned from;
         int rc = scalar_run_value(&r->runs[r->follow.at_run].scalars, &r->decoded, v, &point, &s, &from, NULL);
@@ -264,15 +264,8 @@ static int take_event(struct eventlog_reader *r, const struct log_follow_file *f
 
 static int tell_damage(struct eventlog_reader *r, const struct event_damage *d)
 {
-    static const enum eventlog_damage_kind kinds[] = {
-        [EVENT_DAMAGE_LENGTH_CRC] = EVENTLOG_DAMAGE_LENGTH_CRC, [EVENT_DAMAGE_DATA_CRC] = EVENTLOG_DAMAGE_DATA_CRC,
-        [EVENT_DAMAGE_TOO_LONG] = EVENTLOG_DAMAGE_TOO_LONG,     [EVENT_DAMAGE_PROTO] = EVENTLOG_DAMAGE_PROTO,
-        [EVENT_DAMAGE_WALL_TIME] = EVENTLOG_DAMAGE_WALL_TIME,   [EVENT_DAMAGE_UTF8] = EVENTLOG_DAMAGE_UTF8,
-        [EVENT_DAMAGE_STREAM] = EVENTLOG_DAMAGE_STREAM,
-    };
-
     event_damage_text(d, r->damage_text, sizeof r->damage_text);
-    r->damage = (struct eventlog_damage){ kinds[d->kind], d->offset, d->found, d->wanted, r->damage_text };
+    r->damage = (struct eventlog_damage){ d->kind, d->offset, d->found, d->wanted, r->damage_text };
     return EVENTLOG_READ_DAMAGE;
 }
 
@@ -298,12 +291,12 @@ static int reader_take(struct eventlog_reader *r, int found, const struct event_
     r->event.run = run->name;
     r->event.file = file ? file->path : "";
     switch (found) {
-    case EVENT_READER_EVENT:
+    case EVENTLOG_READ_EVENT:
         if (!take_event(r, file))
             return EVENTLOG_READ_END;
         return !r->filter.records_only && isinf(r->decoded.wall_time) ? tell_infinite(r, file) : EVENTLOG_READ_EVENT;
-    case EVENT_READER_DAMAGE: return tell_damage(r, damage);
-    case EVENT_READER_RESTARTED: forget_series(&r->runs[r->follow.at_run]); return EVENTLOG_READ_RESTARTED;
+    case EVENTLOG_READ_DAMAGE: return tell_damage(r, damage);
+    case EVENTLOG_READ_RESTARTED: forget_series(&r->runs[r->follow.at_run]); return EVENTLOG_READ_RESTARTED;
     case LOG_FOLLOW_FILE_END: return EVENTLOG_READ_END;
     default: return log_input_gone(file->path, e) ? EVENTLOG_READ_END : found;
     }

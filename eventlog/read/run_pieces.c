@@ -77,7 +77,7 @@ static int prepare(void *context, void *piece)
     if (run->count > SERIES_MOST)
         return 0;
     if (!p->run.store)
-        scalar_run_init(&p->run, SCALAR_VIEW_ALL, 0, 1);
+        scalar_run_init(&p->run, EVENTLOG_VIEW_ALL, 0, 1);
     p->run.other = w->has_other ? note_other : NULL;
     p->run.context = p;
     for (; p->known < run->count; p->known++) {

@@ -12,18 +12,18 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-enum scalar_view scalar_view_of(const char *word)
+enum eventlog_view scalar_view_of(const char *word)
 {
-    return !strcmp(word, "tensorboard") ? SCALAR_VIEW_TENSORBOARD
-           : !strcmp(word, "session")   ? SCALAR_VIEW_SESSION
-                                        : SCALAR_VIEW_ALL;
+    return !strcmp(word, "tensorboard") ? EVENTLOG_VIEW_TENSORBOARD
+           : !strcmp(word, "session")   ? EVENTLOG_VIEW_SESSION
+                                        : EVENTLOG_VIEW_ALL;
 }
 
-void scalar_run_init(struct scalar_run *r, enum scalar_view view, int keep_order, int store)
+void scalar_run_init(struct scalar_run *r, enum eventlog_view view, int keep_order, int store)
 {
     memset(r, 0, sizeof *r);
     r->view = view;
-    r->follow_loader = view == SCALAR_VIEW_TENSORBOARD;
+    r->follow_loader = view == EVENTLOG_VIEW_TENSORBOARD;
     r->keep_order = keep_order;
     r->store = store;
 }
@@ -57,9 +57,9 @@ void scalar_run_begin_file(struct scalar_run *r)
 /* Without checking CRCs, but only those of the data: with a wrong length it finds no next record. */
 int scalar_run_damage(struct scalar_run *r, const struct event_damage *d, struct event *event)
 {
-    if (d->kind == EVENT_DAMAGE_TOO_LONG && d->found <= RECORD_LENGTH_MAX)
+    if (d->kind == EVENTLOG_DAMAGE_TOO_LONG && d->found <= RECORD_LENGTH_MAX)
         return 0; /* over our limit, not over the loader's */
-    if (!r->follow_loader || r->file_ended || d->kind != EVENT_DAMAGE_DATA_CRC ||
+    if (!r->follow_loader || r->file_ended || d->kind != EVENTLOG_DAMAGE_DATA_CRC ||
         event_decode(d->data, d->length, event, NULL) != OK || isnan(event->wall_time)) {
         r->file_ended = 1;
         return 0;
@@ -215,7 +215,7 @@ void scalar_series_fit(struct scalar_series *s)
     s->mapped = s->mapped ? mapped : 0;
 }
 
-static int keep_point(struct scalar_run *r, struct scalar_series *s, const struct scalar_point *point, unsigned from)
+static int keep_point(struct scalar_run *r, struct scalar_series *s, const struct eventlog_point *point, unsigned from)
 {
     if (s->count == s->capacity && !grow_points(s))
         return 0;
@@ -265,7 +265,7 @@ static unsigned loaded(struct scalar_run *r, struct scalar_series *s, const stru
 }
 
 int scalar_run_value(struct scalar_run *r, const struct event *event, const struct event_value *value,
-                     struct scalar_point *point, struct scalar_series **series, unsigned *from, struct error *e)
+                     struct eventlog_point *point, struct scalar_series **series, unsigned *from, struct error *e)
 {
     struct scalar_series *s = find_series(r, value, event->is_damaged);
     int is_shown, is_point;
@@ -276,7 +276,7 @@ int scalar_run_value(struct scalar_run *r, const struct event *event, const stru
             : value->dtype == EVENT_FLOAT     ? SCALAR_FROM_FLOAT32
                                               : 0;
     *from |= loaded(r, s, value);
-    is_shown = r->view == SCALAR_VIEW_TENSORBOARD && (*from & SCALAR_SHOWN);
+    is_shown = r->view == EVENTLOG_VIEW_TENSORBOARD && (*from & SCALAR_SHOWN);
     is_point = !event->is_damaged && value->is_number &&
                (value->kind != EVENT_VALUE_TENSOR || !strcmp(s->plugin, "scalars"));
     s->usual = is_point && event->is_usual ? *from : 0;
@@ -285,7 +285,7 @@ int scalar_run_value(struct scalar_run *r, const struct event *event, const stru
             skip_value(s, event->step);
         return 0;
     }
-    *point = (struct scalar_point){ event->step, event->wall_time, is_shown ? value->shown : value->number };
+    *point = (struct eventlog_point){ event->step, event->wall_time, is_shown ? value->shown : value->number };
     if (!r->numbered++)
         r->began = event->wall_time;
     s->seen++;
@@ -313,7 +313,7 @@ int scalar_run_event(struct scalar_run *r, const struct event *event, struct err
     struct event_values values;
     const struct event_value *value;
 
-    if (r->view == SCALAR_VIEW_SESSION && event->what == EVENT_SESSION_LOG && event->session == EVENT_SESSION_START)
+    if (r->view == EVENTLOG_VIEW_SESSION && event->what == EVENT_SESSION_LOG && event->session == EVENT_SESSION_START)
         for (size_t i = 0; i < r->count; i++)
             remove_from(&r->series[i], event->step);
     scalar_run_begin_event(r, event);
@@ -322,20 +322,20 @@ int scalar_run_event(struct scalar_run *r, const struct event *event, struct err
     event_values_init(&values, event);
     while ((value = event_values_next(&values))) {
         struct scalar_series *s;
-        struct scalar_point point;
+        struct eventlog_point point;
         unsigned from;
         int rc = scalar_run_value(r, event, value, &point, &s, &from, e);
 
         if (rc < 0)
             return rc;
-        if (from & SCALAR_TAKEN && r->view == SCALAR_VIEW_TENSORBOARD)
+        if (from & SCALAR_TAKEN && r->view == EVENTLOG_VIEW_TENSORBOARD)
             while (s->count && s->points[s->count - 1].step >= event->step)
                 s->count--; /* the steps kept rise strictly, so this removes all of them */
         if (rc == 0 && r->other && !event->is_damaged)
             rc = r->other(r->context, s, event, value, e);
         if (rc < 0)
             return rc;
-        if (rc == 0 || !r->store || (r->view == SCALAR_VIEW_TENSORBOARD && !(from & SCALAR_TAKEN)) ||
+        if (rc == 0 || !r->store || (r->view == EVENTLOG_VIEW_TENSORBOARD && !(from & SCALAR_TAKEN)) ||
             (r->wanted && !r->wanted(r->context, s, &point)))
             continue;
         if (!keep_point(r, s, &point, from))
@@ -346,7 +346,7 @@ int scalar_run_event(struct scalar_run *r, const struct event *event, struct err
 
 int scalar_run_usual(void *run, const struct usual_event *event)
 {
-    const struct scalar_point point = { event->step, event->wall_time, event->number };
+    const struct eventlog_point point = { event->step, event->wall_time, event->number };
     const unsigned from = event->is_tensor ? SCALAR_FROM_FLOAT32 : SCALAR_FROM_SIMPLE | SCALAR_FROM_FLOAT32;
     struct scalar_run *r = run;
     const size_t number = tag_index_find(&r->tags, event->tag, event->tag_length);
@@ -370,7 +370,7 @@ void scalar_run_finish(struct scalar_run *r)
         struct scalar_series *s = &r->series[i];
         size_t count = 0;
 
-        if (r->view == SCALAR_VIEW_TENSORBOARD) {
+        if (r->view == EVENTLOG_VIEW_TENSORBOARD) {
             for (size_t k = 0; k < s->count; k++) {
                 if (!(scalar_series_from(s, k) & SCALAR_SHOWN))
                     continue;
@@ -394,7 +394,7 @@ int scalar_run_is_plain(const struct scalar_run *r)
     for (size_t i = 0; i < r->count; i++)
         if (r->series[i].from_damage)
             return 0;
-    return r->view == SCALAR_VIEW_ALL && !r->follow_loader && !r->keep_order && r->store;
+    return r->view == EVENTLOG_VIEW_ALL && !r->follow_loader && !r->keep_order && r->store;
 }
 
 size_t scalar_run_find(struct scalar_run *r, const char *tag, size_t length)
@@ -506,7 +506,7 @@ void scalar_run_sort(struct scalar_run *r)
 
 /* Stable merge sort by step. It first finds the stretches that are in order already, as restarts leave them: k of them
  * cost log2(k) passes over the points. */
-static void merge_sort(struct scalar_point *points, uint64_t *marks, size_t n, struct scalar_point *other,
+static void merge_sort(struct eventlog_point *points, uint64_t *marks, size_t n, struct eventlog_point *other,
                        uint64_t *other_marks)
 {
     size_t low, middle, high;
@@ -539,7 +539,7 @@ static void merge_sort(struct scalar_point *points, uint64_t *marks, size_t n, s
 
 /* How many points at the start are where they belong: none of them has a greater step than a point from `tail` on.
  * After a restart from a checkpoint these are nearly all. */
-static size_t in_place(const struct scalar_point *points, size_t tail, size_t n)
+static size_t in_place(const struct eventlog_point *points, size_t tail, size_t n)
 {
     int64_t least = points[tail].step;
     size_t low = 0, high = tail;
@@ -559,7 +559,7 @@ static size_t in_place(const struct scalar_point *points, size_t tail, size_t n)
 
 int scalar_series_sort(struct scalar_series *s, struct error *e)
 {
-    struct scalar_point *other;
+    struct eventlog_point *other;
     uint64_t *other_marks = NULL;
     size_t i = 1, first, n;
 

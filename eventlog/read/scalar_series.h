@@ -1,6 +1,7 @@
 /*
  * scalar_series.h - collects the points of one run by tag from its events, under one of three views of which points
- * count. Feed it the files of a run in order; then finish and read the series. One thread at a time.
+ * count (enum eventlog_view). Feed it the files of a run in order; then finish and read the series. One thread at a
+ * time.
  *
  * A point is a simple_value, or a tensor of one float, integer or bool in a series whose first value in the run
  * belonged to the plugin `scalars`. Other values are only counted, and passed to scalar_run.other.
@@ -14,21 +15,6 @@
 
 #include <stddef.h>
 #include <stdint.h>
-
-enum scalar_view {
-    SCALAR_VIEW_ALL,         /* every point in the files */
-    SCALAR_VIEW_TENSORBOARD, /* what TensorBoard's default loader (its data server) would hold without sampling: each
-                              * file up to the first record that it rejects; of these records, events with a finite wall
-                              * time; of these, tags whose first value is a scalar, where a value at step s removes
-                              * earlier ones of its series at steps >= s; finally only floats of rank 0 */
-    SCALAR_VIEW_SESSION,     /* SessionLog START at step s removes the earlier points at steps >= s of the whole run */
-};
-
-struct scalar_point {
-    int64_t step;
-    double wall_time; /* seconds since 1970 */
-    double value;
-};
 
 /* where a point came from */
 enum {
@@ -57,7 +43,7 @@ struct scalar_series {
     int from_damage; /* all of its values so far were in records with a wrong CRC */
     char *metadata;  /* metadata_length bytes: the SummaryMetadata of the first value, NULL if it had none */
     size_t metadata_length;
-    struct scalar_point *points; /* count of them, in reading order until scalar_series_sort() */
+    struct eventlog_point *points; /* count of them, in reading order until scalar_series_sort() */
     size_t count, capacity;
     size_t mapped;   /* bytes of pages of their own that hold the points; 0: they are in the heap */
     uint64_t *marks; /* per point: its number in the run << 8 | SCALAR_*; NULL if all points have the same
@@ -81,23 +67,23 @@ struct scalar_run {
     int (*other)(void *context, const struct scalar_series *s, const struct event *event,
                  const struct event_value *value, struct error *e);
     /* Unless NULL: only points for which it returns 1 are kept. */
-    int (*wanted)(void *context, const struct scalar_series *s, const struct scalar_point *point);
+    int (*wanted)(void *context, const struct scalar_series *s, const struct eventlog_point *point);
     void *context;
-    /* 1: follow the default loader. SCALAR_VIEW_TENSORBOARD sets it; in the other views the caller may. */
+    /* 1: follow the default loader. EVENTLOG_VIEW_TENSORBOARD sets it; in the other views the caller may. */
     int follow_loader;
     /* private */
-    enum scalar_view view;
+    enum eventlog_view view;
     int keep_order, store, file_ended, loader_reads;
     size_t capacity;
     struct tag_index tags; /* their numbers are indices of series until scalar_run_sort() */
 };
 
-/* The view called "all", "tensorboard" or "session"; anything else is SCALAR_VIEW_ALL. */
-enum scalar_view scalar_view_of(const char *word);
+/* The view called "all", "tensorboard" or "session"; anything else is EVENTLOG_VIEW_ALL. */
+enum eventlog_view scalar_view_of(const char *word);
 
 /* keep_order: remember the number of each point in the run. store 0: points are only recognised, not kept. Finish with
  * scalar_run_release(). */
-void scalar_run_init(struct scalar_run *r, enum scalar_view view, int keep_order, int store);
+void scalar_run_init(struct scalar_run *r, enum eventlog_view view, int keep_order, int store);
 void scalar_run_release(struct scalar_run *r);
 
 void scalar_run_begin_file(struct scalar_run *r);
@@ -118,7 +104,7 @@ int scalar_run_usual(void *run, const struct usual_event *event);
  * and, for a point, *point. */
 void scalar_run_begin_event(struct scalar_run *r, const struct event *event);
 int scalar_run_value(struct scalar_run *r, const struct event *event, const struct event_value *value,
-                     struct scalar_point *point, struct scalar_series **series, unsigned *from, struct error *e);
+                     struct eventlog_point *point, struct scalar_series **series, unsigned *from, struct error *e);
 
 /* All files have been read: removes and counts the points that the view does not show. */
 void scalar_run_finish(struct scalar_run *r);

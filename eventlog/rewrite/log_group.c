@@ -94,9 +94,9 @@ static double began(struct log_input *in, const struct log_run *run)
 
     if (!run->file_count || event_reader_open(&reader, in, run->files[0], NULL) != OK)
         return at;
-    while (rc > 0 && (rc = event_reader_next(reader, &event, &damage, NULL)) != EVENT_READER_EVENT)
+    while (rc > 0 && (rc = event_reader_next(reader, &event, &damage, NULL)) != EVENTLOG_READ_EVENT)
         ;
-    if (rc == EVENT_READER_EVENT && !isnan(event.wall_time))
+    if (rc == EVENTLOG_READ_EVENT && !isnan(event.wall_time))
         at = event.wall_time;
     event_reader_close(reader);
     return at;

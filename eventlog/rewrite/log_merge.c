@@ -17,8 +17,8 @@ struct span {
     uint32_t segment;
     int64_t low, high;  /* steps */
     double first, last; /* wall times */
-    int64_t limit;      /* of LOG_MERGE_LAST: steps from here on are left out, if limited */
-    int64_t floor;      /* of LOG_MERGE_FIRST: steps up to here are left out, if floored */
+    int64_t limit;      /* of EVENTLOG_OVERLAP_LAST: steps from here on are left out, if limited */
+    int64_t floor;      /* of EVENTLOG_OVERLAP_FIRST: steps up to here are left out, if floored */
     int limited, floored;
 };
 
@@ -41,7 +41,7 @@ struct segment {
 };
 
 struct log_merge {
-    enum log_merge_overlap overlap;
+    enum eventlog_overlap overlap;
     struct tag_index tags; /* items: struct merge_series */
     struct segment *segments;
     size_t segment_count, segment_capacity;
@@ -90,7 +90,7 @@ static size_t merge_series_of(struct log_merge *m, const char *tag, size_t n, en
     return number;
 }
 
-int log_merge_new(struct log_merge **out, enum log_merge_overlap overlap, struct error *e)
+int log_merge_new(struct log_merge **out, enum eventlog_overlap overlap, struct error *e)
 {
     static const struct {
         const char *tag;
@@ -323,8 +323,8 @@ static int merge_keep(struct log_merge *m, struct error *e)
         struct log_merge_item *item = &m->items[i];
         struct merge_series *s = series_at(m, item->series);
         const struct span *span = &s->spans[item->span];
-        int out = m->overlap == LOG_MERGE_FIRST ? span->floored && item->step <= span->floor
-                                                : span->limited && item->step >= span->limit;
+        int out = m->overlap == EVENTLOG_OVERLAP_FIRST ? span->floored && item->step <= span->floor
+                                                       : span->limited && item->step >= span->limit;
 
         if (s->once == ONCE_FIRST || s->once == ONCE_LAST) {
             m->totals.repeated += s->seen != 0;
@@ -334,9 +334,9 @@ static int merge_keep(struct log_merge *m, struct error *e)
                 continue;
             s->seen = 1;
             s->item = kept;
-        } else if (s->once == MANY && out && m->overlap == LOG_MERGE_ERROR) {
+        } else if (s->once == MANY && out && m->overlap == EVENTLOG_OVERLAP_ERROR) {
             return twice(m, item, e);
-        } else if (s->once == MANY && out && m->overlap != LOG_MERGE_KEEP) {
+        } else if (s->once == MANY && out && m->overlap != EVENTLOG_OVERLAP_KEEP) {
             m->totals.restarted++;
             continue;
         }
@@ -373,11 +373,11 @@ static int single(struct log_merge *m, struct error *e)
         struct merge_series *s = series_at(m, m->items[i].series);
 
         if (s->once == MANY && s->seen && s->at == m->items[i].step) {
-            if (m->overlap == LOG_MERGE_ERROR)
+            if (m->overlap == EVENTLOG_OVERLAP_ERROR)
                 return twice(m, &m->items[i], e);
             m->totals.doubled++;
-            m->items[m->overlap == LOG_MERGE_FIRST ? i : s->item].file = UINT32_MAX; /* taken out below */
-            if (m->overlap == LOG_MERGE_FIRST)
+            m->items[m->overlap == EVENTLOG_OVERLAP_FIRST ? i : s->item].file = UINT32_MAX; /* taken out below */
+            if (m->overlap == EVENTLOG_OVERLAP_FIRST)
                 continue;
         }
         s->seen = 1;
@@ -402,7 +402,7 @@ int log_merge_finish(struct log_merge *m, struct error *e)
         sorted = by_step(&m->items[i - 1], &m->items[i]) <= 0;
     if (!sorted)
         qsort(m->items, m->count, sizeof *m->items, by_step);
-    return m->overlap == LOG_MERGE_KEEP ? OK : single(m, e);
+    return m->overlap == EVENTLOG_OVERLAP_KEEP ? OK : single(m, e);
 }
 
 const struct log_merge_item *log_merge_items(const struct log_merge *m, size_t *count)

@@ -13,16 +13,10 @@
 #define EVENTLOG_REWRITE_LOG_MERGE_H
 
 #include "base/error.h"
+#include "eventlog/eventlog.h"
 
 #include <stddef.h>
 #include <stdint.h>
-
-enum log_merge_overlap {
-    LOG_MERGE_LAST,  /* the restart counts: earlier points at its first step and later steps are left out */
-    LOG_MERGE_FIRST, /* the earlier points count: points of a restart up to the last step before it are left out */
-    LOG_MERGE_KEEP,  /* all stay, in order of steps; at equal steps the default loader shows the last */
-    LOG_MERGE_ERROR, /* ERR_ARG if a step comes twice or a series goes back */
-};
 
 /* events that are not values of a series */
 enum log_merge_mark {
@@ -46,7 +40,7 @@ struct log_merge_item {
 struct log_merge;
 
 /* On OK *out is yours: log_merge_free(), NULL is fine. */
-int log_merge_new(struct log_merge **out, enum log_merge_overlap overlap, struct error *e);
+int log_merge_new(struct log_merge **out, enum eventlog_overlap overlap, struct error *e);
 void log_merge_free(struct log_merge *m);
 
 /* The next file begins. run: the number of the run that it belongs to; name: that run's name, for errors; borrowed. */

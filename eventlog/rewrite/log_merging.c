@@ -24,7 +24,7 @@ struct log_merging {
     size_t item_count, item_next;
 };
 
-int log_merging_new(struct log_merging **out, enum log_merge_overlap overlap, int prefix, struct error *e)
+int log_merging_new(struct log_merging **out, enum eventlog_overlap overlap, int prefix, struct error *e)
 {
     struct log_merging *m = calloc(1, sizeof *m);
     int rc;

@@ -22,7 +22,7 @@ struct log_merging;
 
 /* prefix: 1: tags become RUN/TAG, but for those that TensorBoard needs unchanged. On OK *out is yours:
  * log_merging_free(), NULL is fine. */
-int log_merging_new(struct log_merging **out, enum log_merge_overlap overlap, int prefix, struct error *e);
+int log_merging_new(struct log_merging **out, enum eventlog_overlap overlap, int prefix, struct error *e);
 void log_merging_free(struct log_merging *m);
 
 /* The next file begins, of the run of that number and name; both names are borrowed until free. */

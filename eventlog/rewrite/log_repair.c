@@ -34,7 +34,7 @@ static int flush(struct copy *c, struct error *e)
     return OK;
 }
 
-static int repair_keep(struct copy *c, const struct record *record, struct log_repair *r, struct error *e)
+static int repair_keep(struct copy *c, const struct record *record, struct eventlog_repair *r, struct error *e)
 {
     size_t place;
 
@@ -42,7 +42,7 @@ static int repair_keep(struct copy *c, const struct record *record, struct log_r
         r->refused++;
         return OK;
     }
-    r->kept++;
+    r->records++;
     r->bytes += record->length + RECORD_OVERHEAD;
     if (c->fd < 0)
         return OK;
@@ -81,7 +81,7 @@ static int resume(struct record_file *f, const struct record *record, struct err
 }
 
 /* Copies the sound records of an open file; c->fd < 0: only counts them. */
-static int copy_records(struct record_file *f, struct copy *c, struct log_repair *r, struct error *e)
+static int copy_records(struct record_file *f, struct copy *c, struct eventlog_repair *r, struct error *e)
 {
     struct record record;
     int rc = OK;
@@ -118,7 +118,7 @@ static int copy_records(struct record_file *f, struct copy *c, struct log_repair
     return rc == OK ? flush(c, e) : rc;
 }
 
-static int copy_file(struct record_file *f, const struct io *io, int fd, const char *to, struct log_repair *r,
+static int copy_file(struct record_file *f, const struct io *io, int fd, const char *to, struct eventlog_repair *r,
                      struct error *e)
 {
     struct copy c = { io ? io : &io_real, fd, to, BUFFER_EMPTY };
@@ -130,7 +130,7 @@ static int copy_file(struct record_file *f, const struct io *io, int fd, const c
     return rc;
 }
 
-int log_repair_copy(const struct io *io, const char *path, int fd, const char *to, struct log_repair *r,
+int log_repair_copy(const struct io *io, const char *path, int fd, const char *to, struct eventlog_repair *r,
                     struct error *e)
 {
     struct record_file f;
@@ -143,18 +143,18 @@ int log_repair_copy(const struct io *io, const char *path, int fd, const char *t
 }
 
 /* A file of which nothing is left is no repair of it. */
-static int check_kept(const char *path, const struct log_repair *r, struct error *e)
+static int check_kept(const char *path, const struct eventlog_repair *r, struct error *e)
 {
     char places[HUMAN_TEXT_MAX], refused[HUMAN_TEXT_MAX], cut[HUMAN_TEXT_MAX];
 
-    if (r->kept || (!r->size && !r->places))
+    if (r->records || (!r->size && !r->places))
         return OK;
     return error_set(e, ERR_CORRUPT, "%s: nothing in it can be kept: %s, %s that are not events, a tail of %s", path,
                      human_count(r->places, "damaged place", places), human_count(r->refused, "record", refused),
                      human_bytes(r->cut, cut));
 }
 
-int log_repair_into(struct log_input *in, const char *path, int fd, const char *to, struct log_repair *r,
+int log_repair_into(struct log_input *in, const char *path, int fd, const char *to, struct eventlog_repair *r,
                     struct error *e)
 {
     struct record_file f;
@@ -172,7 +172,7 @@ int log_repair_into(struct log_input *in, const char *path, int fd, const char *
 
 /* Writes the sound records of path to the new file. */
 static int write_new(const struct log_replace_file *new, struct record_file *f, const char *path,
-                     const struct stat *from, struct log_repair *r, struct error *e)
+                     const struct stat *from, struct eventlog_repair *r, struct error *e)
 {
     int rc = copy_file(f, new->io, new->fd, new->temporary, r, e);
 
@@ -184,7 +184,7 @@ static int write_new(const struct log_replace_file *new, struct record_file *f, 
 }
 
 int log_repair_to(const struct io *io, struct log_input *in, const char *path, const char *to, int force,
-                  struct log_repair *r, struct error *e)
+                  struct eventlog_repair *r, struct error *e)
 {
     struct log_replace_file new;
     struct record_file f;
@@ -201,11 +201,12 @@ int log_repair_to(const struct io *io, struct log_input *in, const char *path, c
         rc = error_set(e, ERR_ARG, "%s: already exists; use -f to overwrite it", to);
     if (rc == OK && (rc = log_replace_open(&new, io ? io : &io_real, to, e)) == OK)
         rc = log_replace_close(&new, to, -1, NULL, write_new(&new, &f, path, &from, r, e), e);
+    r->changed = rc == OK;
     record_file_close(&f);
     return rc;
 }
 
-int log_repair_in_place(const struct io *io, const char *given, int *changed, struct log_repair *r, struct error *e)
+int log_repair_in_place(const struct io *io, const char *given, struct eventlog_repair *r, struct error *e)
 {
     char path[PATH_MAX];
     struct log_replace_file new;
@@ -213,7 +214,7 @@ int log_repair_in_place(const struct io *io, const char *given, int *changed, st
     struct stat before;
     int rc;
 
-    *changed = 0;
+    *r = (struct eventlog_repair){ 0 };
     io = io ? io : &io_real;
     if (!realpath(given, path)) /* a link stays a link: the file it leads to is replaced */
         return error_system(e, "%s: cannot be opened", given);
@@ -229,7 +230,7 @@ int log_repair_in_place(const struct io *io, const char *given, int *changed, st
     record_parser_init(&f.parser, 0, 0);
     if ((rc = log_replace_open(&new, io, path, e)) == OK)
         rc = log_replace_close(&new, path, f.fd, &before, write_new(&new, &f, path, &before, r, e), e);
-    *changed = rc == OK;
+    r->changed = rc == OK;
 out:
     record_file_close(&f);
     return rc;

@@ -8,24 +8,18 @@
 
 #include "base/error.h"
 #include "base/io.h"
+#include "eventlog/eventlog.h"
 #include "eventlog/read/log_input.h"
 
 #include <stdint.h>
 
-struct log_repair {
-    uint64_t size;        /* of the damaged file, bytes */
-    uint64_t kept, bytes; /* records in the new file, and their bytes: size - bytes are lost */
-    uint64_t places;      /* how many places have broken framing */
-    uint64_t refused;     /* records left out despite correct CRCs: not an Event, not UTF-8, wall time NaN */
-    uint64_t cut;         /* bytes of an incomplete last record */
-};
-
-/* Writes the sound records of the file at path, as it is now, to fd; `to` names it in errors. */
-int log_repair_copy(const struct io *io, const char *path, int fd, const char *to, struct log_repair *r,
+/* Writes the sound records of the file at path, as it is now, to fd; `to` names it in errors. *r: what was done; only
+ * the last two set r->changed. */
+int log_repair_copy(const struct io *io, const char *path, int fd, const char *to, struct eventlog_repair *r,
                     struct error *e);
 
 /* The same for anything that log_input_open() opens. ERR_CORRUPT: nothing in it can be kept. */
-int log_repair_into(struct log_input *in, const char *path, int fd, const char *to, struct log_repair *r,
+int log_repair_into(struct log_input *in, const char *path, int fd, const char *to, struct eventlog_repair *r,
                     struct error *e);
 
 /* Repairs anything that log_input_open() opens into a new file `to`, which appears by rename once complete. ERR_ARG:
@@ -33,14 +27,14 @@ int log_repair_into(struct log_input *in, const char *path, int fd, const char *
  * kept; then nothing is written. The file at path may still be growing: the copy is of this moment. io may be NULL for
  * io_real. */
 int log_repair_to(const struct io *io, struct log_input *in, const char *path, const char *to, int force,
-                  struct log_repair *r, struct error *e);
+                  struct eventlog_repair *r, struct error *e);
 
 /*
  * Repairs a file in place, by rename, and keeps the old one beside it under a name that TensorBoard does not read:
- * log_replace_backup_name(). A sound file is left alone, without a backup (*changed 0). ERR_ARG: the file is open for
+ * log_replace_backup_name(). A sound file is left alone, without a backup (changed 0). ERR_ARG: the file is open for
  * writing (as far as the kernel knows, so on this machine only), it grew or changed meanwhile, or a backup already
  * exists. ERR_IO, ERR_CORRUPT as above. A running TensorBoard keeps reading the old file until it is restarted.
  */
-int log_repair_in_place(const struct io *io, const char *path, int *changed, struct log_repair *r, struct error *e);
+int log_repair_in_place(const struct io *io, const char *path, struct eventlog_repair *r, struct error *e);
 
 #endif

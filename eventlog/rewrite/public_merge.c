@@ -13,12 +13,6 @@
 
 enum { FLUSH = 256 * 1024 };
 
-_Static_assert((int)EVENTLOG_OVERLAP_LAST == (int)LOG_MERGE_LAST &&
-                   (int)EVENTLOG_OVERLAP_FIRST == (int)LOG_MERGE_FIRST &&
-                   (int)EVENTLOG_OVERLAP_KEEP == (int)LOG_MERGE_KEEP &&
-                   (int)EVENTLOG_OVERLAP_ERROR == (int)LOG_MERGE_ERROR,
-               "eventlog_overlap is the public twin of log_merge_overlap");
-
 struct merger {
     struct log_input input;
     struct log_directory directory;
@@ -161,7 +155,7 @@ static int merge(struct merger *m, char *const *paths, size_t count, const char 
         return error_set(e, ERR_ARG, "%s: no event files", paths[0]);
     if ((rc = log_group_files(&m->directory, e)) != OK ||
         (o->join && (rc = log_group_by_start(&m->directory, &m->input, e)) != OK) ||
-        (rc = log_merging_new(&m->merging, (enum log_merge_overlap)o->overlap, o->prefix, e)) != OK ||
+        (rc = log_merging_new(&m->merging, (enum eventlog_overlap)o->overlap, o->prefix, e)) != OK ||
         (rc = read_all(m, o->join, e)) != OK || (rc = write_to(m, directory, o->force, e)) != OK)
         return rc;
     totals = log_merging_totals(m->merging);

@@ -11,30 +11,19 @@ int eventlog_repair(const char *path, const char *to, int force, struct eventlog
 {
     struct error e = { 0 };
     struct log_input input = { 0 };
-    struct log_repair r = { 0 };
-    int changed = 1, rc;
+    struct eventlog_repair r = { 0 };
+    int rc;
 
-    if (out)
-        memset(out, 0, sizeof *out);
     if (!path)
         rc = error_set(&e, ERR_ARG, "no file to repair: the path is NULL");
     else if (to)
         rc = log_repair_to(NULL, &input, path, to, force, &r, &e);
     else
-        rc = log_repair_in_place(NULL, path, &changed, &r, &e);
+        rc = log_repair_in_place(NULL, path, &r, &e);
     log_input_release(&input);
-    if (rc != OK)
-        return public_error(error, &e);
-    if (out) {
-        out->changed = changed;
-        out->size = r.size;
-        out->records = r.kept;
-        out->bytes = r.bytes;
-        out->places = r.places;
-        out->refused = r.refused;
-        out->cut = r.cut;
-    }
-    return EVENTLOG_OK;
+    if (out)
+        *out = rc == OK ? r : (struct eventlog_repair){ 0 };
+    return rc == OK ? EVENTLOG_OK : public_error(error, &e);
 }
 
 int eventlog_downsample(const double *x, const double *y, size_t n, size_t most, uint8_t *keep,

@@ -459,7 +459,7 @@ struct losses {
 
 static void note_damage(struct losses *s, const struct event_damage *damage)
 {
-    if (damage->kind == EVENT_DAMAGE_UTF8) /* such texts are shown with U+FFFD */
+    if (damage->kind == EVENTLOG_DAMAGE_UTF8) /* such texts are shown with U+FFFD */
         return;
     if (!s->count++) {
         s->offset = damage->offset;
@@ -602,11 +602,11 @@ static void read_run(struct loader *l, struct loader_run *run, struct log_follow
          n++) {
         struct log_follow_file *file = files->at_file < files->count ? &files->files[files->at_file] : NULL;
 
-        if (rc == EVENT_READER_EVENT && !take_event(&r, files, &event))
+        if (rc == EVENTLOG_READ_EVENT && !take_event(&r, files, &event))
             break;
-        if (rc == EVENT_READER_RESTARTED)
+        if (rc == EVENTLOG_READ_RESTARTED)
             run_data_restart(run->data, 0);
-        else if (rc == EVENT_READER_DAMAGE)
+        else if (rc == EVENTLOG_READ_DAMAGE)
             note_damage(&r.losses, &damage);
         else if (rc < 0 && file)
             tell_unread(l, file, &e);
@@ -617,7 +617,7 @@ static void read_run(struct loader *l, struct loader_run *run, struct log_follow
         }
         if (n % EVENTS_BETWEEN_LOOKS == 0) {
             look_at_clock(&r);
-            if (rc == EVENT_READER_EVENT && !files->again && !read_pieces(&r, files))
+            if (rc == EVENTLOG_READ_EVENT && !files->again && !read_pieces(&r, files))
                 break;
         }
         if (rc < 0)

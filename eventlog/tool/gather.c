@@ -78,7 +78,7 @@ size_t gather_sift(struct scalar_series *s, const struct point_range *range, int
     if (point_range_is_all(range) && !finite)
         return 0;
     for (size_t i = 0; i < s->count; i++) {
-        const struct scalar_point *p = &s->points[i];
+        const struct eventlog_point *p = &s->points[i];
 
         if (!point_range_holds(range, p->step, p->wall_time))
             continue;

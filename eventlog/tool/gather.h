@@ -8,7 +8,7 @@
 #include "eventlog/tool/scan.h"
 
 struct gather {
-    enum scalar_view view;
+    enum eventlog_view view;
     int no_points;            /* series are only counted; their points are not kept */
     struct point_range range; /* points outside are left out */
     /* Called when a run has been read: series by tag, points in reading order. Series that are not wanted have no

@@ -185,7 +185,7 @@ void scan_damage(struct scan *s, const char *path, const struct event_damage *d,
 {
     char text[200];
 
-    if (d->kind == EVENT_DAMAGE_UTF8) {
+    if (d->kind == EVENTLOG_DAMAGE_UTF8) {
         s->bad_text++;
         s->damaged += s->quiet_damage; /* a command that lists damage lists this too */
         return;
@@ -330,8 +330,8 @@ static int scan_file(struct run_scan *w, struct event_reader *reader, struct err
     scan_progress_file(s, w->path, event_reader_state(reader).size);
     if (sink->begin_file)
         sink->begin_file(sink->context, w->path);
-    while ((rc = event_reader_next(reader, &event, &damage, e)) > 0 && rc != EVENT_READER_RESTARTED) {
-        if (rc == EVENT_READER_DAMAGE) {
+    while ((rc = event_reader_next(reader, &event, &damage, e)) > 0 && rc != EVENTLOG_READ_RESTARTED) {
+        if (rc == EVENTLOG_READ_DAMAGE) {
             scan_damage(s, w->path, &damage, event_reader_state(reader).damaged);
             w->rc = sink->damage ? sink->damage(sink->context, &damage, e) : OK;
         } else {
@@ -349,9 +349,9 @@ static int scan_file(struct run_scan *w, struct event_reader *reader, struct err
         show_offset(w, event_reader_offset(reader));
     }
     state = event_reader_state(reader);
-    if (rc == EVENT_READER_END && sink->end_file)
+    if (rc == EVENTLOG_READ_END && sink->end_file)
         sink->end_file(sink->context, &state);
-    if (rc == EVENT_READER_END && state.damaged > DAMAGE_LINES && !s->quiet_damage)
+    if (rc == EVENTLOG_READ_END && state.damaged > DAMAGE_LINES && !s->quiet_damage)
         log_line(&s->log, "%s: %llu damaged records in all", w->path, (unsigned long long)state.damaged);
     scan_progress_end(s);
     return rc;
@@ -360,11 +360,11 @@ static int scan_file(struct run_scan *w, struct event_reader *reader, struct err
 /* What a sink has done may be final: then the rest of a file that was cut or replaced is left out. */
 static int restarted(struct run_scan *w, int result)
 {
-    if (result != EVENT_READER_RESTARTED || w->sink->restart)
+    if (result != EVENTLOG_READ_RESTARTED || w->sink->restart)
         return result;
     log_line(&w->scan->log, "%s: was truncated or replaced while it was read; what it holds now was not read", w->path);
     w->scan->failed = 1;
-    return EVENT_READER_END;
+    return EVENTLOG_READ_END;
 }
 
 static void tell_bad_text(struct scan *s, const char *run)
@@ -394,7 +394,7 @@ int scan_run(struct scan *s, const struct log_run *run, const struct scan_sink *
                 break;
             found = log_follow_end_file(NULL, &files, restarted(&w, found), e);
         }
-        if (found == EVENT_READER_RESTARTED) {
+        if (found == EVENTLOG_READ_RESTARTED) {
             s->bad_text = 0;
             sink->restart(sink->context);
         } else if (found == ERR_IO) {

@@ -44,7 +44,7 @@ static inline int pieces_read(struct pieces_file *f, uint64_t length,
         return -1;
     }
     while (good && (rc = event_reader_next(f->reader, &one, &damage, NULL)) > 0) {
-        if (rc == EVENT_READER_DAMAGE) {
+        if (rc == EVENTLOG_READ_DAMAGE) {
             pieces_note(f, &damage);
             continue;
         }
@@ -86,7 +86,7 @@ static inline int pieces_run_other(void *context, const struct scalar_series *s,
 }
 
 /* Every third step is left out. */
-static inline int pieces_run_wanted(void *context, const struct scalar_series *s, const struct scalar_point *point)
+static inline int pieces_run_wanted(void *context, const struct scalar_series *s, const struct eventlog_point *point)
 {
     (void)context, (void)s;
     return point->step % 3 != 0;
@@ -113,7 +113,7 @@ static inline int pieces_run_read(struct pieces_run *p, const char *path, uint64
 {
     memset(p, 0, sizeof *p);
     p->file.path = path;
-    scalar_run_init(&p->run, SCALAR_VIEW_ALL, 0, 1);
+    scalar_run_init(&p->run, EVENTLOG_VIEW_ALL, 0, 1);
     p->run.other = with_other ? pieces_run_other : NULL;
     p->run.wanted = with_wanted ? pieces_run_wanted : NULL;
     p->run.context = p;

@@ -134,7 +134,7 @@ static void expect(size_t n, size_t first, size_t behind, uint64_t from, size_t 
     const struct eventlog_reader_options o = { .records_only = 1 };
     enum log_finding_kind kind = LOG_KINDS;
     struct eventlog_reader *r;
-    struct log_repair repair;
+    struct eventlog_repair repair;
     size_t kept = starts[first] + (size - starts[behind]), i = 0;
     uint64_t found;
     int rc;

@@ -65,10 +65,10 @@ static long next(struct event_reader *r)
 
     if (rc < 0)
         fail_msg("%s", e.message);
-    return rc == EVENT_READER_EVENT    ? (long)event.step
-           : rc == EVENT_READER_END    ? -1
-           : rc == EVENT_READER_DAMAGE ? -2
-                                       : -3;
+    return rc == EVENTLOG_READ_EVENT    ? (long)event.step
+           : rc == EVENTLOG_READ_END    ? -1
+           : rc == EVENTLOG_READ_DAMAGE ? -2
+                                        : -3;
 }
 
 static void test_grows_byte_by_byte(void **state)
@@ -208,18 +208,18 @@ static void test_damage(void **state)
     n += scalars(bytes + n, 6, 1);
     put(path, O_TRUNC, bytes, n);
     assert_int_equal(event_reader_open(&r, &input, path, NULL), OK);
-    assert_int_equal(event_reader_next(r, &event, &damage, NULL), EVENT_READER_DAMAGE);
-    assert_int_equal(damage.kind, EVENT_DAMAGE_DATA_CRC);
+    assert_int_equal(event_reader_next(r, &event, &damage, NULL), EVENTLOG_READ_DAMAGE);
+    assert_int_equal(damage.kind, EVENTLOG_DAMAGE_DATA_CRC);
     assert_int_equal(damage.offset, 0);
     assert_int_equal(next(r), 2);
-    assert_int_equal(event_reader_next(r, &event, &damage, NULL), EVENT_READER_DAMAGE);
-    assert_int_equal(damage.kind, EVENT_DAMAGE_WALL_TIME);
+    assert_int_equal(event_reader_next(r, &event, &damage, NULL), EVENTLOG_READ_DAMAGE);
+    assert_int_equal(damage.kind, EVENTLOG_DAMAGE_WALL_TIME);
     assert_int_equal(damage.offset, 2 * each);
-    assert_int_equal(event_reader_next(r, &event, &damage, NULL), EVENT_READER_DAMAGE);
-    assert_int_equal(damage.kind, EVENT_DAMAGE_UTF8);
+    assert_int_equal(event_reader_next(r, &event, &damage, NULL), EVENTLOG_READ_DAMAGE);
+    assert_int_equal(damage.kind, EVENTLOG_DAMAGE_UTF8);
     assert_int_equal(next(r), 4); /* handed out all the same */
-    assert_int_equal(event_reader_next(r, &event, &damage, NULL), EVENT_READER_DAMAGE);
-    assert_int_equal(damage.kind, EVENT_DAMAGE_PROTO);
+    assert_int_equal(event_reader_next(r, &event, &damage, NULL), EVENTLOG_READ_DAMAGE);
+    assert_int_equal(damage.kind, EVENTLOG_DAMAGE_PROTO);
     assert_int_equal(next(r), 6);
     assert_int_equal(next(r), -1);
     assert_int_equal(event_reader_state(r).damaged, 4);

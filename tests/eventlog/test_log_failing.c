@@ -363,7 +363,7 @@ static void test_states(void **state)
         event_reader_take_usual(r, take_none, &usual);
         assert_int_equal(event_reader_check(r, NULL), OK);
         assert_int_equal(event_reader_check(r, NULL), OK);
-        assert_int_equal(event_reader_next(r, &event, &damage, NULL), EVENT_READER_EVENT);
+        assert_int_equal(event_reader_next(r, &event, &damage, NULL), EVENTLOG_READ_EVENT);
         assert_int_equal(event_reader_left(r) > 0, !packed);
         while (event_reader_next(r, &event, &damage, NULL) > 0)
             event_reader_take_usual(r, take_none, &usual);
@@ -406,12 +406,12 @@ static int read_series(struct error *e)
         struct scalar_run run;
         struct event event;
 
-        scalar_run_init(&run, (enum scalar_view)(view % 3), view / 3, 1);
+        scalar_run_init(&run, (enum eventlog_view)(view % 3), view / 3, 1);
         run.other = pass_other;
         if ((rc = event_reader_open(&reader, &input, in_directory("a/events.out.tfevents.2"), e)) == OK) {
             scalar_run_begin_file(&run);
             while ((rc = event_reader_next(reader, &event, &damage, e)) > 0)
-                if ((rc != EVENT_READER_DAMAGE || scalar_run_damage(&run, &damage, &event)) &&
+                if ((rc != EVENTLOG_READ_DAMAGE || scalar_run_damage(&run, &damage, &event)) &&
                     (rc = scalar_run_event(&run, &event, e)) != OK)
                     break;
             event_reader_close(reader);
@@ -434,10 +434,10 @@ static int read_pieces(struct error *e)
     struct event event;
     int rc;
 
-    scalar_run_init(&run, SCALAR_VIEW_ALL, 0, 1);
+    scalar_run_init(&run, EVENTLOG_VIEW_ALL, 0, 1);
     if ((rc = event_reader_open(&reader, &input, in_directory("a/events.out.tfevents.1"), e)) == OK) {
         for (int i = 0; i < 3 && rc >= OK; i++)
-            if ((rc = event_reader_next(reader, &event, &damage, e)) == EVENT_READER_EVENT)
+            if ((rc = event_reader_next(reader, &event, &damage, e)) == EVENTLOG_READ_EVENT)
                 rc = scalar_run_event(&run, &event, e);
         if (rc == OK)
             rc = run_pieces_read(reader, &run, 200, NULL, NULL, e);

@@ -118,9 +118,9 @@ static void expect(struct log_follow *f, const char *wanted)
 
         if (rc < 0)
             fail_msg("%s", e.message);
-        if (rc == EVENT_READER_EVENT)
+        if (rc == EVENTLOG_READ_EVENT)
             n += (size_t)snprintf(found + n, sizeof found - n, "%s:%lld ", run, (long long)event.step);
-        else if (rc == EVENT_READER_RESTARTED)
+        else if (rc == EVENTLOG_READ_RESTARTED)
             n += (size_t)snprintf(found + n, sizeof found - n, "R(%s) ", run);
     }
     assert_string_equal(found, wanted);
@@ -244,7 +244,7 @@ static void *read_every_other(void *context)
             if (round == 2)
                 log_follow_again(&r->follow->runs[i]);
             while ((rc = log_follow_next_of(r->follow, &r->follow->runs[i], &own, &event, &damage, NULL)) > 0)
-                r->events += rc == EVENT_READER_EVENT;
+                r->events += rc == EVENTLOG_READ_EVENT;
         }
     log_input_release(&own);
     return NULL;
@@ -314,9 +314,9 @@ static int read_once(int times, int *events, struct error *e)
     while (rc == OK && (found = log_follow_begin_file(NULL, &run, &input, &reader, e)) != LOG_FOLLOW_END) {
         if (found == LOG_FOLLOW_FILE) {
             assert_int_equal(descriptors(), before + 1);
-            while ((found = event_reader_next(reader, &event, &damage, e)) == EVENT_READER_EVENT ||
-                   found == EVENT_READER_DAMAGE) {
-                if (found == EVENT_READER_DAMAGE)
+            while ((found = event_reader_next(reader, &event, &damage, e)) == EVENTLOG_READ_EVENT ||
+                   found == EVENTLOG_READ_DAMAGE) {
+                if (found == EVENTLOG_READ_DAMAGE)
                     continue;
                 if (++*events == 2 && run.at_file == 1 && written < times) {
                     written++;
@@ -325,7 +325,7 @@ static int read_once(int times, int *events, struct error *e)
             }
             found = log_follow_end_file(NULL, &run, found, e);
         }
-        if (found == EVENT_READER_RESTARTED)
+        if (found == EVENTLOG_READ_RESTARTED)
             *events = 0;
         else if (found < 0 && run.at_file == 2)
             assert_int_equal(e->system, ENOENT);

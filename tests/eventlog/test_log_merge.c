@@ -51,7 +51,7 @@ static void put(struct log_merge *m, const char *word, size_t place, double wall
 }
 
 /* The places that stay, as text; "error" where the merge is refused. */
-static void merged(const char *files, double gap, enum log_merge_overlap overlap, char *out)
+static void merged(const char *files, double gap, enum eventlog_overlap overlap, char *out)
 {
     const struct log_merge_item *items;
     char text[200], *at = text;
@@ -90,13 +90,13 @@ static void test_cases(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         print_message("%s\n", cases[i].name);
-        merged(cases[i].files, cases[i].gap, LOG_MERGE_LAST, got);
+        merged(cases[i].files, cases[i].gap, EVENTLOG_OVERLAP_LAST, got);
         assert_string_equal(got, cases[i].last);
-        merged(cases[i].files, cases[i].gap, LOG_MERGE_FIRST, got);
+        merged(cases[i].files, cases[i].gap, EVENTLOG_OVERLAP_FIRST, got);
         assert_string_equal(got, cases[i].first);
-        merged(cases[i].files, cases[i].gap, LOG_MERGE_KEEP, got);
+        merged(cases[i].files, cases[i].gap, EVENTLOG_OVERLAP_KEEP, got);
         assert_string_equal(got, cases[i].keep);
-        merged(cases[i].files, cases[i].gap, LOG_MERGE_ERROR, got);
+        merged(cases[i].files, cases[i].gap, EVENTLOG_OVERLAP_ERROR, got);
         /* Refused exactly where something of a series would be left out. */
         assert_string_equal(got, strlen(cases[i].last) < strlen(cases[i].keep) ? "error" : cases[i].keep);
     }
@@ -109,7 +109,7 @@ static void test_runs_with_the_same_tag(void **state)
     size_t count;
 
     (void)state;
-    assert_int_equal(log_merge_new(&m, LOG_MERGE_LAST, NULL), OK);
+    assert_int_equal(log_merge_new(&m, EVENTLOG_OVERLAP_LAST, NULL), OK);
     assert_int_equal(log_merge_file(m, 3, "one", NULL), OK);
     assert_int_equal(log_merge_event(m, 0, LOG_MERGE_SESSION_START, 0, NULL), OK);
     assert_int_equal(log_merge_value(m, 1, 0, "a", 1, 0, 1, NULL), OK);
@@ -135,7 +135,7 @@ static double seconds_of(int files)
     struct log_merge *m;
     size_t count;
 
-    assert_int_equal(log_merge_new(&m, LOG_MERGE_LAST, &e), OK);
+    assert_int_equal(log_merge_new(&m, EVENTLOG_OVERLAP_LAST, &e), OK);
     for (int i = 0; i < files; i++) {
         assert_int_equal(log_merge_file(m, 0, "run", &e), OK);
         assert_int_equal(log_merge_value(m, 0, 0, "loss", 4, i, i, &e), OK);

@@ -127,7 +127,7 @@ static uint64_t findings(const char *file)
 /* Repairs n bytes in memory; the result must verify and hold exactly these records. */
 static void assert_repaired(const uint8_t *bytes, size_t n, const uint8_t *want, size_t want_size)
 {
-    struct log_repair r;
+    struct eventlog_repair r;
 
     fill(source_fd, bytes, n);
     fill(target_fd, "", 0);
@@ -197,7 +197,7 @@ static void test_zeros(void **state)
 static void test_refused_records(void **state)
 {
     uint8_t bytes[sizeof good + 200];
-    struct log_repair r;
+    struct eventlog_repair r;
     size_t n = 0;
     (void)state;
 
@@ -210,35 +210,35 @@ static void test_refused_records(void **state)
     fill(source_fd, bytes, n);
     assert_int_equal(log_repair_copy(NULL, source, -1, "", &r, NULL), OK);
     assert_int_equal(r.refused, 2);
-    assert_int_equal(r.kept, RECORDS);
+    assert_int_equal(r.records, RECORDS);
 }
 
 static void test_in_place(void **state)
 {
-    struct log_repair r;
+    struct eventlog_repair r;
     struct stat st;
-    int changed, fd;
+    int fd;
     (void)state;
 
     put(path, good, size);
-    assert_int_equal(log_repair_in_place(NULL, path, &changed, &r, NULL), OK);
-    assert_int_equal(changed, 0);
+    assert_int_equal(log_repair_in_place(NULL, path, &r, NULL), OK);
+    assert_int_equal(r.changed, 0);
     assert_int_equal(files_in_directory(), 1);
     put(path, good, size - 3);
     assert_int_equal(chmod(path, 0640), 0);
     assert_true((fd = open(path, O_WRONLY | O_APPEND)) >= 0);
-    assert_int_equal(log_repair_in_place(NULL, path, &changed, &r, NULL), ERR_ARG); /* somebody writes */
+    assert_int_equal(log_repair_in_place(NULL, path, &r, NULL), ERR_ARG); /* somebody writes */
     close(fd);
     assert_int_equal(files_in_directory(), 1);
-    assert_int_equal(log_repair_in_place(NULL, path, &changed, &r, NULL), OK);
-    assert_int_equal(changed, 1);
+    assert_int_equal(log_repair_in_place(NULL, path, &r, NULL), OK);
+    assert_int_equal(r.changed, 1);
     assert_int_equal(r.size - r.bytes, size - 3 - starts[RECORDS - 1]);
     assert_holds(path, good, starts[RECORDS - 1]);
     assert_holds(backup, good, size - 3);
     assert_int_equal(stat(path, &st), 0);
     assert_int_equal(st.st_mode & 0777, 0640);
     put(path, good, size - 3); /* again: the backup is not overwritten */
-    assert_int_equal(log_repair_in_place(NULL, path, &changed, &r, NULL), ERR_ARG);
+    assert_int_equal(log_repair_in_place(NULL, path, &r, NULL), ERR_ARG);
     assert_holds(path, good, size - 3);
     assert_int_equal(files_in_directory(), 2);
     unlink(backup);
@@ -247,7 +247,7 @@ static void test_in_place(void **state)
 
 static void test_to_a_new_name(void **state)
 {
-    struct log_repair r;
+    struct eventlog_repair r;
     (void)state;
 
     put(path, good, size - 3);
@@ -269,12 +269,12 @@ static void test_every_call_fails(void **state)
     for (int n = 1, more = 1; more; n++) {
         struct io_failing failing = { .fail_at = n, .error_number = ENOSPC, .short_writes = n % 2 };
         struct io io = io_failing_table(&failing);
-        struct log_repair r;
-        int changed, rc;
+        struct eventlog_repair r;
+        int rc;
 
         assert_in_range(n, 1, 20);
         put(path, good, size - 3);
-        rc = log_repair_in_place(&io, path, &changed, &r, NULL);
+        rc = log_repair_in_place(&io, path, &r, NULL);
         more = failing.calls >= n;
         assert_true(more || rc == OK);
         if (rc != OK && access(backup, F_OK) != 0)

@@ -24,7 +24,7 @@ static int keep_many(struct error *e)
         struct scalar_run run;
         uint8_t bytes[128];
 
-        scalar_run_init(&run, SCALAR_VIEW_ALL, keep_order, 1);
+        scalar_run_init(&run, EVENTLOG_VIEW_ALL, keep_order, 1);
         for (int i = 0; i < MANY && rc == OK; i++) {
             const size_t n = event_encode_scalar(bytes, "loss", 4, MANY - i, 5, 1);
             struct event event;
@@ -94,7 +94,7 @@ static void test_plain_runs(void **state)
     for (int i = 0; i < 6; i++) {
         struct scalar_run run;
 
-        scalar_run_init(&run, i == 1 ? SCALAR_VIEW_SESSION : SCALAR_VIEW_ALL, i == 2, i != 3);
+        scalar_run_init(&run, i == 1 ? EVENTLOG_VIEW_SESSION : EVENTLOG_VIEW_ALL, i == 2, i != 3);
         run.follow_loader = i == 4;
         series.from_damage = i == 5;
         assert_int_equal(scalar_run_like(&run, &series), 0);

@@ -77,7 +77,7 @@ static void test_what_a_point_is(void **state)
     struct scalar_series *s;
     (void)state;
 
-    scalar_run_init(&r, SCALAR_VIEW_ALL, 0, 1);
+    scalar_run_init(&r, EVENTLOG_VIEW_ALL, 0, 1);
     feed_hex(&r, tensor_float);
     feed_hex(&r, tensor_double);
     feed_hex(&r, tensor_shape_1);
@@ -100,7 +100,7 @@ static void test_what_a_point_is(void **state)
     scalar_run_release(&r);
 
     /* The default loader drops the double and the shape, but they take their place among the steps. */
-    scalar_run_init(&r, SCALAR_VIEW_TENSORBOARD, 0, 1);
+    scalar_run_init(&r, EVENTLOG_VIEW_TENSORBOARD, 0, 1);
     feed_hex(&r, tensor_shape_1);
     feed_hex(&r, tensor_float);
     feed_hex(&r, tensor_double);
@@ -114,7 +114,7 @@ static void test_what_a_point_is(void **state)
 static int damaged(struct scalar_run *r, const char *hex)
 {
     uint8_t bytes[200];
-    struct event_damage d = { .kind = EVENT_DAMAGE_DATA_CRC, .data = bytes, .length = hex_bytes(hex, bytes) };
+    struct event_damage d = { .kind = EVENTLOG_DAMAGE_DATA_CRC, .data = bytes, .length = hex_bytes(hex, bytes) };
     struct event event;
     int taken = scalar_run_damage(r, &d, &event);
 
@@ -129,12 +129,12 @@ static const char image_f[] = WALL "10 02 2a 09 0a 07 0a 01 66 22 02 10 01";
 /* What TensorBoard's default loader takes, beside what is right. */
 static void test_default_loader(void **state)
 {
-    static const struct event_damage too_long = { .kind = EVENT_DAMAGE_TOO_LONG, .found = RECORD_LENGTH_MAX };
+    static const struct event_damage too_long = { .kind = EVENTLOG_DAMAGE_TOO_LONG, .found = RECORD_LENGTH_MAX };
     struct scalar_run r;
     (void)state;
 
     /* It checks no CRC of data; what else is wrong ends the file. */
-    scalar_run_init(&r, SCALAR_VIEW_TENSORBOARD, 0, 1);
+    scalar_run_init(&r, EVENTLOG_VIEW_TENSORBOARD, 0, 1);
     assert_true(damaged(&r, simple_f));
     assert_true(series(&r, "f")->from_damage);
     scalar(&r, "f", 4, 5, 4);
@@ -155,7 +155,7 @@ static void test_default_loader(void **state)
     scalar_run_release(&r);
 
     /* In another view damage is nothing but damage, and what a series is the first sound value says. */
-    scalar_run_init(&r, SCALAR_VIEW_ALL, 0, 1);
+    scalar_run_init(&r, EVENTLOG_VIEW_ALL, 0, 1);
     r.follow_loader = 1;
     assert_true(damaged(&r, image_f));
     assert_string_equal(series(&r, "f")->plugin, "images");
@@ -167,7 +167,7 @@ static void test_default_loader(void **state)
     scalar_run_release(&r);
 
     /* What is no number removes points as numbers do; two numbers in one tensor; infinite times come to nothing. */
-    scalar_run_init(&r, SCALAR_VIEW_TENSORBOARD, 0, 1);
+    scalar_run_init(&r, EVENTLOG_VIEW_TENSORBOARD, 0, 1);
     scalar(&r, "f", 0, INFINITY, 1);
     scalar(&r, "f", 1, 5, 1);
     scalar(&r, "f", 3, 5, 3);
@@ -198,7 +198,7 @@ static void test_data_classes(void **state)
     (void)state;
 
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        scalar_run_init(&r, SCALAR_VIEW_TENSORBOARD, 0, 1);
+        scalar_run_init(&r, EVENTLOG_VIEW_TENSORBOARD, 0, 1);
         feed_hex(&r, cases[i].first);
         scalar(&r, "f", 5, 5, 5);
         scalar_run_finish(&r);
@@ -209,11 +209,11 @@ static void test_data_classes(void **state)
 
 static void test_views(void **state)
 {
-    static const enum scalar_view views[] = { SCALAR_VIEW_ALL, SCALAR_VIEW_TENSORBOARD, SCALAR_VIEW_SESSION };
+    static const enum eventlog_view views[] = { EVENTLOG_VIEW_ALL, EVENTLOG_VIEW_TENSORBOARD, EVENTLOG_VIEW_SESSION };
     static const char *const loss[] = { "0=0 1=1 2=2 3=3 1=4 2=5 7=6 8=8 ", "0=0 1=4 2=5 8=8 ",
                                         "0=0 1=4 2=5 7=6 8=8 " };
     static const char *const other[] = { "0=9 5=9 9=9 ", "0=9 5=9 ", "0=9 9=9 " };
-    static const struct event_damage length = { .kind = EVENT_DAMAGE_LENGTH_CRC };
+    static const struct event_damage length = { .kind = EVENTLOG_DAMAGE_LENGTH_CRC };
     (void)state;
 
     for (size_t i = 0; i < 3; i++) {
@@ -258,8 +258,8 @@ static void test_random_steps(void **state)
         struct scalar_run all, shown;
         struct scalar_series *s;
 
-        scalar_run_init(&all, SCALAR_VIEW_ALL, round % 2, 1);
-        scalar_run_init(&shown, SCALAR_VIEW_TENSORBOARD, 0, 1);
+        scalar_run_init(&all, EVENTLOG_VIEW_ALL, round % 2, 1);
+        scalar_run_init(&shown, EVENTLOG_VIEW_TENSORBOARD, 0, 1);
         for (size_t i = 0; i < n; i++) {
             steps[i] = random_u32(&random) % 8 ? (int64_t)i : (int64_t)(random_u32(&random) % 40);
             while (count && steps[kept[count - 1]] >= steps[i])
@@ -287,7 +287,7 @@ static void test_random_steps(void **state)
     }
 }
 
-static int even(void *context, const struct scalar_series *s, const struct scalar_point *point)
+static int even(void *context, const struct scalar_series *s, const struct eventlog_point *point)
 {
     (void)s;
     ++*(int *)context;
@@ -303,7 +303,7 @@ static void test_many_tags(void **state)
     (void)state;
 
     random_init(&random, 9, RANDOM_TEST, 0, 0);
-    scalar_run_init(&r, SCALAR_VIEW_ALL, 0, 1);
+    scalar_run_init(&r, EVENTLOG_VIEW_ALL, 0, 1);
     r.wanted = even;
     r.context = &asked;
     for (int i = 0; i < 30000; i++) {

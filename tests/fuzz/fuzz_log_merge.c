@@ -11,7 +11,7 @@ enum { MOST = 1 << 14 };
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    enum log_merge_overlap overlap = size ? data[0] & 3 : 0;
+    enum eventlog_overlap overlap = size ? data[0] & 3 : 0;
     static char tags[MOST];
     const struct log_merge_item *items;
     struct log_merge_totals t;
@@ -37,7 +37,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     }
     if (rc == OK)
         rc = log_merge_finish(m, NULL);
-    if (rc != OK && (rc != ERR_ARG || overlap != LOG_MERGE_ERROR))
+    if (rc != OK && (rc != ERR_ARG || overlap != EVENTLOG_OVERLAP_ERROR))
         abort();
     items = log_merge_items(m, &count);
     t = log_merge_totals(m);
@@ -50,7 +50,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
             abort();
         if (i && !memcmp(&items[i], &items[i - 1], sizeof *items))
             abort();
-        if (items[i].value == LOG_MERGE_EVENT || overlap == LOG_MERGE_KEEP)
+        if (items[i].value == LOG_MERGE_EVENT || overlap == EVENTLOG_OVERLAP_KEEP)
             continue;
         if (seen[tag]++ && at[tag] >= items[i].step)
             abort();

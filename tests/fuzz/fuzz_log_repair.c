@@ -17,7 +17,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     int from = memfd_create("from", 0), to = memfd_create("to", 0);
     char from_path[40], to_path[40];
-    struct log_repair r, again;
+    struct eventlog_repair r, again;
     uint8_t record[64 + RECORD_OVERHEAD];
 
     snprintf(from_path, sizeof from_path, "/proc/self/fd/%d", from);
@@ -35,7 +35,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     }
     if (log_repair_copy(NULL, from_path, to, to_path, &r, NULL) != 0 ||
         log_repair_copy(NULL, to_path, -1, to_path, &again, NULL) != 0 || r.bytes > r.size || again.size != r.bytes ||
-        again.bytes != again.size || again.kept != r.kept || again.places || again.refused || again.cut)
+        again.bytes != again.size || again.records != r.records || again.places || again.refused || again.cut)
         abort();
     close(from);
     close(to);

@@ -63,7 +63,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
     if (!size)
         return 0;
-    scalar_run_init(&run, (enum scalar_view)(data[0] % 3), data[0] & 4, 1);
+    scalar_run_init(&run, (enum eventlog_view)(data[0] % 3), data[0] & 4, 1);
     whole = read_all(data, size, size, &run);
     scalar_run_finish(&run);
     scalar_run_sort(&run);

@@ -40,7 +40,7 @@ static const struct {
 /* A file of the new log: sound from start to end. */
 static int check_one(const char *path, const struct stat *st, int kind, struct FTW *walk)
 {
-    struct log_repair r;
+    struct eventlog_repair r;
 
     (void)walk;
     if (kind != FTW_F)

@@ -53,7 +53,7 @@ static struct run_view *load(const char *path)
     if (!run || event_reader_open(&reader, &input, path, NULL) != OK)
         abort();
     while ((rc = event_reader_next(reader, &event, &damage, NULL)) > 0) {
-        if (rc != EVENT_READER_EVENT)
+        if (rc != EVENTLOG_READ_EVENT)
             continue;
         event_reader_record(reader, &n, &offset);
         if (run_data_event(run, 0, path, &event, offset, NULL) != OK)

@@ -44,7 +44,7 @@ struct batch {
     } stretches[STRETCHES];
     struct batch_point {
         struct buffer prefix; /* borrowed from `made` */
-        struct scalar_point point;
+        struct eventlog_point point;
         unsigned from;
     } points[BATCH];
 };
@@ -156,7 +156,7 @@ static int finish_batches(struct work *w, struct error *e)
     return w->batch_failed ? error_memory(e, w->run.name, "for output") : OK;
 }
 
-static void add_to_batch(struct work *w, const struct made *m, const struct scalar_point *p, unsigned from)
+static void add_to_batch(struct work *w, const struct made *m, const struct eventlog_point *p, unsigned from)
 {
     struct batch *b = ordered_work_item(w->batches);
 
@@ -182,7 +182,7 @@ static void add_stretches(struct work *w, const struct made *m, const struct sca
     }
 }
 
-static void emit_wanted(struct work *w, const struct made *m, const struct scalar_point *p, unsigned from)
+static void emit_wanted(struct work *w, const struct made *m, const struct eventlog_point *p, unsigned from)
 {
     if (!point_range_holds(&w->x.options->range, p->step, p->wall_time))
         return;
@@ -198,7 +198,7 @@ static void emit_wanted(struct work *w, const struct made *m, const struct scala
     w->x.points++;
 }
 
-static int emit(struct work *w, const struct scalar_series *s, const struct scalar_point *p, unsigned from,
+static int emit(struct work *w, const struct scalar_series *s, const struct eventlog_point *p, unsigned from,
                 struct error *e)
 {
     const struct made *m = made_of(w, s, e);
@@ -243,7 +243,7 @@ static int stream(void *context, const struct event *ev, struct error *e)
     event_values_init(&values, ev);
     while ((value = event_values_next(&values))) {
         struct scalar_series *s;
-        struct scalar_point point;
+        struct eventlog_point point;
         unsigned from;
         int rc = scalar_run_value(&w->run.scalars, ev, value, &point, &s, &from, e);
 
@@ -352,7 +352,7 @@ static int export_points(struct work *w, struct error *e)
     struct scan *s = w->scan;
     int in_order = !strcmp(w->x.options->order, "file"), rc = OK;
 
-    w->streaming = in_order && scalar_view_of(w->x.options->view) == SCALAR_VIEW_ALL;
+    w->streaming = in_order && scalar_view_of(w->x.options->view) == EVENTLOG_VIEW_ALL;
     if (w->format->begin)
         w->format->begin(&w->x);
     if ((rc = open_batches(w, e)) != OK)

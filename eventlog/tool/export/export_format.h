@@ -16,7 +16,7 @@ struct event_value;
 struct export; /* export.h */
 struct export_options;
 struct export_run;
-struct scalar_point;
+struct eventlog_point;
 struct scalar_run;
 struct scalar_series;
 
@@ -48,7 +48,7 @@ struct export_format {
     /* What stands before the step in each line of a series; made once per series. NULL: nothing. */
     void (*prefix)(struct export *x, const char *run, const struct scalar_series *s, struct buffer *out);
     /* One point; from is SCALAR_FROM_*. */
-    void (*point)(struct export *x, const struct buffer *prefix, const struct scalar_point *p, unsigned from);
+    void (*point)(struct export *x, const struct buffer *prefix, const struct eventlog_point *p, unsigned from);
     void (*end)(struct export *x);
     /* All runs at once, by name, series by tag or by appearance, points by step. */
     int (*runs)(struct export *x, struct export_run *runs, size_t count, struct error *e);

@@ -105,7 +105,7 @@ void export_prefix(struct export *x, const char *run, const struct scalar_series
     buffer_append_byte(out, x->between);
 }
 
-static void csv_point(struct export *x, const struct buffer *prefix, const struct scalar_point *p, unsigned from)
+static void csv_point(struct export *x, const struct buffer *prefix, const struct eventlog_point *p, unsigned from)
 {
     char *room, *at;
 

@@ -36,7 +36,7 @@ static char *put_time(const struct export *x, char *at, double wall_time)
     return at;
 }
 
-static void object(struct export *x, const struct buffer *start, const struct scalar_point *p, unsigned from)
+static void object(struct export *x, const struct buffer *start, const struct eventlog_point *p, unsigned from)
 {
     char *room, *at;
 
@@ -51,14 +51,14 @@ static void object(struct export *x, const struct buffer *start, const struct sc
     output_filled(x->out, (size_t)(at - room));
 }
 
-static void jsonl_point(struct export *x, const struct buffer *start, const struct scalar_point *p, unsigned from)
+static void jsonl_point(struct export *x, const struct buffer *start, const struct eventlog_point *p, unsigned from)
 {
     object(x, start, p, from);
     output_text(x->out, "\n");
 }
 
 /* Objects with ",\n" between; an empty array is "[]". */
-static void json_point(struct export *x, const struct buffer *start, const struct scalar_point *p, unsigned from)
+static void json_point(struct export *x, const struct buffer *start, const struct eventlog_point *p, unsigned from)
 {
     output_text(x->out, x->points ? ",\n" : "[\n");
     object(x, start, p, from);

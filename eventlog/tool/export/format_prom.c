@@ -21,7 +21,7 @@ _Static_assert(sizeof(struct prom_options) <= EXPORT_OWN_SIZE, "they have room")
 
 struct sample {
     struct buffer labels; /* {run="...",tag="..."} */
-    struct scalar_point newest;
+    struct eventlog_point newest;
     unsigned from;
     size_t points;
 };

@@ -30,7 +30,7 @@ enum member { STEPS, VALUES, WALL_TIMES };
 static void put_numbers(struct export *x, const struct scalar_series *s, enum member member)
 {
     for (size_t i = 0; i < s->count; i++) {
-        const struct scalar_point *p = &s->points[i];
+        const struct eventlog_point *p = &s->points[i];
         char *room = output_room(x->out, 64), *at = stpcpy(room, i ? ", " : "");
 
         if (member == STEPS)

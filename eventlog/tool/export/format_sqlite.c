@@ -194,7 +194,7 @@ static int add_series(struct export *x, const char *run, const struct scalar_ser
     return rc == SQLITE_DONE ? OK : failed(x, d, e);
 }
 
-static void bind_point(sqlite3_stmt *row, int before, size_t number, const struct scalar_point *p)
+static void bind_point(sqlite3_stmt *row, int before, size_t number, const struct eventlog_point *p)
 {
     sqlite3_bind_int64(row, before + 1, (sqlite3_int64)number);
     sqlite3_bind_int64(row, before + 2, p->step);

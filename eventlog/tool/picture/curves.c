@@ -60,7 +60,7 @@ static struct curves_start start_of(const struct scalar_run *run)
 
     for (size_t i = 0; i < run->count; i++)
         for (size_t k = 0; k < run->series[i].count; k++) {
-            const struct scalar_point *p = &run->series[i].points[k];
+            const struct eventlog_point *p = &run->series[i].points[k];
 
             first.wall_time = p->wall_time < first.wall_time ? p->wall_time : first.wall_time;
             first.step = (double)p->step < first.step ? (double)p->step : first.step;

@@ -135,7 +135,7 @@ size_t curves_picture_points(const struct scalar_series *s, enum picture_axis ax
     size_t n = 0;
 
     for (size_t i = 0; i < s->count; i++) {
-        const struct scalar_point *p = &s->points[i];
+        const struct eventlog_point *p = &s->points[i];
 
         if (steps && i + 1 < s->count && s->points[i + 1].step == p->step)
             continue;

@@ -50,10 +50,10 @@ struct comparison {
 };
 
 struct compare_figures {
-    const struct scalar_point *first, *last;
-    const struct scalar_point *best, *reached; /* of the finite values; the first that is at least as good; NULL:
+    const struct eventlog_point *first, *last;
+    const struct eventlog_point *best, *reached; /* of the finite values; the first that is at least as good; NULL:
                                                 * none */
-    double span, speed;                        /* seconds; steps a second, NaN if unknown */
+    double span, speed;                          /* seconds; steps a second, NaN if unknown */
     size_t nan, infinite;
 };
 
@@ -71,7 +71,7 @@ static struct compare_figures figures_of(const struct scalar_series *s, int bett
     double from = NAN, to = NAN;
 
     for (size_t i = 0; i < s->count; i++) {
-        const struct scalar_point *p = &s->points[i];
+        const struct eventlog_point *p = &s->points[i];
 
         f.nan += isnan(p->value) != 0;
         f.infinite += isinf(p->value) != 0;

@@ -747,7 +747,7 @@ static int event(void *context, const struct event *ev, struct error *e)
     event_values_init(&values, ev);
     while (!w->memory.code && (value = event_values_next(&values))) {
         struct scalar_series *s;
-        struct scalar_point point;
+        struct eventlog_point point;
         unsigned from;
         int rc = scalar_run_value(&w->run.all, ev, value, &point, &s, &from, e);
 
@@ -798,7 +798,7 @@ static void begin_run(struct inspect_run *run, const char *name, const char *dir
     memset(run, 0, sizeof *run);
     run->name = name;
     run->directory = directory;
-    scalar_run_init(&run->all, SCALAR_VIEW_ALL, 0, 0);
+    scalar_run_init(&run->all, EVENTLOG_VIEW_ALL, 0, 0);
     run->all.follow_loader = 1;
 }
 

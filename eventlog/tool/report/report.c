@@ -801,7 +801,7 @@ void report_number_if(struct report *r, int there, double v)
         report_none(r);
 }
 
-void report_step(struct report *r, const struct scalar_point *p)
+void report_step(struct report *r, const struct eventlog_point *p)
 {
     if (p)
         report_integer(r, p->step);
@@ -809,7 +809,7 @@ void report_step(struct report *r, const struct scalar_point *p)
         report_none(r);
 }
 
-void report_point(struct report *r, const struct scalar_point *p)
+void report_point(struct report *r, const struct eventlog_point *p)
 {
     report_step(r, p);
     report_number_if(r, p != NULL, p ? p->value : 0);

@@ -94,11 +94,11 @@ void report_integer(struct report *r, int64_t v);
 void report_count(struct report *r, uint64_t v);
 void report_number(struct report *r, double v);
 void report_flag(struct report *r, int v);
-void report_none(struct report *r);                                /* empty in CSV, null in JSON */
-void report_word(struct report *r, const char *text);              /* a text to its NUL; NULL: none */
-void report_number_if(struct report *r, int there, double v);      /* the number, or none */
-void report_step(struct report *r, const struct scalar_point *p);  /* the point's step; NULL: none */
-void report_point(struct report *r, const struct scalar_point *p); /* two cells, its step and value; NULL: none */
+void report_none(struct report *r);                                  /* empty in CSV, null in JSON */
+void report_word(struct report *r, const char *text);                /* a text to its NUL; NULL: none */
+void report_number_if(struct report *r, int there, double v);        /* the number, or none */
+void report_step(struct report *r, const struct eventlog_point *p);  /* the point's step; NULL: none */
+void report_point(struct report *r, const struct eventlog_point *p); /* two cells, its step and value; NULL: none */
 
 /* report_member: a member of the JSON document after the rows; `json` is its value as JSON. report_total: a member of
  * its "total". report_totals: several of these, as JSON text. */

@@ -17,8 +17,8 @@ struct stats_work {
 
 struct stats_figures {
     size_t count, nan, infinite, finite;
-    struct scalar_point first, last, min, max; /* min, max: ignoring NaN, the first of equal values */
-    double mean, std;                          /* of finite values; std over n - 1 */
+    struct eventlog_point first, last, min, max; /* min, max: ignoring NaN, the first of equal values */
+    double mean, std;                            /* of finite values; std over n - 1 */
 };
 
 static void compute(const struct scalar_series *s, struct stats_figures *f)
@@ -30,7 +30,7 @@ static void compute(const struct scalar_series *s, struct stats_figures *f)
     f->first = s->points[0];
     f->last = s->points[s->count - 1];
     for (size_t i = 0; i < s->count; i++) {
-        const struct scalar_point *p = &s->points[i];
+        const struct eventlog_point *p = &s->points[i];
 
         if (isnan(p->value)) {
             f->nan++;

@@ -12,7 +12,7 @@ struct merge {
     struct rewrite rewrite;
     int keep_runs, prefix, join;
     const char *overlap_word;
-    enum log_merge_overlap overlap;
+    enum eventlog_overlap overlap;
     struct log_merge_totals totals;
     uint64_t runs;
     uint64_t found;              /* sound records in the files of the output at hand */
@@ -151,8 +151,8 @@ static int merge_tell(void *context)
                  (unsigned long long)t->repeated, (unsigned long long)t->interleaved);
     if (t->restarted)
         log_line(log, "left out %llu values before a restart (%s)", (unsigned long long)t->restarted,
-                 m->overlap == LOG_MERGE_FIRST ? "--overlap=first keeps the earlier ones"
-                                               : "--overlap=last, the default, keeps the later ones");
+                 m->overlap == EVENTLOG_OVERLAP_FIRST ? "--overlap=first keeps the earlier ones"
+                                                      : "--overlap=last, the default, keeps the later ones");
     if (t->doubled)
         log_line(log, "left out %llu values: their series has another value at the same step",
                  (unsigned long long)t->doubled);
@@ -172,10 +172,10 @@ static int merge_check(void *context, struct error *e)
 {
     struct merge *m = context;
 
-    m->overlap = !strcmp(m->overlap_word, "first")   ? LOG_MERGE_FIRST
-                 : !strcmp(m->overlap_word, "keep")  ? LOG_MERGE_KEEP
-                 : !strcmp(m->overlap_word, "error") ? LOG_MERGE_ERROR
-                                                     : LOG_MERGE_LAST;
+    m->overlap = !strcmp(m->overlap_word, "first")   ? EVENTLOG_OVERLAP_FIRST
+                 : !strcmp(m->overlap_word, "keep")  ? EVENTLOG_OVERLAP_KEEP
+                 : !strcmp(m->overlap_word, "error") ? EVENTLOG_OVERLAP_ERROR
+                                                     : EVENTLOG_OVERLAP_LAST;
     return m->keep_runs + m->prefix + m->join > 1
                ? error_set(e, ERR_ARG, "--keep-runs, --prefix and --join contradict each other; give one of them")
                : OK;

@@ -109,7 +109,7 @@ static int count_points(struct prune *p, struct candidate *c, struct error *e)
             rc = error_memory(e, run->name, "for it");
     if (rc == OK)
         log_run_sort(&files);
-    scalar_run_init(&scalars, SCALAR_VIEW_ALL, 0, 0);
+    scalar_run_init(&scalars, EVENTLOG_VIEW_ALL, 0, 0);
     p->scan.failed = 0;
     if (rc == OK)
         rc = gather_run(&p->scan, &files, &scalars, NULL, NULL, e);

@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 /* Of each kind of loss that there was, how much. */
-static void print_losses(struct buffer *b, const struct log_repair *r)
+static void print_losses(struct buffer *b, const struct eventlog_repair *r)
 {
     const char *before = ": ";
     char text[HUMAN_TEXT_MAX];
@@ -32,11 +32,11 @@ static void print_losses(struct buffer *b, const struct log_repair *r)
 }
 
 static void repair_print(FILE *out, int json, const char *path, const char *to, const char *backup,
-                         const struct log_repair *r)
+                         const struct eventlog_repair *r)
 {
     struct buffer b = BUFFER_EMPTY;
     char records[HUMAN_TEXT_MAX], size[HUMAN_TEXT_MAX], lost_size[HUMAN_TEXT_MAX];
-    unsigned long long kept = r->kept, bytes = r->bytes, lost = r->size - r->bytes, places = r->places;
+    unsigned long long kept = r->records, bytes = r->bytes, lost = r->size - r->bytes, places = r->places;
     unsigned long long refused = r->refused, cut = r->cut;
 
     if (json) {
@@ -66,7 +66,7 @@ static void repair_print(FILE *out, int json, const char *path, const char *to, 
 
 static int repair_stream(struct scan *s, const char *path, struct error *e)
 {
-    struct log_repair r;
+    struct eventlog_repair r;
     int fd, rc = output_stream_open(&fd, e);
 
     if (rc != OK)
@@ -82,8 +82,8 @@ static int repair(struct scan *s, const char *path, const char *to, int in_place
 {
     const char *packed = in_place ? log_input_packed(&s->input, path) : NULL;
     char backup[PATH_MAX];
-    struct log_repair r;
-    int changed = 0, rc;
+    struct eventlog_repair r;
+    int rc;
 
     if (packed)
         return error_set(e, ERR_ARG, "%s: is %s, which cannot be repaired in place; -o NEW writes a new file", path,
@@ -95,9 +95,9 @@ static int repair(struct scan *s, const char *path, const char *to, int in_place
             repair_print(stdout, json, path, to, NULL, &r);
         return rc;
     }
-    if ((rc = log_repair_in_place(NULL, path, &changed, &r, e)) == OK &&
+    if ((rc = log_repair_in_place(NULL, path, &r, e)) == OK &&
         (rc = log_replace_backup_name(backup, sizeof backup, path, e)) == OK)
-        repair_print(stdout, json, path, changed ? path : NULL, changed ? backup : NULL, &r);
+        repair_print(stdout, json, path, r.changed ? path : NULL, r.changed ? backup : NULL, &r);
     return rc;
 }
 

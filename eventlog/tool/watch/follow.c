@@ -106,14 +106,14 @@ static int follow_take(struct follow *f, int found, const struct event *event, c
     const struct follow_sink *sink = &f->sink;
 
     switch (found) {
-    case EVENT_READER_EVENT:
+    case EVENTLOG_READ_EVENT:
         scan_foreign(f->scan, file->path, file->reader, event);
         f->scan->units |= 1u << time_unit_of(event->wall_time);
         return sink->event(sink->context, run, event, e);
-    case EVENT_READER_DAMAGE:
+    case EVENTLOG_READ_DAMAGE:
         scan_damage(f->scan, file->path, damage, event_reader_state(file->reader).damaged);
         return OK;
-    case EVENT_READER_RESTARTED:
+    case EVENTLOG_READ_RESTARTED:
         log_line(&f->scan->log, "%s: was truncated or replaced; reading it again from its start", file->path);
         if (sink->restart)
             sink->restart(sink->context, run);

@@ -22,7 +22,7 @@
 struct last {
     const char *tag;
     size_t tag_length;
-    struct scalar_point point;
+    struct eventlog_point point;
     unsigned from;
     const char *word; /* of a value that is not a point, else NULL; */
     char *details;    /* and its details, owned by the line */
@@ -267,7 +267,7 @@ static int take_event(struct tail *t, struct tail_run *run, const struct event *
             l.word = value_words_word(value, s->plugin);
             if (!(l.details = details(value, s->plugin, t->json)))
                 return error_memory(e, run->name, "for a line");
-            l.point = (struct scalar_point){ event->step, event->wall_time, 0 };
+            l.point = (struct eventlog_point){ event->step, event->wall_time, 0 };
             rc = 1;
         }
         if (rc == 1 && wanted) {
@@ -293,7 +293,7 @@ static int new_run(void *context, size_t number, int first, struct error *e)
     runs += t->run_count++;
     *runs = (struct tail_run){ .name = name, .holding = first && t->keep >= 0 };
     runs->ring_size = runs->holding ? (size_t)t->keep : 0;
-    scalar_run_init(&runs->scalars, SCALAR_VIEW_ALL, 0, 0);
+    scalar_run_init(&runs->scalars, EVENTLOG_VIEW_ALL, 0, 0);
     return OK;
 }
 

@@ -37,7 +37,7 @@ struct watch {
 
 /* ---- points ---------------------------------------------------------------------------------------------------- */
 
-static int tag_wanted(void *context, const struct scalar_series *s, const struct scalar_point *point)
+static int tag_wanted(void *context, const struct scalar_series *s, const struct eventlog_point *point)
 {
     struct watch *w = context;
 

@@ -35,7 +35,7 @@ int watch_model_add_run(struct watch_model *m, const char *name, struct error *e
         return error_memory(e, name, "for it");
     m->order = order;
     runs[m->run_count] = (struct watch_run){ .name = name };
-    scalar_run_init(&runs[m->run_count].scalars, SCALAR_VIEW_ALL, 0, 1);
+    scalar_run_init(&runs[m->run_count].scalars, EVENTLOG_VIEW_ALL, 0, 1);
     for (; at && text_natural_order(runs[order[at - 1]].name, name) > 0; at--)
         order[at] = order[at - 1];
     order[at] = m->run_count++;
@@ -72,7 +72,7 @@ struct watch_status watch_status_of(const struct watch_run *r, double now, doubl
 
     for (size_t i = 0; i < r->scalars.count; i++) {
         const struct scalar_series *s = &r->scalars.series[i];
-        const struct scalar_point *p = s->count ? &s->points[s->count - 1] : NULL;
+        const struct eventlog_point *p = s->count ? &s->points[s->count - 1] : NULL;
 
         if (!p)
             continue;

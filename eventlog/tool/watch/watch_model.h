@@ -38,7 +38,7 @@ enum { WATCH_OLD_SECONDS = 86400, WATCH_STALLED_LEAST = 60 };
 
 struct watch_status {
     enum watch_state state;
-    const struct scalar_point *newest;    /* by wall time; NULL: no point */
+    const struct eventlog_point *newest;  /* by wall time; NULL: no point */
     double age;                           /* of that, in seconds, not below 0 */
     const struct scalar_series *diverged; /* a series whose last value is not finite, NaN before infinite; NULL: none */
 };
