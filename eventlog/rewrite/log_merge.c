@@ -49,7 +49,7 @@ struct log_merge {
     size_t file_count, file_capacity, run;
     struct log_merge_item *items;
     size_t count, capacity;
-    struct log_merge_totals totals;
+    struct eventlog_merged totals;
 };
 
 static int no_memory(const struct log_merge *m, struct error *e)
@@ -411,7 +411,7 @@ const struct log_merge_item *log_merge_items(const struct log_merge *m, size_t *
     return m->items;
 }
 
-struct log_merge_totals log_merge_totals(const struct log_merge *m)
+struct eventlog_merged log_merge_totals(const struct log_merge *m)
 {
     return m->totals;
 }

@@ -62,14 +62,7 @@ int log_merge_finish(struct log_merge *m, struct error *e);
 /* After finish: what stays, in the order of the new file. Values of one record are adjacent. Borrowed. */
 const struct log_merge_item *log_merge_items(const struct log_merge *m, size_t *count);
 
-struct log_merge_totals {
-    uint64_t values;      /* seen, including events */
-    uint64_t restarted;   /* left out because of restarts */
-    uint64_t doubled;     /* left out because their series has another value at the same step */
-    uint64_t repeated;    /* left out: graphs, hyperparameters and layouts beyond the one that a run can have */
-    uint64_t restarts;    /* pairs of series and file with a restart */
-    uint64_t interleaved; /* pairs of files that have the same series at overlapping times */
-};
-struct log_merge_totals log_merge_totals(const struct log_merge *m);
+/* What has been left out, and why; values: seen, including events. The rest of it is 0. */
+struct eventlog_merged log_merge_totals(const struct log_merge *m);
 
 #endif

@@ -254,16 +254,13 @@ void log_merging_name(const struct log_merging *m, char name[LOG_MERGING_NAME_MA
              seconds > 0 && seconds < 1e12 ? (long long)seconds : 0);
 }
 
-struct log_merge_totals log_merging_totals(const struct log_merging *m)
+struct eventlog_merged log_merging_totals(const struct log_merging *m)
 {
-    return log_merge_totals(m->plan);
-}
+    const struct log_rewrite_totals written = log_rewrite_totals(m->records);
+    struct eventlog_merged t = log_merge_totals(m->plan);
 
-/* With the first record. */
-struct log_rewrite_totals log_merging_written(const struct log_merging *m)
-{
-    struct log_rewrite_totals t = log_rewrite_totals(m->records);
-
-    t.records++;
+    t.files = m->count;
+    t.records = written.records + 1; /* with the first one */
+    t.values = written.values;
     return t;
 }

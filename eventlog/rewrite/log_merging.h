@@ -45,8 +45,7 @@ typedef int log_merging_put(void *context, const char *run, double share, struct
 int log_merging_write(struct log_merging *m, struct log_input *in, struct buffer *out, log_merging_put *put,
                       void *context, struct error *e);
 
-/* What stayed and what did not, after finish; what was written, with the first record. */
-struct log_merge_totals log_merging_totals(const struct log_merging *m);
-struct log_rewrite_totals log_merging_written(const struct log_merging *m);
+/* After finish: what did not stay; after write also what was written. Not bytes, damaged and torn. */
+struct eventlog_merged log_merging_totals(const struct log_merging *m);
 
 #endif

@@ -64,7 +64,6 @@ static int read_all(struct merger *m, int join, struct error *e)
         for (size_t k = 0; rc == OK && k < d->runs[i].file_count; k++)
             if ((rc = log_merging_file(m->merging, join ? 0 : i, d->runs[i].name, d->runs[i].files[k], e)) == OK)
                 rc = read_file(m, d->runs[i].files[k], e);
-    m->done.files = log_merging_files(m->merging);
     return rc == OK ? log_merging_finish(m->merging, e) : rc;
 }
 
@@ -137,8 +136,7 @@ static int write_to(struct merger *m, const char *directory, int force, struct e
 static int merge(struct merger *m, char *const *paths, size_t count, const char *directory,
                  const struct eventlog_merge_options *o, struct error *e)
 {
-    struct log_merge_totals totals;
-    struct log_rewrite_totals written;
+    struct eventlog_merged totals;
     int rc;
 
     if (!count || !directory || !*directory)
@@ -155,18 +153,14 @@ static int merge(struct merger *m, char *const *paths, size_t count, const char 
         return error_set(e, ERR_ARG, "%s: no event files", paths[0]);
     if ((rc = log_group_files(&m->directory, e)) != OK ||
         (o->join && (rc = log_group_by_start(&m->directory, &m->input, e)) != OK) ||
-        (rc = log_merging_new(&m->merging, (enum eventlog_overlap)o->overlap, o->prefix, e)) != OK ||
-        (rc = read_all(m, o->join, e)) != OK || (rc = write_to(m, directory, o->force, e)) != OK)
+        (rc = log_merging_new(&m->merging, o->overlap, o->prefix, e)) != OK || (rc = read_all(m, o->join, e)) != OK ||
+        (rc = write_to(m, directory, o->force, e)) != OK)
         return rc;
     totals = log_merging_totals(m->merging);
-    written = log_merging_written(m->merging);
-    m->done.records = written.records;
-    m->done.values = written.values;
-    m->done.restarts = totals.restarts;
-    m->done.restarted = totals.restarted;
-    m->done.doubled = totals.doubled;
-    m->done.repeated = totals.repeated;
-    m->done.interleaved = totals.interleaved;
+    totals.bytes = m->done.bytes;
+    totals.damaged = m->done.damaged;
+    totals.torn = m->done.torn;
+    m->done = totals;
     return OK;
 }
 

@@ -14,7 +14,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     enum eventlog_overlap overlap = size ? data[0] & 3 : 0;
     static char tags[MOST];
     const struct log_merge_item *items;
-    struct log_merge_totals t;
+    struct eventlog_merged t;
     struct log_merge *m;
     size_t count, seen[256] = { 0 };
     int64_t at[256] = { 0 };

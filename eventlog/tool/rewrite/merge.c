@@ -13,7 +13,7 @@ struct merge {
     int keep_runs, prefix, join;
     const char *overlap_word;
     enum eventlog_overlap overlap;
-    struct log_merge_totals totals;
+    struct eventlog_merged totals;
     uint64_t runs;
     uint64_t found;              /* sound records in the files of the output at hand */
     struct log_merging *merging; /* of the output at hand */
@@ -56,7 +56,7 @@ static int merge_put(void *context, const char *run, double share, struct error 
 
 static int write_file(struct merge *m, const char *run, struct error *e)
 {
-    struct log_rewrite_totals totals;
+    struct eventlog_merged totals;
     char name[LOG_MERGING_NAME_MAX];
     int rc;
 
@@ -67,7 +67,7 @@ static int write_file(struct merge *m, const char *run, struct error *e)
     m->rewrite.scan.bytes_done += m->planned;
     if (rc == OK)
         rc = rewrite_flush(&m->rewrite, m->out, 1, e);
-    totals = log_merging_written(m->merging);
+    totals = log_merging_totals(m->merging);
     m->rewrite.records += totals.records;
     m->rewrite.values += totals.values;
     return rc;
@@ -90,7 +90,7 @@ static int merge_read_run(struct merge *m, const struct log_run *run, size_t num
 /* Merges `count` runs from `first` on into one new run. */
 static int merge_runs(struct merge *m, const struct log_run *first, size_t count, const char *to, struct error *e)
 {
-    struct log_merge_totals totals;
+    struct eventlog_merged totals;
     int rc = log_merging_new(&m->merging, m->overlap, m->prefix, e);
 
     m->planned = m->found = 0;
@@ -136,7 +136,7 @@ static int merge_all(void *context, struct error *e)
 static int merge_tell(void *context)
 {
     struct merge *m = context;
-    const struct log_merge_totals *t = &m->totals;
+    const struct eventlog_merged *t = &m->totals;
     struct log *log = &m->rewrite.scan.log;
     char more[200] = "";
 
