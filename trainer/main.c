@@ -611,6 +611,7 @@ int main(int argc, char **argv)
     struct error e = { 0 }, trouble = { 0 };
     int parsed, rc, status;
 
+    stand_in_start(argv); /* as they are: the parser takes some of them out */
     memset(&r, 0, sizeof r);
     r.lock = -1;
     if (train_options_command(commands, COMMANDS, argc, argv, &status))
@@ -620,7 +621,6 @@ int main(int argc, char **argv)
     if (parsed == OPTIONS_RUN && (rc = job_wanted(&r.options, &e)) > 0)
         return job_start(&r.options, &r.log);
     parsed = parsed == OPTIONS_RUN ? rc : parsed;
-    stand_in_start(argv);
     if (parsed == OPTIONS_RUN && r.options.checkpoint_directory && saver_start(&r.saver, NULL, &r.without_saver) < 0)
         r.saver = NULL; /* rank 0 says it */
     rc = world_open(&r.world, parsed == OPTIONS_RUN ? r.options.deadline : TRAIN_DEADLINE, &trouble);
