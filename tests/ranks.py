@@ -18,11 +18,13 @@ ENVIRONMENT = {**os.environ, "OMPI_MCA_rmaps_base_oversubscribe": "1", "PRTE_MCA
                "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1", "ASAN_OPTIONS": "detect_leaks=0", "OPENBLAS_NUM_THREADS": "1"}
 
 
-def open_mpi_5():
-    """Whether mpirun is that of Open MPI 5 or later. It may not pass on what ranks say after SIGTERM, lets ranks that are
-    more than the cores yield whatever they ask for, and ends with 0 when it has lost a host."""
+def open_mpi():
+    """The first number of Open MPI's version, 0 if mpirun is not its own. From 5 on mpirun may not pass on what ranks say after
+    SIGTERM, lets ranks that are more than the cores yield whatever they ask for, and ends with 0 when it has lost a host. That
+    of 6 passes on no SIGTERM."""
     said = subprocess.run(["mpirun", "--version"], capture_output=True, text=True, env=ENVIRONMENT).stdout
-    return re.search(r"\(Open MPI\) [1-4]\.", said) is None and "Open MPI" in said
+    number = re.search(r"\(Open MPI\) (\d+)\.", said)
+    return int(number[1]) if number else 0
 
 
 def command(ranks, *options):
@@ -79,8 +81,8 @@ def wait_for(process, condition, what):
 
 
 def rank_processes(launcher):
-    """{rank: pid} of the trainer processes below mpirun, as far as they are up; MPICH's has a proxy between, and each
-    rank's stand-in."""
+    """{rank: pid} of the trainer processes below mpirun, as far as they are up; MPICH's has a proxy between, and
+    all but Open MPI 4's each rank's stand-in."""
     def parents_of(pid):
         for _ in range(3):
             pid = int(pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[1])
@@ -92,12 +94,12 @@ def rank_processes(launcher):
             continue
         try:
             parents = [*parents_of(entry.name)]
-            name = name_of(entry.name)
+            stands_in = name_of(parents[0]) in ("hydra_pmi_proxy", "prterun", "prted")  # or will: see stand_in.h
             environment = (entry / "environ").read_bytes().split(b"\0")
             image = os.readlink(entry / "exe")
         except (OSError, IndexError, ValueError):
             continue
-        if launcher.pid in parents and name != "stand-in" and image == str(TRAINER):
+        if launcher.pid in parents and not stands_in and image == str(TRAINER):
             for word in environment:
                 if word.startswith((b"OMPI_COMM_WORLD_RANK=", b"PMI_RANK=")):
                     found[int(word.split(b"=")[1])] = int(entry.name)

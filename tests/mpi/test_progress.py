@@ -59,7 +59,7 @@ def test_through_mpirun_to_a_terminal(slow):
     second = terminal.shows(line)
     # One every 10 s, not one a minute as into a file: by the steps between them, whatever a step takes.
     assert (int(second.group(1)) - int(first.group(1))) / float(second.group(2)) < 40
-    terminal.close(not ranks.open_mpi_5())
+    terminal.close(ranks.open_mpi() < 5)
 
 
 @pytest.mark.parametrize("count,options,says", [

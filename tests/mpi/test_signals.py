@@ -102,20 +102,20 @@ def test_nothing_is_lost(how, length, number, times, slow, patient, tmp_path):
     for _ in range(times):
         send(process, number)
     process.communicate(timeout=DEADLINE)
-    if times == 2 and count:  # mpirun goes at once, and the ranks see that
-        wait_for(lambda: ranks.training_json(directory)["state"] != "running", "the ranks to end")
-    state = ranks.training_json(directory)
+    state = ranks.last_state(directory) if count else ranks.training_json(directory)  # mpirun may end before the ranks
     assert state["state"] == "stopped", log.read_text()
     if not count:
         assert process.returncode == 128 + number and state["signal"] == number.name
-    elif times == 1:  # Open MPI passes on any signal as SIGTERM, and its own status is 1
-        assert process.returncode == 1 and state["signal"] == "SIGTERM"
-    else:  # or, on a busy machine, SIGTERM was passed on before the second signal came
-        assert process.returncode == 1 and ("mpirun" in state["reason"] or state.get("signal") == "SIGTERM")
+    elif times == 1 and ranks.open_mpi() in (4, 5):  # it passes on any signal as SIGTERM
+        assert state["signal"] == "SIGTERM"
+    else:  # mpirun ends at once, or, on a busy machine, the first signal was passed on before the second one came
+        assert "mpirun" in state["reason"] or state.get("signal") in ("SIGTERM", number.name)
+    if count and ranks.open_mpi():
+        assert process.returncode == 1
     stopped = state["global_step"]
     assert f'"model.ckpt-{stopped}"' in ranks.state_file(directory).splitlines()[0]
     # Nothing that was trained is lost. Of a mpirun that is gone the last lines are, and of other workers nobody hears.
-    heard = how != "async" and times == 1 and (not count or not ranks.open_mpi_5())
+    heard = how != "async" and times == 1 and (not count or ranks.open_mpi() < 5)
     assert stopped == logged(log) if heard else stopped >= logged(log)
     if length == "5s" and how != "async":
         assert stopped <= 2, "it did not leave its step"
@@ -230,8 +230,6 @@ def test_the_last_update_is_saved(how, end, while_saving, tmp_path):
     newest = int(re.search(r'"model\.ckpt-(\d+)"', ranks.state_file(directory))[1])
     if how == "ps" and end.startswith("rank"):  # the servers have the state, and end with the others
         assert newest >= (10 if while_saving else 5)
-    elif how == "ps" and while_saving:  # collected in time, or not
-        assert newest >= 10
     else:
         assert newest == state["global_step"] >= logged(log)
     _, said = ranks.train(0, *LENET, "--batch-size", LENGTHS["20ms"][0], "--max-steps", 1, "--checkpoint-dir", directory)

@@ -1,6 +1,7 @@
-/* A proxy of MPICH's kind, what it starts, and the rank behind that: how both end, and what they hold. */
+/* A launcher that kills ranks, what it starts, and the rank behind that: how both end, and what they hold. */
 #include "trainer/collective/stand_in.h"
 
+#include "base/process.h"
 #include "tests/check.h"
 
 #include <poll.h>
@@ -17,10 +18,10 @@
 enum { FOREVER = -1, STATUS = 42, GONE, LIVES, ALONE };
 
 static struct seen {
-    pid_t started, rank;
-    int output; /* of what was started, a pipe's reading end */
-    int pmi;    /* the proxy's end of its connection */
-} * seen;       /* by all processes */
+    pid_t started, rank, launcher; /* the last one as the rank knows it */
+    int output;                    /* of what was started, a pipe's reading end */
+    int pmi;                       /* the proxy's end of its connection */
+} * seen;                          /* by all processes */
 
 static void wait_until_readable(int fd)
 {
@@ -88,9 +89,28 @@ static void outlive(void)
 
 static void wait_for_both(void)
 {
+    seen->launcher = stand_in_launcher();
     say_ready();
     wait_until_readable(stand_in_watched());
-    _exit(stand_in_launcher_gone(FOREVER) ? GONE : LIVES);
+    _exit(stand_in_launcher_gone(FOREVER) && stand_in_launcher() == 0 ? GONE : LIVES);
+}
+
+static void follow(void)
+{
+    signal(SIGTERM, heard);
+    raise(SIGTSTP); /* as if it were too late: its stand-in goes on already */
+    say_ready();
+    for (;;) {
+        stand_in_follow();
+        sched_yield();
+    }
+}
+
+/* So that only what happens to its stand-in lets it go on. */
+static void stop(void)
+{
+    raise(SIGSTOP);
+    wait_for_both();
 }
 
 static void say_alone(void)
@@ -139,6 +159,7 @@ static pid_t start(const char *name, void (*rank)(void), int ready)
 
     assert_int_equal(pipe(output), 0);
     assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, pmi), 0);
+    seen->rank = 0;
     if ((proxy = fork()) == 0)
         be_proxy(name, rank, output[1], pmi[1]);
     close(output[1]);
@@ -179,12 +200,17 @@ static void test_ends_as_the_rank(void **state)
 
 static void test_passes_signals(void **state)
 {
-    const pid_t proxy = start("hydra_pmi_proxy", wait_for_a_signal, 1);
+    static const char *const launchers[] = { "hydra_pmi_proxy", "prterun", "prted" };
 
     (void)state;
-    assert_int_equal(kill(-seen->started, SIGTERM), 0); /* its group, as the proxy does it */
-    assert_int_equal(end_of(proxy), STATUS);
-    close_ends();
+    for (size_t i = 0; i < sizeof launchers / sizeof *launchers; i++) {
+        const pid_t launcher = start(launchers[i], wait_for_a_signal, 1);
+
+        assert_int_equal(kill(-seen->started, SIGTERM), 0); /* its group, as the launcher does it */
+        assert_int_equal(end_of(launcher), STATUS);
+        assert_int_not_equal(seen->rank, seen->started);
+        close_ends();
+    }
 }
 
 static void test_holds_no_output(void **state)
@@ -210,6 +236,37 @@ static void test_outlives_the_launcher(void **state)
     assert_int_equal(kill(-seen->started, SIGKILL), 0);
     assert_int_equal(end_of(proxy), 128 + SIGKILL);
     assert_int_equal(end_of(seen->rank), GONE);
+    assert_int_equal(seen->launcher, proxy);
+    close_ends();
+}
+
+/* A rank that is stopped has to see that, too. */
+static void test_goes_on(void **state)
+{
+    const pid_t proxy = start("hydra_pmi_proxy", stop, 0);
+
+    (void)state;
+    while (seen->rank <= 0 || !process_stopped(seen->rank))
+        sched_yield();
+    assert_int_equal(kill(-seen->started, SIGKILL), 0);
+    assert_int_equal(end_of(proxy), 128 + SIGKILL);
+    assert_int_equal(end_of(seen->rank), GONE);
+    close_ends();
+}
+
+static void test_follows(void **state)
+{
+    const pid_t launcher = start("prterun", follow, 1);
+
+    (void)state;
+    assert_int_equal(kill(-seen->started, SIGSTOP), 0);
+    while (!process_stopped(seen->rank))
+        sched_yield();
+    assert_int_equal(kill(-seen->started, SIGCONT), 0);
+    while (process_stopped(seen->rank))
+        sched_yield();
+    assert_int_equal(kill(seen->started, SIGTERM), 0);
+    assert_int_equal(end_of(launcher), STATUS);
     close_ends();
 }
 
@@ -250,10 +307,15 @@ static void test_is_for_that_proxy_alone(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_ends_as_the_rank),        cmocka_unit_test(test_passes_signals),
-        cmocka_unit_test(test_holds_no_output),         cmocka_unit_test(test_outlives_the_launcher),
-        cmocka_unit_test(test_outlives_the_proxy),      cmocka_unit_test(test_knows_that_the_launcher_lives),
+        cmocka_unit_test(test_ends_as_the_rank),
+        cmocka_unit_test(test_passes_signals),
+        cmocka_unit_test(test_holds_no_output),
+        cmocka_unit_test(test_outlives_the_launcher),
+        cmocka_unit_test(test_outlives_the_proxy),
+        cmocka_unit_test(test_knows_that_the_launcher_lives),
         cmocka_unit_test(test_is_for_that_proxy_alone),
+        cmocka_unit_test(test_goes_on),
+        cmocka_unit_test(test_follows),
     };
 
     prctl(PR_SET_CHILD_SUBREAPER, 1UL, 0UL, 0UL, 0UL);

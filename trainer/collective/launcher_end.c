@@ -1,6 +1,7 @@
 #include "trainer/collective/launcher_end.h"
 
 #include "base/process.h"
+#include "trainer/collective/stand_in.h"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -118,7 +119,7 @@ static _Noreturn void wait_and_end(int launcher, char *run, char *session, int m
 
 void launcher_end_later(int milliseconds)
 {
-    const pid_t parent = getppid();
+    const pid_t parent = stand_in_launcher();
     char name[PROCESS_NAME_MAX], *run = getenv("PMIX_NAMESPACE"), *session = session_of(parent);
     int launcher;
 
@@ -126,7 +127,7 @@ void launcher_end_later(int milliseconds)
         (launcher = (int)syscall(SYS_pidfd_open, parent, 0U)) < 0)
         return;
     /* Not fork(), for which OpenBLAS first ends its threads. */
-    if (getppid() == parent && syscall(SYS_clone, (unsigned long)SIGCHLD, 0UL, 0UL, 0UL, 0UL) == 0)
+    if (stand_in_launcher() == parent && syscall(SYS_clone, (unsigned long)SIGCHLD, 0UL, 0UL, 0UL, 0UL) == 0)
         wait_and_end(launcher, run, session, milliseconds);
     close(launcher);
 }

@@ -17,11 +17,11 @@
 
 #define GIVEN "EVALBOARD_STAND_IN"
 
-/* The only globals: a process has one parent. Of pidfd_open(2); -1: none. */
-static int stand_in = -1, proxy = -1;
+/* The only globals: a process has one parent. Of pidfd_open(2), -1: none; and the launcher's pid. */
+static int stand_in = -1, launcher_end = -1, launcher;
 
-/* Leaves the proxy's connection with the rank, which takes its end before this process's for a failure of another kind;
- * the end of all others is the rank's. */
+/* Leaves the connection of MPICH's proxy with the rank, which takes its end before this process's for a failure of
+ * another kind; the end of all others is the rank's. */
 static void close_others(void)
 {
     const char *kept = getenv("PMI_FD");
@@ -46,32 +46,41 @@ static _Noreturn void end_as(int status)
     _exit(WEXITSTATUS(status));
 }
 
-/* Signals are blocked. SIGTSTP would stop the rank, but not whoever started mpirun. */
+/* Signals are blocked. SIGTSTP would stop the rank, but not whoever started mpirun. A rank that has stopped itself, see
+ * stand_in_follow(), goes on as soon as this process runs. */
 static _Noreturn void stand(pid_t rank)
 {
-    int number = 0, status;
+    char *run = getenv("PMIX_NAMESPACE");
+    int number, status;
     sigset_t all;
 
+    if (run)
+        *run = '\0'; /* it is no rank of this run: see watchdog.c */
     prctl(PR_SET_NAME, "stand-in", 0UL, 0UL, 0UL);
     close_others();
     sigfillset(&all);
-    do {
-        if (number && number != SIGCHLD && number != SIGTSTP)
-            kill(rank, number);
+    for (;;) {
         sigwait(&all, &number);
-    } while (waitpid(rank, &status, WNOHANG) != rank);
-    end_as(status);
+        if (number != SIGCHLD && number != SIGTSTP)
+            kill(rank, number);
+        if (waitpid(rank, &status, WNOHANG | WUNTRACED) != rank)
+            continue;
+        if (!WIFSTOPPED(status))
+            end_as(status);
+        if (WSTOPSIG(status) == SIGTSTP)
+            kill(rank, SIGCONT);
+    }
 }
 
 /* The rank as it begins: what its stand-in has left it is in this variable of the environment. */
 static int stands_before(void)
 {
     const char *given = getenv(GIVEN);
-    const int found = given && sscanf(given, "%d %d", &stand_in, &proxy) == 2;
+    const int found = given && sscanf(given, "%d %d %d", &stand_in, &launcher_end, &launcher) == 3;
 
     if (found) {
         fcntl(stand_in, F_SETFD, FD_CLOEXEC);
-        fcntl(proxy, F_SETFD, FD_CLOEXEC);
+        fcntl(launcher_end, F_SETFD, FD_CLOEXEC);
         unsetenv(GIVEN);
         prctl(PR_SET_NAME, program_invocation_short_name, 0UL, 0UL, 0UL); /* not "exe" */
     }
@@ -82,14 +91,24 @@ static int stands_before(void)
  * then waited for a lock of its own for good, in one of ten starts. Returns if it cannot. */
 static void begin_anew(char *const *arguments)
 {
-    char given[32];
+    char given[48];
 
-    snprintf(given, sizeof given, "%d %d", stand_in, proxy);
+    snprintf(given, sizeof given, "%d %d %d", stand_in, launcher_end, launcher);
     fcntl(stand_in, F_SETFD, 0);
-    fcntl(proxy, F_SETFD, 0);
+    fcntl(launcher_end, F_SETFD, 0);
     if (setenv(GIVEN, given, 1) == 0)
         execv("/proc/self/exe", arguments);
     stands_before();
+}
+
+static int kills_ranks(const char *name)
+{
+    static const char *const names[] = { "hydra_pmi_proxy", "prterun", "prted" };
+    int found = 0;
+
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        found |= !strcmp(name, names[i]);
+    return found;
 }
 
 void stand_in_start(char *const *arguments)
@@ -101,8 +120,8 @@ void stand_in_start(char *const *arguments)
 
     if (stands_before())
         return;
-    if (process_name(starter, name) < 0 || strcmp(name, "hydra_pmi_proxy") != 0 ||
-        (proxy = (int)syscall(SYS_pidfd_open, starter, 0U)) < 0 ||
+    if (process_name(starter, name) < 0 || !kills_ranks(name) ||
+        (launcher_end = (int)syscall(SYS_pidfd_open, starter, 0U)) < 0 ||
         (stand_in = (int)syscall(SYS_pidfd_open, self, 0U)) < 0)
         return;
     sigfillset(&all);
@@ -113,9 +132,11 @@ void stand_in_start(char *const *arguments)
             raise(SIGKILL);
         stand(rank);
     }
-    if (rank == 0)
+    if (rank == 0) {
+        launcher = starter;
         setpgid(0, 0);
-    else
+        prctl(PR_SET_PDEATHSIG, (unsigned long)SIGCONT, 0UL, 0UL, 0UL); /* a rank that is stopped has to see it, too */
+    } else
         stand_in = -1; /* this process goes on, without one */
     sigprocmask(SIG_SETMASK, &before, NULL);
     if (rank == 0 && arguments)
@@ -127,9 +148,22 @@ int stand_in_watched(void)
     return stand_in;
 }
 
+void stand_in_follow(void)
+{
+    if (stand_in >= 0 && process_stopped(getppid()))
+        kill(getpid(), SIGTSTP);
+}
+
+pid_t stand_in_launcher(void)
+{
+    if (stand_in < 0)
+        return getppid();
+    return stand_in_launcher_gone(0) ? 0 : launcher;
+}
+
 int stand_in_launcher_gone(int milliseconds)
 {
-    struct pollfd ended = { proxy, POLLIN, 0 };
+    struct pollfd ended = { launcher_end, POLLIN, 0 };
 
     return poll(&ended, 1, milliseconds) > 0;
 }

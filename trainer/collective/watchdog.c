@@ -29,8 +29,8 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { LOOK_MILLISECONDS = 50, STAY_MILLISECONDS = 500, LAUNCHER_MILLISECONDS = 2000 };
-enum { ENVIRONMENT_MAX = 8 << 20, RANKS_MAX = 1 << 20 };
+enum { LOOK_MILLISECONDS = 50, FOLLOW_MILLISECONDS = 500, STAY_MILLISECONDS = 500, LAUNCHER_MILLISECONDS = 2000 };
+enum { ENVIRONMENT_MAX = 8 << 20, RANKS_MAX = 1 << 20, HAND_OVER_SECONDS = 30 };
 
 /* The thread's name: 15 letters at most. */
 static const char *const names[WATCHDOG_PHASES] = { "MPI starts", "MPI runs", "MPI ends" };
@@ -385,10 +385,13 @@ static int all_run(const struct watchdog *d)
     return run;
 }
 
-/* Without mpirun nobody else ends a rank that waits for one that has died or ended, or that hangs. */
+/* Without mpirun nobody else ends a rank that waits for one that has died or ended, or that hangs. One that has a
+ * stand-in was to be killed, perhaps as another host is lost: it has less time for handing over what it has. */
 static void end_with_others(const struct watchdog *d, double waited)
 {
-    if (atomic_load(&d->phase) == WATCHDOG_RUNNING && (waited > d->deadline || !all_run(d)))
+    const int lent = stand_in_watched() >= 0 && waited > HAND_OVER_SECONDS;
+
+    if (atomic_load(&d->phase) == WATCHDOG_RUNNING && (lent || waited > d->deadline || !all_run(d)))
         kill(getpid(), SIGKILL);
 }
 
@@ -412,6 +415,7 @@ static void *watch(void *context)
 {
     struct watchdog *d = context;
     double waited = 0, last = clock_monotonic();
+    const int quiet = stand_in_watched() >= 0 ? FOLLOW_MILLISECONDS : -1;
     int watched = -1, grace = SEES, alone = 0;
 
     for (;;) {
@@ -425,7 +429,9 @@ static void *watch(void *context)
         if (watched != phase)
             waited = 0, grace = SEES;
         watched = phase;
-        poll(news, 2, phase == WATCHDOG_RUNNING && !alone ? -1 : LOOK_MILLISECONDS);
+        poll(news, 2, phase == WATCHDOG_RUNNING && !alone ? quiet : LOOK_MILLISECONDS);
+        if (!alone)
+            stand_in_follow();
         if (news[0].revents && read(d->changed, &count, sizeof count) < 0)
             return NULL;
         if (news[1].revents) {

@@ -6,8 +6,9 @@
  *
  * While MPI starts, it also waits for SIGTERM, by which a launcher ends the ranks that one of them has left: it says
  * which one of this host that is, as mpirun may not know, and then ends this process by SIGTERM. While MPI runs, it
- * decides whether a rank lives on whose stand-in has ended (stand_in.h). Open MPI's ranks live on without mpirun: once
- * one of this host has ended then, or after another deadline, it ends this process by SIGKILL, as nobody else would.
+ * decides whether a rank lives on whose stand-in has ended (stand_in.h). Ranks then live on without mpirun: once one of
+ * this host has ended, or after another deadline, at most 30 s if there was a stand-in, it ends this process by
+ * SIGKILL, as nobody else would.
  */
 #ifndef TRAINER_COLLECTIVE_WATCHDOG_H
 #define TRAINER_COLLECTIVE_WATCHDOG_H

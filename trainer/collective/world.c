@@ -475,7 +475,7 @@ int world_watched(const struct world *w)
     char link[64], target[64];
     ssize_t n;
 
-    snprintf(link, sizeof link, "/proc/%ld/fd/2", (long)w->parent);
+    snprintf(link, sizeof link, "/proc/%ld/fd/2", (long)stand_in_launcher());
     n = w->launched ? readlink(link, target, sizeof target - 1) : -1;
     target[n > 0 ? n : 0] = '\0';
     return !strncmp(target, "/dev/pts/", 9) || !strncmp(target, "/dev/tty", 8);
