@@ -4,6 +4,7 @@ import os
 import pathlib
 import re
 import shlex
+import shutil
 import subprocess
 
 import waiting
@@ -25,6 +26,10 @@ def open_mpi():
     said = subprocess.run(["mpirun", "--version"], capture_output=True, text=True, env=ENVIRONMENT).stdout
     number = re.search(r"\(Open MPI\) (\d+)\.", said)
     return int(number[1]) if number else 0
+
+
+if shutil.which("mpirun") and open_mpi() >= 6:  # it says of the older name that it is deprecated
+    ENVIRONMENT["PRTE_MCA_mapby"] = ENVIRONMENT.pop("PRTE_MCA_rmaps_default_mapping_policy")
 
 
 def command(ranks, *options):
