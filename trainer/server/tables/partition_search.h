@@ -4,14 +4,16 @@
  * tried while that is. From three points on, the time of a step with p parts is taken to be c + b / p + a (p - 1),
  * fitted by least squares, and the number with the least such time, from the least to the largest tried, is the result;
  * with fewer points, or where these do not determine a, b and c, the fastest one tried is. Pure.
+ *
+ * Parallax starts the training anew for each number. Here it is tried before the first step, with the rows of the first
+ * batch: workers fetch them and send sums, and servers add these, but change nothing (table_worker_try()).
  */
 #ifndef TRAINER_SERVER_TABLES_PARTITION_SEARCH_H
 #define TRAINER_SERVER_TABLES_PARTITION_SEARCH_H
 
 #include <stddef.h>
-#include <stdint.h>
 
-/* Steps before the first that is timed, and for how many steps each number is tried. */
+/* Each number is tried for so many steps, after some that are not timed. */
 enum { PARTITION_SEARCH_BEFORE = 5, PARTITION_SEARCH_STEPS = 20, PARTITION_SEARCH_POINTS = 40 };
 
 struct partition_point {
@@ -31,8 +33,5 @@ struct partition_search {
 void partition_search_init(struct partition_search *s, int first, int most);
 /* A step with s->partitions took so many seconds: sets the next number to try, or decides. Not once it is decided. */
 void partition_search_next(struct partition_search *s, double seconds);
-/* 1: between update `made` and the next, after so many since the start, is when a number has been tried, while nothing
- * is decided. */
-int partition_search_due(int64_t made);
 
 #endif

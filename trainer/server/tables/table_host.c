@@ -105,8 +105,8 @@ int table_host_gather(struct table_host *h, int64_t step, int32_t *ids, size_t *
     int rc = OK;
 
     for (size_t k = 0; k < h->others && rc == OK; k++)
-        rc = world_receive(h->setup.world, h->members[k].worker, TAG_HOST_NAMES, h->members[k].names, room,
-                           &h->members[k].in, e);
+        rc = world_receive(h->setup.world, h->members[k].worker, table_tag(&h->setup, TAG_HOST_NAMES),
+                           h->members[k].names, room, &h->members[k].in, e);
     for (size_t k = 0; k < h->others && rc == OK; k++) {
         struct table_member *m = &h->members[k];
 
@@ -134,8 +134,8 @@ int table_host_hand_out(struct table_host *h, struct error *e)
         memcpy(m->values, &head, sizeof head);
         reals = row_packet_take_values(h->parts, m->ids, m->count, parameters,
                                        (real *)(void *)(m->values + sizeof head));
-        rc = world_send(h->setup.world, m->worker, TAG_HOST_VALUES, m->values, sizeof head + reals * sizeof(real),
-                        &m->out, e);
+        rc = world_send(h->setup.world, m->worker, table_tag(&h->setup, TAG_HOST_VALUES), m->values,
+                        sizeof head + reals * sizeof(real), &m->out, e);
     }
     return rc;
 }
@@ -147,11 +147,11 @@ int table_host_fetch(struct table_host *h, int64_t step, const int32_t *ids, siz
     int rc = host_wait(h, m, &m->out, step, "take the names of rows", e);
 
     if (rc == OK)
-        rc = world_receive(h->setup.world, m->worker, TAG_HOST_VALUES, m->values,
+        rc = world_receive(h->setup.world, m->worker, table_tag(&h->setup, TAG_HOST_VALUES), m->values,
                            row_packet_values_size(h->parts, ids, count), &m->in, e);
     if (rc == OK)
-        rc = world_send(h->setup.world, m->worker, TAG_HOST_NAMES, m->names, row_packet_put_names(m->names, &head, ids),
-                        &m->out, e);
+        rc = world_send(h->setup.world, m->worker, table_tag(&h->setup, TAG_HOST_NAMES), m->names,
+                        row_packet_put_names(m->names, &head, ids), &m->out, e);
     if (rc == OK)
         rc = host_wait(h, m, &m->in, step, "hand out rows", e);
     if (rc == OK)
@@ -172,7 +172,7 @@ int table_host_push(struct table_host *h, int64_t step, const struct row_gradien
     if (rc < 0)
         return rc;
     memcpy(m->sums, &head, sizeof head);
-    return world_send(h->setup.world, m->worker, TAG_HOST_SUMS, m->sums,
+    return world_send(h->setup.world, m->worker, table_tag(&h->setup, TAG_HOST_SUMS), m->sums,
                       own ? row_packet_put_sums(m->sums, &head, h->parts, -1, own, own_weights) : sizeof head,
                       &m->second_out, e);
 }
@@ -228,8 +228,8 @@ int table_host_add(struct table_host *h, int64_t step, const struct row_gradient
 
     *left = 0;
     for (size_t k = 0; k < h->others && rc == OK; k++)
-        rc = world_receive(h->setup.world, h->members[k].worker, TAG_HOST_SUMS, h->members[k].sums, h->members[k].room,
-                           &h->members[k].in, e);
+        rc = world_receive(h->setup.world, h->members[k].worker, table_tag(&h->setup, TAG_HOST_SUMS),
+                           h->members[k].sums, h->members[k].room, &h->members[k].in, e);
     for (size_t k = 0; k < h->others && rc == OK; k++) {
         rc = take_sums(h, &h->members[k], step, first, left, e);
         first += h->members[k].vectors;

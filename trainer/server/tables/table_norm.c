@@ -12,7 +12,6 @@ struct table_norm {
     struct table_setup setup;
     const struct dense_part *dense;
     struct gradient_parts parts; /* holders: the servers, and a worker itself */
-    size_t cut;                  /* into how many parts the tables are */
     double *memory;              /* for each holder: the step, as an int64, then its sums */
     const double **sums;         /* (holders) */
     struct message *messages;    /* a server's to the workers; a worker's from the servers */
@@ -68,7 +67,6 @@ static int make_memory(struct table_norm *t, struct error *e)
 
     for (int j = 0; j < holders(t); j++)
         count += 1 + t->parts.sums[j];
-    free(t->memory);
     if (!(t->memory = calloc(count, sizeof *t->memory)))
         return error_memory(e, NULL, "for %zu sums of squares", count);
     count = 0;
@@ -79,14 +77,14 @@ static int make_memory(struct table_norm *t, struct error *e)
     return OK;
 }
 
-/* Learns who holds what, if that has changed: of tables that are cut otherwise the number of parts is another one. */
+/* Learns who holds what: the tables are cut when the first step is made, not before. */
 static int know_parts(struct table_norm *t, const struct table_parts *tables, struct error *e)
 {
     const size_t count = tables->count + t->dense->count;
     struct gradient_part *held;
     int rc;
 
-    if (t->memory && t->cut == tables->count)
+    if (t->memory)
         return OK;
     if (!(held = calloc(count, sizeof *held)))
         return error_memory(e, NULL, "for the %zu parts of a gradient", count);
@@ -95,10 +93,8 @@ static int know_parts(struct table_norm *t, const struct table_parts *tables, st
         held[tables->count + i] = (struct gradient_part){ .from = t->dense->extents[i].from,
                                                           .to = t->dense->extents[i].to,
                                                           .holder = t->setup.servers };
-    gradient_parts_release(&t->parts);
     rc = gradient_parts_init(&t->parts, optimizer_network(t->setup.optimizer), held, count, holders(t), e);
     free(held);
-    t->cut = tables->count;
     return rc < 0 ? rc : make_memory(t, e);
 }
 

@@ -10,8 +10,6 @@
  *   server -> worker 0  STATE    for each of the server's parts and each array that the optimizer has, the rows
  *   server -> worker 0  WHOLE    the same of the weights alone
  *
- *   worker 0 -> all     PARTS, TABLE_CUT   while the number of parts is searched (partition_search.h), between steps
- *   server -> server    MOVE        then the rows that go to another server (table_move.h)
  *   worker -> speaker   HOST_NAMES, HOST_SUMS   where the workers of a host exchange rows together (table_groups.h),
  *   speaker -> worker   HOST_VALUES             as with a server; of the host only the speaker, its first worker, is
  *                                               a "worker" above
@@ -22,12 +20,15 @@
  * batch sends NAMES right after SUMS, while the gradients of dense variables still travel (table_worker_foresee()); if
  * the step is abandoned then, they stay unanswered.
  *
- * Clipped (--clip-norm): what asks for a later state (NAMES, and CUT, COLLECT and WHOLE of TABLE_CONTROL) has the norm
+ * Clipped (--clip-norm): what asks for a later state (NAMES, and COLLECT and WHOLE of TABLE_CONTROL) has the norm
  * of the last update's gradient, NAMES before everything else; table_norm.h says how workers find it. But where the
  * servers find it themselves (norm_exchange.h), no worker says it, and SUMS come of an abandoned step, too.
  *
  * Alone (asynchronous): every SUMS is an update, made when parameter_protocol.h lets a push be taken. `step` is then
  * the number of the worker's pushes before it, and VALUES come once these are used. A cut sends STATE unasked.
+ *
+ * Tried (partition_search.h), before the first step: the same, with tags that are not part of a step, but what the
+ * updates would change stays.
  */
 #ifndef TRAINER_SERVER_TABLES_TABLE_PROTOCOL_H
 #define TRAINER_SERVER_TABLES_TABLE_PROTOCOL_H
@@ -49,17 +50,15 @@ enum {
     TAG_TABLE_CONTROL = WORLD_TAG_ASIDE + 100,
     TAG_STATE,
     TAG_WHOLE,
-    TAG_PARTS,
-    TAG_MOVE,
+    TAG_TRIAL = 2000 /* is added to those of a step */
 };
 
 enum table_control {
-    /* int64: kind, step, two arguments, and the norm, a double */
+    /* int64: kind, step, and the norm, a double */
     TABLE_COLLECT, /* send the state as of so many updates */
     TABLE_WHOLE,   /* likewise, the values alone */
-    TABLE_CUT,     /* partitions: cut the tables so from there on; 1: that is the decision */
     TABLE_DONE,    /* this worker is; instead of the step: it has sent the sums of so many */
-    TABLE_WORDS = 5
+    TABLE_WORDS = 3
 };
 
 #endif

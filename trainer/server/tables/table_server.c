@@ -1,8 +1,6 @@
 #include "trainer/server/tables/table_server.h"
 
-#include "trainer/server/tables/partition_search.h"
 #include "trainer/server/tables/row_packet.h"
-#include "trainer/server/tables/table_move.h"
 #include "trainer/server/tables/table_protocol.h"
 
 #include <inttypes.h>
@@ -44,10 +42,6 @@ struct table_server {
     int64_t step;                   /* updates made */
     int added, clipped;             /* the sums of this step; the optimizer knows its norm */
     int64_t words[TABLE_WORDS];
-    int searching;           /* 1: the number of parts may change when partition_search_due() */
-    int64_t cut;             /* worker 0 wants other parts after so many updates; -1: it does not */
-    int partitions, decided; /* how many; 1: these remain */
-    int64_t cut_at;          /* the updates after which that was done last */
     struct message control;
     int64_t collect; /* worker 0 wants the state as of so many updates; -1: it does not */
     enum table_control what;
@@ -70,13 +64,18 @@ static size_t norm_size(const struct table_server *s)
     return s->setup.clipping == TABLE_CLIPS_BY_WORKER ? sizeof(double) : 0;
 }
 
+int table_tag(const struct table_setup *setup, int tag)
+{
+    return setup->trial ? tag + TAG_TRIAL : tag;
+}
+
 /* ---- messages ---------------------------------------------------------------------------------------------------- */
 
 static int post_names(struct table_server *s, int k, struct error *e)
 {
     struct asking *a = &s->asking[k];
 
-    return world_receive(s->setup.world, speaker(s, k), TAG_NAMES, a->message,
+    return world_receive(s->setup.world, speaker(s, k), table_tag(&s->setup, TAG_NAMES), a->message,
                          norm_size(s) + row_packet_names_size(a->most), &a->in, e);
 }
 
@@ -84,7 +83,7 @@ static int post_sums(struct table_server *s, int k, struct error *e)
 {
     struct pushing *p = &s->pushing[k];
 
-    return world_receive(s->setup.world, speaker(s, k), TAG_SUMS, p->sums, p->room, &p->in, e);
+    return world_receive(s->setup.world, speaker(s, k), table_tag(&s->setup, TAG_SUMS), p->sums, p->room, &p->in, e);
 }
 
 static int post_control(struct table_server *s, struct error *e)
@@ -191,7 +190,7 @@ const struct table_parts *table_server_parts(const struct table_server *s)
 static int update_if_due(struct table_server *s, struct error *e)
 {
     const struct table_groups *g = s->setup.groups;
-    int due = s->collect > s->step || s->cut > s->step, rc = OK;
+    int due = s->collect > s->step, rc = OK;
     enum phase before;
 
     if (s->setup.alone)
@@ -204,7 +203,8 @@ static int update_if_due(struct table_server *s, struct error *e)
     before = phase_clock_enter(s->setup.clock, PHASE_UPDATING);
     if (!s->added)
         add_sums(s);
-    table_update_apply(s->update, s->step);
+    if (!s->setup.trial)
+        table_update_apply(s->update, s->step);
     s->step++;
     s->added = s->clipped = 0;
     for (int k = 0; k < g->count && rc == OK; k++) {
@@ -235,8 +235,8 @@ static int answer(struct table_server *s, int k, uint32_t flags, struct error *e
     head.flags = flags;
     memcpy(a->values, &head, sizeof head);
     a->here = 0;
-    rc = world_send(s->setup.world, speaker(s, k), TAG_VALUES, a->values, sizeof head + reals * sizeof(real), &a->out,
-                    e);
+    rc = world_send(s->setup.world, speaker(s, k), table_tag(&s->setup, TAG_VALUES), a->values,
+                    sizeof head + reals * sizeof(real), &a->out, e);
     return rc < 0 ? rc : post_names(s, k, e);
 }
 
@@ -273,43 +273,6 @@ static int send_state(struct table_server *s, struct error *e)
     return rc;
 }
 
-/* ---- other parts ------------------------------------------------------------------------------------------------- */
-
-/* 1: worker 0 is about to say how tables are cut from this step on, but has not yet. */
-static int waits_for_cut(const struct table_server *s)
-{
-    return s->searching && s->cut_at < s->step && partition_search_due(s->step - s->setup.first_step);
-}
-
-static int cut_tables(struct table_server *s, struct error *e)
-{
-    const struct table_movers movers = { s->setup.world, s->setup.optimizer, s->setup.workers, s->setup.servers,
-                                         s->server };
-    struct table_parts parts;
-    struct message *state;
-    int rc = table_parts_make(&parts, optimizer_network(s->setup.optimizer), s->setup.servers, s->partitions, e);
-
-    if (rc < 0)
-        return rc;
-    if (!(state = calloc(parts.count * TABLE_ARRAYS, sizeof *state)))
-        rc = error_memory(e, NULL, "for %zu parts of tables", parts.count);
-    if (rc == OK)
-        rc = table_move(&movers, &s->parts, &parts, s->step, e);
-    if (rc < 0) {
-        free(state);
-        table_parts_release(&parts);
-        return rc;
-    }
-    free(s->state);
-    s->state = state;
-    table_parts_release(&s->parts);
-    s->parts = parts;
-    s->cut_at = s->step;
-    s->cut = -1;
-    s->searching = !s->decided;
-    return OK;
-}
-
 /* ---- what has come ----------------------------------------------------------------------------------------------- */
 
 /* Each of these returns 1: something came; 0: nothing. */
@@ -324,7 +287,7 @@ static int look_for_names(struct table_server *s, int k, struct error *e)
         return 0;
     if (rc < 0)
         return rc;
-    memcpy(&head, a->names, sizeof head); /* the rest is checked in answer(): the parts may change until then */
+    memcpy(&head, a->names, sizeof head); /* the rest is checked in answer() */
     if (s->setup.alone ? head.step < 0 : head.step < s->step || head.step > s->step + 1)
         return error_set(e, ERR_CORRUPT, "worker %d asks for rows as of step %" PRId64 " at step %" PRId64,
                          speaker(s, k), head.step, s->step);
@@ -389,15 +352,10 @@ static int look_for_control(struct table_server *s, struct error *e)
         return rc;
     if (s->words[0] == TABLE_DONE) {
         speaker_done(s, s->control.source, s->words[1]);
-    } else if (s->words[0] == TABLE_CUT) {
-        s->cut = s->words[1];
-        clip_as_told(s, s->cut, &s->words[4]);
-        s->partitions = (int)s->words[2];
-        s->decided = s->words[3] != 0;
     } else {
         s->what = s->words[0] == TABLE_WHOLE ? TABLE_WHOLE : TABLE_COLLECT;
         s->collect = s->words[1];
-        clip_as_told(s, s->collect, &s->words[4]);
+        clip_as_told(s, s->collect, &s->words[TABLE_WORDS - 1]);
     }
     return (rc = post_control(s, e)) < 0 ? rc : 1;
 }
@@ -413,12 +371,8 @@ int table_server_look(struct table_server *s, uint32_t flags, struct error *e)
         moved |= (rc = look_for_sums(s, k, e)) > 0;
     if (rc >= 0)
         moved |= (rc = update_if_due(s, e)) > 0;
-    if (rc >= 0 && s->cut >= 0 && s->cut == s->step) {
-        rc = cut_tables(s, e);
-        moved = 1;
-    }
     for (int k = 0; k < groups && rc >= 0; k++)
-        if (is_answerable(s, k) && !waits_for_cut(s)) {
+        if (is_answerable(s, k)) {
             rc = answer(s, k, flags, e);
             moved = 1;
         }
@@ -546,10 +500,9 @@ int table_server_new(struct table_server **out, const struct table_setup *setup,
     s->setup = *setup;
     s->server = server;
     s->step = setup->first_step;
-    s->collect = s->cut = s->cut_at = -1;
+    s->collect = -1;
     if ((rc = table_parts_make(&s->parts, n, setup->servers, setup->partitions, e)) == OK)
         rc = messages_new(s, e);
-    s->searching = rc == OK && setup->search && table_parts_most(&s->parts) > 1;
     if (rc == OK)
         rc = table_update_new(&s->update, setup->optimizer, &s->parts, &setup->groups->pushed, setup->rule,
                               table_parts_rows_most(&s->parts, n, setup->samples) * (size_t)setup->workers, e);

@@ -31,8 +31,8 @@ struct table_setup {
     const struct table_groups *groups; /* of the workers */
     int workers, servers;
     enum sparse_reduce rule;
-    int partitions; /* of each table, at the start */
-    int search;     /* 1: the best number of them is searched while training runs */
+    int partitions; /* of each table */
+    int trial;      /* 1: updates change nothing; only the time that they take counts. Not alone */
     size_t samples; /* the most samples of a worker's batch */
     int64_t first_step;
     /* 1: asynchronous: every push is an update, which the caller makes; see table_server_take(). Each worker is alone
@@ -43,6 +43,9 @@ struct table_setup {
 };
 
 struct table_server;
+
+/* The tag of a message of a step. */
+int table_tag(const struct table_setup *setup, int tag);
 
 /* setup is copied; its pointers are borrowed. ERR_NOMEM, ERR_ARG. On OK *out is yours, table_server_free() it. */
 int table_server_new(struct table_server **out, const struct table_setup *setup, int server, struct error *e);

@@ -1,6 +1,5 @@
 #include "trainer/server/tables/table_worker.h"
 
-#include "base/clock.h"
 #include "trainer/collective/places.h"
 #include "trainer/server/tables/row_packet.h"
 #include "trainer/server/tables/table_host.h"
@@ -35,10 +34,6 @@ struct table_worker {
     double norm;                 /* of the last step's gradient */
     int fetched;                 /* rows for this step */
     int64_t foreseen;            /* as of so many updates rows are asked for, and not taken; -1: none are */
-    struct partition_search search;
-    double window;             /* when the steps began that are timed */
-    int64_t parts_words[3];    /* step, partitions, decided: to or from worker 0 */
-    struct message *parts_out; /* (workers) of worker 0 */
 };
 
 static const enum optimizer_array_kind table_arrays[] = { ARRAY_WEIGHTS, ARRAY_SLOT_1, ARRAY_SLOT_2, ARRAY_AVERAGES };
@@ -119,25 +114,6 @@ static int wait_for(struct table_worker *w, struct message *m, int server, const
     return rc < 0 ? rc : OK;
 }
 
-/* Worker 0 waits until another one has taken what it was told the last time; the others for worker 0. */
-static int wait_for_worker(struct table_worker *w, struct message *m, int other, const char *what, struct error *e)
-{
-    const double deadline = world_deadline(w->setup.world);
-    char name[WORLD_NAME_MAX];
-    struct patience p;
-    int rc;
-
-    patience_init(&p, w->setup.world, deadline + places_precedence(deadline, w->worker > 0));
-    while ((rc = message_done(w->setup.world, m, e)) == 0) {
-        if (patience_pause(&p))
-            continue;
-        world_name(w->setup.world, other, name, sizeof name);
-        if ((rc = patience_over(&p, e, "at step %" PRId64 " for %s, to %s", w->step, name, what)) < 0)
-            return rc;
-    }
-    return rc < 0 ? rc : OK;
-}
-
 /* ---- fetching ---------------------------------------------------------------------------------------------------- */
 
 static int compare_tokens(const void *a, const void *b)
@@ -147,23 +123,32 @@ static int compare_tokens(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* The ids of the rows that a batch uses, ascending: every table is looked up by the same tokens. */
-static size_t rows_of(struct table_worker *w, const struct batch *batch)
+/* The tokens of a batch, ascending, each once. Returns how many. */
+static size_t tokens_of(const struct table_worker *w, const struct batch *batch, int32_t *tokens)
 {
     const struct model *model = network_model(optimizer_network(w->setup.optimizer));
     const size_t count = (size_t)batch->count * (size_t)model->height * (size_t)model->width;
-    size_t named = 0, distinct = 0, ids = 0;
+    size_t named = 0, distinct = 0;
 
     for (size_t i = 0; i < count; i++) {
         const int64_t token = field_integer(&batch->fields[FIELD_INPUT], i);
 
         if (token >= 0 && token < w->parts.rows)
-            w->tokens[named++] = (int32_t)token;
+            tokens[named++] = (int32_t)token;
     }
-    qsort(w->tokens, named, sizeof *w->tokens, compare_tokens);
+    qsort(tokens, named, sizeof *tokens, compare_tokens);
     for (size_t i = 0; i < named; i++)
-        if (i == 0 || w->tokens[i] != w->tokens[i - 1])
-            w->tokens[distinct++] = w->tokens[i];
+        if (i == 0 || tokens[i] != tokens[i - 1])
+            tokens[distinct++] = tokens[i];
+    return distinct;
+}
+
+/* The ids of the rows that a batch uses, ascending: every table is looked up by the same tokens. */
+static size_t rows_of(struct table_worker *w, const struct batch *batch)
+{
+    const size_t distinct = tokens_of(w, batch, w->tokens);
+    size_t ids = 0;
+
     for (size_t t = 0; t < w->parts.table_count; t++)
         for (size_t i = 0; i < distinct && w->tokens[i] < w->parts.tables[t].rows; i++)
             w->ids[ids++] = w->parts.tables[t].first + w->tokens[i];
@@ -184,13 +169,14 @@ static int ask(struct table_worker *w, int server, int64_t step, size_t rows, st
         if (table_parts_find(&w->parts, w->ids[i])->server == server)
             s->ids[s->count++] = w->ids[i];
     head.count = (int32_t)s->count;
-    rc = world_receive(w->setup.world, rank_of(w, server), TAG_VALUES, s->values,
+    rc = world_receive(w->setup.world, rank_of(w, server), table_tag(&w->setup, TAG_VALUES), s->values,
                        row_packet_values_size(&w->parts, s->ids, s->count), &s->values_in, e);
     memcpy(s->message, &w->norm, norm_bytes(w));
     bytes = norm_bytes(w) + row_packet_put_names(s->names, &head, s->ids);
     w->bytes += (int64_t)bytes;
     if (rc == OK)
-        rc = world_send(w->setup.world, rank_of(w, server), TAG_NAMES, s->message, bytes, &s->names_out, e);
+        rc = world_send(w->setup.world, rank_of(w, server), table_tag(&w->setup, TAG_NAMES), s->message, bytes,
+                        &s->names_out, e);
     return rc;
 }
 
@@ -246,15 +232,9 @@ static int fetch_rows(struct table_worker *w, int64_t step, size_t rows, struct 
     return rc == OK && w->host ? table_host_hand_out(w->host, e) : rc;
 }
 
-/* 1: before the step after `step` updates the workers agree on how the tables are cut. */
-static int may_be_cut(const struct table_worker *w, int64_t step)
-{
-    return !w->search.decided && partition_search_due(step - w->setup.first_step);
-}
-
 int table_worker_foresee(struct table_worker *w, int64_t step, const struct batch *batch, struct error *e)
 {
-    if (w->host || w->setup.alone || norm_bytes(w) || may_be_cut(w, step))
+    if (w->host || w->setup.alone || norm_bytes(w))
         return OK;
     w->foreseen = step;
     return ask_all(w, step, rows_of(w, batch), e);
@@ -303,31 +283,68 @@ static int send_sums(struct table_worker *w, int64_t step, const struct row_grad
             return rc;
         bytes = row_packet_put_sums(s->sums, &head, &w->parts, j, gradients, weights);
         w->bytes += (int64_t)bytes;
-        rc = world_send(w->setup.world, rank_of(w, j), TAG_SUMS, s->sums, bytes, &s->sums_out, e);
+        rc = world_send(w->setup.world, rank_of(w, j), table_tag(&w->setup, TAG_SUMS), s->sums, bytes, &s->sums_out, e);
     }
     w->pushes++;
     return rc;
 }
 
-int table_worker_push(struct table_worker *w, int64_t step, const struct micro_shards *m, real *const *vectors,
-                      struct error *e)
+/* Pushes w->gradients and w->weights, through the host if there are others. */
+static int push_gradients(struct table_worker *w, int64_t step, struct error *e)
 {
-    const size_t last = network_exchange_count(optimizer_network(w->setup.optimizer)) - 1;
     const struct row_gradient *gradients = w->gradients;
     const real *weights = w->weights;
     int left = 0, rc = OK;
 
-    for (size_t v = 0; v < vectors_of(w); v++) {
-        w->weights[v] = vectors[v][last];
-        for (size_t t = 0; t < w->parts.table_count; t++)
-            w->gradients[v * w->parts.table_count + t] = *micro_shards_rows(m, (int)v, w->parts.tables[t].variable);
-    }
     w->fetched = 0;
     if (is_spoken_for(w))
         return table_host_push(w->host, step, gradients, weights, e);
     if (w->host)
         rc = table_host_add(w->host, step, w->gradients, w->weights, &gradients, &weights, &left, e);
     return rc == OK && !left ? send_sums(w, step, gradients, weights, e) : rc;
+}
+
+int table_worker_push(struct table_worker *w, int64_t step, const struct micro_shards *m, real *const *vectors,
+                      struct error *e)
+{
+    const size_t last = network_exchange_count(optimizer_network(w->setup.optimizer)) - 1;
+
+    for (size_t v = 0; v < vectors_of(w); v++) {
+        w->weights[v] = vectors[v][last];
+        for (size_t t = 0; t < w->parts.table_count; t++)
+            w->gradients[v * w->parts.table_count + t] = *micro_shards_rows(m, (int)v, w->parts.tables[t].variable);
+    }
+    return push_gradients(w, step, e);
+}
+
+int table_worker_try(struct table_worker *w, int64_t step, const struct batch *batch, struct error *e)
+{
+    const real *parameters = network_parameters(optimizer_network(w->setup.optimizer));
+    const int vectors = (int)vectors_of(w), samples = batch ? batch->count : 0;
+    int32_t *tokens = w->tokens;
+    int rc;
+
+    if ((rc = fetch_rows(w, step, batch ? rows_of(w, batch) : 0, e)) < 0)
+        return rc;
+    for (int v = 0; v < vectors; v++) { /* the samples are about equally many for each, and the values are any */
+        const int first = samples * v / vectors, end = samples * (v + 1) / vectors;
+        const struct batch part = batch && end > first ? batch_part(batch, first, end - first) : (struct batch){ 0 };
+        const size_t count = part.count ? tokens_of(w, &part, tokens) : 0;
+
+        w->weights[v] = 1;
+        for (size_t t = 0; t < w->parts.table_count; t++) {
+            const struct table *table = &w->parts.tables[t];
+            size_t rows = 0;
+
+            while (rows < count && tokens[rows] < table->rows)
+                rows++;
+            w->gradients[(size_t)v * w->parts.table_count + t] = (struct row_gradient){ table->variable, rows,
+                                                                                        table->width, tokens,
+                                                                                        parameters + table->offset };
+        }
+        tokens += count;
+    }
+    return push_gradients(w, step, e);
 }
 
 int table_worker_leave(struct table_worker *w, int64_t step, struct error *e)
@@ -418,79 +435,12 @@ int table_worker_finish(struct table_worker *w, struct error *e)
 
     if (rc == OK && w->host)
         rc = table_host_finish(w->host, e);
-    for (int k = 1; k < w->setup.workers && rc == OK && w->worker == 0; k++)
-        rc = wait_for_worker(w, &w->parts_out[k], k, "learn how tables are cut", e);
     for (int j = 0; j < w->setup.servers && rc == OK; j++)
         if ((rc = wait_for(w, &w->servers[j].control, j, "end", e)) == OK &&
             (rc = wait_for(w, &w->servers[j].names_out, j, "ask for", e)) == OK &&
             (rc = wait_for(w, &w->servers[j].values_in, j, "fetch", e)) == OK) /* foreseen, but the training ends */
             rc = wait_for(w, &w->servers[j].sums_out, j, "send", e);
     return rc;
-}
-
-/* ---- the number of parts ----------------------------------------------------------------------------------------- */
-
-/* Worker 0: what to try next, told to all. */
-static int tell_parts(struct table_worker *w, int64_t step, struct error *e)
-{
-    int64_t words[TABLE_WORDS - 1] = { TABLE_CUT, step };
-    int rc = OK;
-
-    partition_search_next(&w->search, (clock_monotonic() - w->window) / (double)PARTITION_SEARCH_STEPS);
-    for (int k = 1; k < w->setup.workers && rc == OK; k++)
-        rc = wait_for_worker(w, &w->parts_out[k], k, "learn how tables are cut", e);
-    if (rc < 0)
-        return rc;
-    w->parts_words[0] = step;
-    w->parts_words[1] = words[2] = w->search.partitions;
-    w->parts_words[2] = words[3] = w->search.decided;
-    for (int k = 1; k < w->setup.workers && rc == OK; k++)
-        rc = world_send(w->setup.world, k, TAG_PARTS, w->parts_words, sizeof w->parts_words, &w->parts_out[k], e);
-    return rc == OK ? control(w, words, e) : rc;
-}
-
-static int learn_parts(struct table_worker *w, int64_t step, struct error *e)
-{
-    struct message m = { 0 };
-    int rc = world_receive(w->setup.world, 0, TAG_PARTS, w->parts_words, sizeof w->parts_words, &m, e);
-
-    if (rc == OK)
-        rc = wait_for_worker(w, &m, 0, "say how tables are cut", e);
-    if (rc < 0)
-        return rc;
-    if (w->parts_words[0] != step)
-        return error_set(e, ERR_CORRUPT, "rank 0 cuts tables at step %" PRId64 ", not %" PRId64, w->parts_words[0],
-                         step);
-    w->search.partitions = (int)w->parts_words[1];
-    w->search.decided = w->parts_words[2] != 0;
-    return OK;
-}
-
-int table_worker_begin(struct table_worker *w, int64_t step, struct error *e)
-{
-    const int64_t made = step - w->setup.first_step;
-    struct table_parts parts;
-    int rc;
-
-    w->step = step;
-    if (made == PARTITION_SEARCH_BEFORE)
-        w->window = clock_monotonic();
-    if (!may_be_cut(w, step))
-        return OK;
-    rc = w->worker == 0 ? tell_parts(w, step, e) : learn_parts(w, step, e);
-    if (rc == OK)
-        rc = table_parts_make(&parts, optimizer_network(w->setup.optimizer), w->setup.servers, w->search.partitions, e);
-    if (rc < 0)
-        return rc;
-    table_parts_release(&w->parts);
-    w->parts = parts;
-    w->window = clock_monotonic();
-    return OK;
-}
-
-const struct partition_search *table_worker_search(const struct table_worker *w)
-{
-    return &w->search;
 }
 
 /* ---- making ------------------------------------------------------------------------------------------------------ */
@@ -530,10 +480,7 @@ int table_worker_new(struct table_worker **out, const struct table_setup *setup,
         w->ids = malloc((w->most + 1) * sizeof *w->ids);
         w->gradients = calloc(vectors_of(w) * w->parts.table_count + 1, sizeof *w->gradients);
         w->weights = calloc(vectors_of(w), sizeof *w->weights);
-        w->parts_out = calloc((size_t)setup->workers, sizeof *w->parts_out);
-        partition_search_init(&w->search, setup->partitions, table_parts_most(&w->parts));
-        w->search.decided |= !setup->search;
-        good = w->servers && w->tokens && w->ids && w->gradients && w->weights && w->parts_out;
+        good = w->servers && w->tokens && w->ids && w->gradients && w->weights;
         for (int j = 0; j < setup->servers && good && !is_spoken_for(w); j++)
             good = serving_new(w, &w->servers[j]);
     }
@@ -563,7 +510,6 @@ void table_worker_free(struct table_worker *w)
     free(w->ids);
     free(w->gradients);
     free(w->weights);
-    free(w->parts_out);
     table_parts_release(&w->parts);
     free(w);
 }

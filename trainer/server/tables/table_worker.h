@@ -10,7 +10,6 @@
 #include "base/batch.h"
 #include "base/error.h"
 #include "trainer/collective/micro_shards.h"
-#include "trainer/server/tables/partition_search.h"
 #include "trainer/server/tables/table_server.h"
 
 #include <stdint.h>
@@ -21,15 +20,9 @@ struct table_worker;
 int table_worker_new(struct table_worker **out, const struct table_setup *setup, int worker, struct error *e);
 void table_worker_free(struct table_worker *w); /* NULL is fine */
 
-/* Before the step after `step` updates. While the number of parts is searched, all workers now and then agree on the
- * next one here, and the servers move rows. */
-int table_worker_begin(struct table_worker *w, int64_t step, struct error *e);
-/* The number of parts now, and how it was searched; the times are of worker 0 alone. Borrowed. */
-const struct partition_search *table_worker_search(const struct table_worker *w);
-
 /* After the push of the step before: asks for the rows that the batch of the next step will use, as of `step` updates,
  * so that they travel while this step still waits for other things; fetch() takes them. Does nothing where the question
- * says more (the norm), where it is asked together with other workers, or where tables may be cut anew before. */
+ * says more (the norm), or where it is asked together with other workers. */
 int table_worker_foresee(struct table_worker *w, int64_t step, const struct batch *batch, struct error *e);
 /* After `step` updates the step was abandoned: what was asked for as of a later one nobody will answer. */
 void table_worker_forget(struct table_worker *w, int64_t step);
@@ -37,7 +30,7 @@ void table_worker_forget(struct table_worker *w, int64_t step);
 int table_worker_fetch(struct table_worker *w, int64_t step, const struct batch *batch, struct error *e);
 /* TABLE_CLIPS_BY_WORKER: the norm of the gradient of this step, which nobody has abandoned. */
 void table_worker_clip(struct table_worker *w, double norm);
-/* Into which parts the tables are cut. Borrowed until table_worker_begin(). */
+/* Into which parts the tables are cut. Borrowed. */
 const struct table_parts *table_worker_parts(const struct table_worker *w);
 /* Flags (enum tally_flag) of servers' signals since the last call. */
 uint32_t table_worker_flags(struct table_worker *w);
@@ -48,6 +41,10 @@ int table_worker_push(struct table_worker *w, int64_t step, const struct micro_s
 
 /* Instead of push, for a step that this worker abandons, whether or not it has fetched rows. */
 int table_worker_leave(struct table_worker *w, int64_t step, struct error *e);
+/* In a trial (table_setup.trial): a step without training, after `step` others: fetches the rows of the batch, and
+ * begins to send sums of any values for them. batch NULL: no rows. */
+int table_worker_try(struct table_worker *w, int64_t step, const struct batch *batch, struct error *e);
+
 /* Bytes that it has sent in steps. */
 int64_t table_worker_bytes(const struct table_worker *w);
 
