@@ -399,7 +399,7 @@ $(B)/tests/mpi/%.o $(B)/bench/%.o: EXTRA = $(MPI_CFLAGS)
 # clang knows no cost model.
 MODEL_FLAGS ?= -ftree-vectorize $(if $(findstring clang,$(CC)),,-fvect-cost-model=dynamic) -fno-math-errno -fno-trapping-math
 $(B)/model/%.o $(B)/double/model/%.o $(B)/tests/model/%.o: EXTRA = -DONEDNN=$(ONEDNN) $(LATE) $(MODEL_FLAGS)
-$(B)/trainer/optimizers/%.o $(B)/trainer/optimizer.o: EXTRA = $(MODEL_FLAGS)
+$(B)/trainer/optimizers/%.o: EXTRA = $(MODEL_FLAGS)
 $(B)/evaluator/%.o: EXTRA =
 $(call objects,$(TOOL_C)): EXTRA = -DSQLITE=$(SQLITE) -DDEFLATE=$(DEFLATE) -DSTATIC=0
 $(B)/eventlog/tool/watch/watch_screen_ncurses.o: EXTRA = $(shell $(CONFIG) --cflags ncursesw)

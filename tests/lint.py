@@ -56,16 +56,16 @@ OURS = {
     "trainer/collective/transports": {"base", "model", "trainer/collective", "trainer/timing"},
     "trainer/compare": BASE | {"trainer/launch", "trainer/timing"},
     "trainer/launch": BASE | {"checkpoint/directory"},
-    "trainer/optimizers": {"base", "model"},
-    "trainer/plan": BASE | {"model", "trainer/collective", "trainer/server"},
-    "trainer/server": {"base", "model", "trainer/collective", "trainer/server/decisions", "trainer/server/groups",
-                       "trainer/server/tables", "trainer/timing", "trainer/update"},
+    "trainer/optimizers": {"base", "model", "trainer/collective", "trainer/update"},
+    "trainer/plan": BASE | {"model", "trainer/collective", "trainer/optimizers", "trainer/server"},
+    "trainer/server": {"base", "model", "trainer/collective", "trainer/optimizers", "trainer/server/decisions",
+                       "trainer/server/groups", "trainer/server/tables", "trainer/timing", "trainer/update"},
     "trainer/server/decisions": {"base", "trainer/collective"},
     "trainer/server/groups": {"base", "model", "trainer/collective", "trainer/collective/transports",
                               "trainer/server/decisions"},
-    "trainer/server/tables": {"base", "model", "trainer/collective", "trainer/timing", "trainer/update"},
+    "trainer/server/tables": {"base", "model", "trainer/collective", "trainer/optimizers", "trainer/timing", "trainer/update"},
     "trainer/update": {"base", "model"},
-    "trainer/strategies": BASE | {"model", "trainer/collective", "trainer/collective/transports", "trainer/server",
+    "trainer/strategies": BASE | {"model", "trainer/collective", "trainer/collective/transports", "trainer/optimizers", "trainer/server",
                                   "trainer/server/decisions", "trainer/server/groups", "trainer/server/tables",
                                   "trainer/timing", "trainer/update"},
     "trainer/timing": BASE,
@@ -79,7 +79,6 @@ OURS = {
 # one alone.
 PUBLIC = {
     "eventlog/eventlog.h": ("trainer/", "evaluator/", "eventlog_mpi/"),
-    "trainer/optimizer.h": ("trainer/plan/", "trainer/server/", "trainer/strategies/"),
 }
 # System headers of libraries, and the only files that may see them (path prefixes).
 LIBRARIES = {

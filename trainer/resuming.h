@@ -10,7 +10,7 @@
 #include "base/program/log.h"
 #include "trainer/collective/world.h"
 #include "trainer/loss_averages.h"
-#include "trainer/optimizer.h"
+#include "trainer/optimizers/optimizer.h"
 #include "trainer/train_options.h"
 #include "trainer/training_checkpoint.h"
 

@@ -11,7 +11,7 @@
 #include "model/model.h"
 #include "trainer/batch_plan.h"
 #include "trainer/launch/launch.h"
-#include "trainer/optimizer.h"
+#include "trainer/optimizers/optimizer.h"
 #include "trainer/strategies/strategy.h"
 
 #include <stddef.h>

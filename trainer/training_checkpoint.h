@@ -24,7 +24,7 @@
 #include "base/error.h"
 #include "base/io.h"
 #include "trainer/loss_averages.h"
-#include "trainer/optimizer.h"
+#include "trainer/optimizers/optimizer.h"
 
 #include <stddef.h>
 #include <stdint.h>

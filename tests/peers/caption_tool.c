@@ -24,7 +24,7 @@
 #include "dataset/batch_source.h"
 #include "model/decoder.h"
 #include "tests/peers/loaded_network.h"
-#include "trainer/optimizer.h"
+#include "trainer/optimizers/optimizer.h"
 
 #include <limits.h>
 #include <stdio.h>

@@ -24,7 +24,7 @@
 #include "model/file/recipe.h"
 #include "tests/model/images_batch.h"
 #include "tests/peers/loaded_network.h"
-#include "trainer/optimizer.h"
+#include "trainer/optimizers/optimizer.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* The optimizers against their formulas in double, and an update in parts against an update at once. */
-#include "trainer/optimizer.h"
+#include "trainer/optimizers/optimizer.h"
 
 #include "base/random.h"
 #include "tests/check.h"

@@ -1,5 +1,5 @@
 /* Updates of some rows of a table: which rows change and how, for every optimizer. */
-#include "trainer/optimizer.h"
+#include "trainer/optimizers/optimizer.h"
 
 #include "base/random.h"
 #include "model/network.h"

@@ -4,7 +4,7 @@
 #include "dataset/transform.h"
 #include "model/model.h"
 #include "tests/check.h"
-#include "trainer/optimizer.h"
+#include "trainer/optimizers/optimizer.h"
 
 #include <math.h>
 #include <string.h>

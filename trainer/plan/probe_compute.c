@@ -6,7 +6,7 @@
 #include "trainer/collective/exchange.h"
 #include "trainer/collective/micro_shards.h"
 #include "trainer/collective/team.h"
-#include "trainer/optimizer.h"
+#include "trainer/optimizers/optimizer.h"
 #include "trainer/plan/median.h"
 
 #include <sched.h>

@@ -10,7 +10,7 @@
 
 #include "base/error.h"
 #include "trainer/collective/reduction.h"
-#include "trainer/optimizer.h"
+#include "trainer/optimizers/optimizer.h"
 #include "trainer/server/packed_state.h"
 #include "trainer/timing/phase_clock.h"
 

@@ -7,7 +7,7 @@
 #ifndef TRAINER_SERVER_PACKED_STATE_H
 #define TRAINER_SERVER_PACKED_STATE_H
 
-#include "trainer/optimizer.h"
+#include "trainer/optimizers/optimizer.h"
 #include "trainer/server/placement.h"
 
 enum { PACKED_VALUES, PACKED_FIRST, PACKED_SECOND, PACKED_AVERAGES, PACKED_ARRAYS }; /* as struct optimizer_state */

@@ -9,7 +9,7 @@
 #include "base/error.h"
 #include "model/network.h"
 #include "trainer/collective/world.h"
-#include "trainer/optimizer.h"
+#include "trainer/optimizers/optimizer.h"
 #include "trainer/server/decisions/arbiter.h"
 #include "trainer/server/decisions/recording.h"
 #include "trainer/server/groups/worker_groups.h"

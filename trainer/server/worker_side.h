@@ -15,7 +15,7 @@
 #include "trainer/collective/reduction.h"
 #include "trainer/collective/tally.h"
 #include "trainer/collective/world.h"
-#include "trainer/optimizer.h"
+#include "trainer/optimizers/optimizer.h"
 #include "trainer/server/groups/shared_push.h"
 #include "trainer/server/parameter_protocol.h"
 #include "trainer/server/placement.h"

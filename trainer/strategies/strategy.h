@@ -23,7 +23,7 @@
 #include "trainer/collective/reduction.h"
 #include "trainer/collective/tally.h"
 #include "trainer/collective/world.h"
-#include "trainer/optimizer.h"
+#include "trainer/optimizers/optimizer.h"
 #include "trainer/timing/phase_clock.h"
 
 #include <stddef.h>

@@ -9,7 +9,7 @@
 #include "base/error.h"
 #include "trainer/collective/reduction.h"
 #include "trainer/collective/world.h"
-#include "trainer/optimizer.h"
+#include "trainer/optimizers/optimizer.h"
 #include "trainer/server/tables/table_groups.h"
 #include "trainer/server/tables/table_parts.h"
 #include "trainer/server/tables/table_update.h"

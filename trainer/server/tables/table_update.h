@@ -15,7 +15,7 @@
 #include "base/error.h"
 #include "model/network.h"
 #include "trainer/collective/reduction.h"
-#include "trainer/optimizer.h"
+#include "trainer/optimizers/optimizer.h"
 #include "trainer/server/tables/table_parts.h"
 
 #include <stdint.h>

@@ -1,4 +1,4 @@
-#include "trainer/optimizer.h"
+#include "trainer/optimizers/optimizer.h"
 
 #include "base/vector.h"
 #include "trainer/collective/exchange.h"

@@ -1,5 +1,5 @@
 /*
- * optimizer.h - one update of the weights from summed gradients by the rule of an optimizer (optimizers/, one file
+ * optimizer.h - one update of the weights from summed gradients by the rule of an optimizer (optimizer_rule.h, one file
  * each), with weight decay, the moving statistics of batch norm (zero-debiased where the model says so) and moving
  * averages of the variables.
  *
@@ -16,8 +16,8 @@
  *   adam                                 all rows, as with a gradient of 0: their moments decay, they move
  * -0 counts as 0, NaN does not. Moving averages of all rows follow.
  */
-#ifndef TRAINER_OPTIMIZER_H
-#define TRAINER_OPTIMIZER_H
+#ifndef TRAINER_OPTIMIZERS_OPTIMIZER_H
+#define TRAINER_OPTIMIZERS_OPTIMIZER_H
 
 #include "base/error.h"
 #include "model/network.h"
