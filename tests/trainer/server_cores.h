@@ -28,32 +28,45 @@ static inline struct server_core *core_of(struct server_plan plan)
     return c;
 }
 
-static inline struct server_core *core_async(void)
+/* Every push is an update; 7 steps. */
+static inline struct server_plan plan_async(void)
 {
     struct server_plan plan = plan_sync;
 
     plan.synchronous = 0;
+    plan.decided = 1;
     plan.max_steps = 17;
-    return core_of(plan);
+    plan.arbiter = (struct arbiter_plan){
+        .workers = WORKERS, .staleness = ARBITER_UNBOUNDED, .first_step = plan.first_step, .max_steps = plan.max_steps
+    };
+    return plan;
 }
 
-static inline struct server_action push(struct server_core *c, int worker, size_t packet)
+static inline void push(struct server_core *c, int worker, size_t packet)
 {
-    struct server_action a;
-
     assert_true(server_core_takes_push(c, worker, packet));
-    server_core_push(c, worker, packet, 0, &a);
-    return a;
+    server_core_push(c, worker, packet, 0);
 }
 
-static inline struct server_action tally(struct server_core *c, int worker, const struct tally_part *part,
-                                         uint32_t flags)
+static inline void tally(struct server_core *c, int worker, const struct tally_part *part, uint32_t flags)
+{
+    assert_true(server_core_takes_tally(c));
+    server_core_tally(c, worker, part, flags, 0);
+}
+
+static inline struct server_action due(struct server_core *c)
 {
     struct server_action a;
 
-    assert_true(server_core_takes_tally(c, worker));
-    server_core_tally(c, worker, part, flags, 0, &a);
+    assert_int_equal(server_core_due(c, 100, &a, NULL), OK);
     return a;
+}
+
+/* Does all that is due. */
+static inline void settle(struct server_core *c)
+{
+    while (due(c).kind != SERVER_NOTHING)
+        ;
 }
 
 static inline struct server_action cut(struct server_core *c, double now)
@@ -64,20 +77,14 @@ static inline struct server_action cut(struct server_core *c, double now)
     return a;
 }
 
-static inline void control(struct server_core *c, int worker, int64_t kind, const int64_t *counts)
+static inline void control(struct server_core *c, int worker, int64_t kind, int64_t argument)
 {
-    int64_t words[1 + WORKERS] = { kind };
-
-    if (counts)
-        memcpy(words + 1, counts, WORKERS * sizeof *counts);
-    server_core_control(c, worker, words, 0);
+    server_core_control(c, worker, (int64_t[CONTROL_WORDS]){ kind, argument }, 0);
 }
 
 static inline void done(struct server_core *c, int worker, uint32_t flags)
 {
-    const int64_t words[1 + WORKERS] = { CONTROL_DONE, flags };
-
-    server_core_control(c, worker, words, 0);
+    control(c, worker, CONTROL_DONE, flags);
 }
 
 static const struct tally_part part = { .score = { 2, 5, 3, 6 } };

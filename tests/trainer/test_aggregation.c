@@ -57,7 +57,7 @@ static void fixture_make(struct fixture *f, const char *model, enum optimizer_ki
 
         assert_int_equal(packing_make(p, &f->placement, j, LIMIT, NULL), OK);
         assert_int_equal(aggregation_new(&f->servers[j], f->split.optimizer, p, &f->reduction,
-                                         synchronous ? AGGREGATION_TOGETHER : AGGREGATION_ALONE, NULL),
+                                         synchronous ? AGGREGATION_TOGETHER : AGGREGATION_CHOSEN, NULL),
                          OK);
     }
 }
@@ -159,7 +159,7 @@ static void check_together(const char *model, enum optimizer_kind kind, double a
                 push_all(&f, j, w, rows[w]);
         for (int j = 0; j < SERVERS; j++)
             for (size_t k = 0; k < f.packings[j].packet_count; k++)
-                aggregation_update(f.servers[j], 0, k, step, TALLY_INT);
+                aggregation_update(f.servers[j], NULL, 0, k, step, TALLY_INT);
         bring_together(&f, 1); /* as the whole still is */
         assert_equal_sides(&f);
         exchange_sum(sum, rows, workers, 0, f.total);
@@ -204,8 +204,10 @@ static void test_alone(void **state)
         fill(vector, &f, step, worker);
         for (int j = 0; j < SERVERS; j++) {
             push_all(&f, j, worker, vector);
-            for (size_t k = 0; k < f.packings[j].packet_count; k++)
-                aggregation_update(f.servers[j], worker, k, step, (uint32_t)step);
+            for (size_t k = 0; k < f.packings[j].packet_count; k++) {
+                aggregation_update(f.servers[j], &worker, 1, k, step, 0);
+                aggregation_answer(f.servers[j], worker, k, (uint32_t)step);
+            }
         }
         optimizer_apply(f.whole.optimizer, step, vector, 0, f.total);
         assert_sent(&f, worker, (uint32_t)step);
@@ -248,7 +250,7 @@ static void test_chosen(void **state)
     /* Packet 0 is ahead by all steps. */
     for (size_t k = 0; k < f.packings[0].packet_count; k++)
         for (int64_t step = 0; step < STEPS; step++)
-            aggregation_update_chosen(f.servers[0], members[step], counts[step], k, step);
+            aggregation_update(f.servers[0], members[step], counts[step], k, step, 0);
     for (int64_t step = 0; step < STEPS; step++) {
         for (int i = 0; i < counts[step]; i++)
             rows[i] = vectors + (size_t)members[step][i] * f.total;
@@ -260,7 +262,7 @@ static void test_chosen(void **state)
 
     for (size_t k = 0; k < f.packings[0].packet_count; k++)
         aggregation_answer(f.servers[0], 1, k, TALLY_INT);
-    aggregation_update_chosen(f.servers[0], members[0], counts[0], 0, STEPS);
+    aggregation_update(f.servers[0], members[0], counts[0], 0, STEPS, 0);
     for (size_t k = 0; k < f.packings[0].packet_count; k++)
         packed_state_give_values(&layout, split.optimizer, k, aggregation_values(f.servers[0], 1, k, &count));
     assert_memory_equal(network_parameters(whole.network), network_parameters(split.network),
@@ -307,7 +309,7 @@ static void test_no_memory(void **state)
 
     (void)state;
     assert_int_equal(reduction_init(&reduction, WORKERS, 0, NULL), OK);
-    for (enum aggregation_kind kind = AGGREGATION_ALONE; kind <= AGGREGATION_CHOSEN; kind++) {
+    for (enum aggregation_kind kind = AGGREGATION_TOGETHER; kind <= AGGREGATION_CHOSEN; kind++) {
         int rc;
 
         for (long n = 1;; n++) {

@@ -15,13 +15,16 @@ static void test_late_together(void **state)
     assert_int_equal(server_core_waits_for(c, &step), 0);
     push(c, 0, 0);
     push(c, 2, 0);
+    settle(c);
     push(c, 0, 1);
     push(c, 2, 1);
     assert_int_equal(server_core_waits_for(c, &step), 1);
     assert_int_equal(step, 10);
     assert_late(c, 11, 0, "010");
     push(c, 1, 1);
+    settle(c);
     assert_int_equal(server_core_waits_for(c, &step), 0);
+    assert_int_equal(step, 11);
     tally(c, 2, &part, 0);
     assert_late(c, 11, 0, "110");
     done(c, 0, 0);
@@ -31,15 +34,14 @@ static void test_late_together(void **state)
 
 static void test_late_alone(void **state)
 {
-    struct server_core *c = core_async();
-    struct server_action a;
+    struct server_core *c = core_of(plan_async());
 
     (void)state;
-    server_core_push(c, 1, 0, 5, &a);
-    server_core_tally(c, 2, &part, 0, 7, &a);
+    server_core_push(c, 1, 0, 5);
+    server_core_tally(c, 2, &part, 0, 7);
     assert_late(c, 10.5, 10, "100");
-    assert_late(c, 16, 15.9, "110");
-    assert_late(c, 18, 18, "111");
+    assert_late(c, 16, 15.9, "110"); /* the server waits for no tally of worker 2 */
+    assert_late(c, 18, 18, "110");
     server_core_free(c);
 }
 
@@ -48,7 +50,6 @@ static void test_late_beside_others(void **state)
 {
     struct server_plan plan = plan_sync;
     struct server_core *c;
-    struct server_action a;
     char late[WORKERS];
 
     (void)state;
@@ -62,9 +63,10 @@ static void test_late_beside_others(void **state)
     assert_int_equal(late[1], 1);
     server_core_free(c);
 
-    plan.synchronous = 0;
+    plan = plan_async();
+    plan.servers = 2;
     c = core_of(plan);
-    server_core_push(c, 0, 0, 5.2, &a);
+    server_core_push(c, 0, 0, 5.2);
     assert_true(server_core_late(c, 10.1, 10.1, 10, 4, late)); /* heard of worker 0 within half the limit */
     assert_false(server_core_late(c, 10.3, 10.3, 10, 4, late));
     assert_true(server_core_late(c, 14.1, 14.1, 10, 4, late));
@@ -73,18 +75,18 @@ static void test_late_beside_others(void **state)
 
 static void test_late_frozen(void **state)
 {
-    static const int64_t limits[WORKERS] = { 0, 1, 0 };
-    struct server_core *c = core_async();
+    struct server_core *c = core_of(plan_sync);
 
     (void)state;
-    control(c, 0, CONTROL_FREEZE, NULL);
+    control(c, 0, CONTROL_FREEZE, 0);
     cut(c, 0);
     assert_late(c, 11, 0, "100"); /* worker 0 owes the cut */
-    control(c, 0, CONTROL_CUT, limits);
+    control(c, 0, CONTROL_CUT, 1);
+    step_of(c, 0);
+    step_of(c, 2);
     assert_late(c, 11, 0, "010"); /* worker 1 owes its push */
-    push(c, 1, 0);
-    push(c, 1, 1);
-    tally(c, 1, &part, 0);
+    step_of(c, 1);
+    settle(c);
     assert_late(c, 11, 0, "000");
     assert_int_equal(cut(c, 12).kind, SERVER_SNAPSHOT);
     assert_late(c, 21, 12, "000"); /* frozen time is nobody's fault */

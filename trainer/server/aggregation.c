@@ -159,7 +159,7 @@ static const real *add_together(struct aggregation *a, size_t k)
 }
 
 /* The same of these workers, with their weight. */
-static const real *add_chosen(struct aggregation *a, const int *workers, int count, size_t k)
+static const real *add_some(struct aggregation *a, const int *workers, int count, size_t k)
 {
     const struct packet *packet = &a->layout.packing->packets[k];
     const size_t shared = packing_shared_at(a->layout.packing);
@@ -174,40 +174,38 @@ static const real *add_chosen(struct aggregation *a, const int *workers, int cou
     return a->sum;
 }
 
-void aggregation_update(struct aggregation *a, int worker, size_t k, int64_t step, uint32_t flags)
+/* The sum of packet k, as above. */
+static const real *add(struct aggregation *a, const int *workers, int count, size_t k)
 {
-    const struct packing *p = a->layout.packing;
-    const int together = a->kind == AGGREGATION_TOGETHER;
-    real *const out = a->outgoing + (together ? 0 : (size_t)worker * a->row);
-    const enum phase before = phase_clock_enter_bucket(a->clock, PHASE_REDUCING, (int)k);
+    return a->kind == AGGREGATION_TOGETHER ? add_together(a, k) : add_some(a, workers, count, k);
+}
 
-    if (together)
+/* Updates packet k, and makes what is sent to all of it. */
+static void apply(struct aggregation *a, size_t k, int64_t step, const real *sum, uint32_t flags)
+{
+    if (a->kind == AGGREGATION_TOGETHER)
         packed_state_copy(&a->layout, k, a->before, a->state);
-    if (a->clipping == AGGREGATION_CLIPS_PUSHES)
-        optimizer_clip_by(a->optimizer, step, aggregation_factor(a, worker));
-    update_packet(a, k, step, together ? add_together(a, k) : row_of(a, worker, 0, k));
-    /* An asynchronous worker's answer may still be being sent when the next push changes the values. */
-    if (!together || k + 1 == p->packet_count)
-        copy_out(a, out, k, flags);
-    phase_clock_enter(a->clock, before);
+    update_packet(a, k, step, sum);
+    if (a->kind == AGGREGATION_TOGETHER && k + 1 == a->layout.packing->packet_count)
+        copy_out(a, a->outgoing, k, flags);
 }
 
-void aggregation_update_chosen(struct aggregation *a, const int *rows, int count, size_t k, int64_t step)
+void aggregation_update(struct aggregation *a, const int *workers, int count, size_t k, int64_t step, uint32_t flags)
 {
     const enum phase before = phase_clock_enter_bucket(a->clock, PHASE_REDUCING, (int)k);
 
-    if (a->clipping == AGGREGATION_CLIPS_PUSHES) /* asynchronous: there is one row */
-        optimizer_clip_by(a->optimizer, step, aggregation_factor(a, rows[0]));
-    update_packet(a, k, step, add_chosen(a, rows, count, k));
+    if (a->clipping == AGGREGATION_CLIPS_PUSHES) /* asynchronous: there is one */
+        optimizer_clip_by(a->optimizer, step, aggregation_factor(a, workers[0]));
+    apply(a, k, step, add(a, workers, count, k), flags);
     phase_clock_enter(a->clock, before);
 }
 
-void aggregation_add(struct aggregation *a, const int *rows, int count, size_t k)
+void aggregation_add(struct aggregation *a, const int *workers, int count, size_t k)
 {
     const struct packing *p = a->layout.packing;
     const struct packet *packet = &p->packets[k];
     const enum phase before = phase_clock_enter_bucket(a->clock, PHASE_REDUCING, (int)k);
-    const real *sum = rows ? add_chosen(a, rows, count, k) : add_together(a, k);
+    const real *sum = add(a, workers, count, k);
 
     if (sum != a->sum)
         memcpy(a->sum + packet->at, sum + packet->at, packet->length * sizeof *sum);
@@ -239,22 +237,18 @@ void aggregation_squares(const struct aggregation *a, int64_t step, const struct
 
 void aggregation_apply(struct aggregation *a, size_t k, int64_t step, uint32_t flags)
 {
-    const struct packing *p = a->layout.packing;
     const enum phase before = phase_clock_enter_bucket(a->clock, PHASE_UPDATING, (int)k);
 
-    if (a->kind == AGGREGATION_TOGETHER)
-        packed_state_copy(&a->layout, k, a->before, a->state);
-    update_packet(a, k, step, a->sum);
+    apply(a, k, step, a->sum, flags);
     /* Weight decay has a part in the next norm. */
-    packed_state_give_values(&a->layout, a->optimizer, k, a->state + p->packets[k].at);
-    if (a->kind == AGGREGATION_TOGETHER && k + 1 == p->packet_count)
-        copy_out(a, a->outgoing, k, flags);
+    packed_state_give_values(&a->layout, a->optimizer, k, a->state + a->layout.packing->packets[k].at);
     phase_clock_enter(a->clock, before);
 }
 
 void aggregation_answer(struct aggregation *a, int worker, size_t k, uint32_t flags)
 {
-    copy_out(a, a->outgoing + (size_t)worker * a->row, k, flags);
+    if (a->kind == AGGREGATION_CHOSEN)
+        copy_out(a, a->outgoing + (size_t)worker * a->row, k, flags);
 }
 
 const real *aggregation_values(const struct aggregation *a, int worker, size_t k, size_t *count)

@@ -22,9 +22,8 @@ struct gradient_parts;
 
 /* Which pushes make an update. */
 enum aggregation_kind {
-    AGGREGATION_ALONE,    /* one worker's: asynchronous */
     AGGREGATION_TOGETHER, /* those of all workers */
-    AGGREGATION_CHOSEN,   /* those of some workers, by aggregation_update_chosen() */
+    AGGREGATION_CHOSEN,   /* those of some workers */
 };
 
 /* What is clipped, if the optimizer has a clip_norm. */
@@ -35,7 +34,7 @@ enum aggregation_clipping {
 };
 
 /* Copies its part of the state from the optimizer; optimizer (for its rates), packing and reduction (the workers'
- * vectors; but for TOGETHER one each) are borrowed. ERR_NOMEM. On OK *out is yours, aggregation_free() it. */
+ * vectors; CHOSEN: one each) are borrowed. ERR_NOMEM. On OK *out is yours, aggregation_free() it. */
 int aggregation_new(struct aggregation **out, struct optimizer *o, const struct packing *p,
                     const struct reduction *reduction, enum aggregation_kind kind, struct error *e);
 /* Tells the clock what updates take, adding and applying. Borrowed; NULL, the default: nothing is measured. */
@@ -48,21 +47,17 @@ void aggregation_free(struct aggregation *a); /* NULL is fine */
 /* Where a push of packet k must arrive, that packet of each of the worker's vectors, in their order. */
 real *aggregation_incoming(struct aggregation *a, int worker, size_t k);
 
-/* Makes update number `step` (the number of updates before it) of packet k. Synchronous: with the sum of all workers'
- * pushes, ignoring `worker`; else with this worker's. Packet 0 must be first, since it has the weight. flags go with
- * the last packet. */
-void aggregation_update(struct aggregation *a, int worker, size_t k, int64_t step, uint32_t flags);
-
-/* CHOSEN: the same with the sum of these workers' pushes, in this order (count >= 1). */
-void aggregation_update_chosen(struct aggregation *a, const int *workers, int count, size_t k, int64_t step);
-/* CHOSEN: sets the values of packet k for this worker to the current ones. */
+/* Makes update number `step` (the number of updates before it) of packet k, with the sum of all workers' pushes;
+ * CHOSEN: of these workers', in this order (count >= 1). Packet 0 must be first, since it has the weight. TOGETHER:
+ * flags go with the last packet. */
+void aggregation_update(struct aggregation *a, const int *workers, int count, size_t k, int64_t step, uint32_t flags);
+/* CHOSEN: sets the values of packet k for this worker to the current ones. TOGETHER: does nothing. */
 void aggregation_answer(struct aggregation *a, int worker, size_t k, uint32_t flags);
 
 /*
- * CLIPS_SUMS: an update in three steps instead. First adds packet after packet, packet 0 first: the pushes of all
- * workers (NULL) or, CHOSEN, of these. Once all are added, the sums of squares of this server's parts, but
- * for those of tables if these are not in packets. Then, once the optimizer knows the norm (optimizer_clip()), updates
- * packet after packet; CHOSEN: flags are ignored.
+ * CLIPS_SUMS: an update in three steps instead. First adds packet after packet, packet 0 first, as above. Once all are
+ * added, the sums of squares of this server's parts, but for those of tables if these are not in packets. Then, once
+ * the optimizer knows the norm (optimizer_clip()), updates packet after packet; CHOSEN: flags are ignored.
  */
 void aggregation_add(struct aggregation *a, const int *workers, int count, size_t k);
 void aggregation_squares(const struct aggregation *a, int64_t step, const struct gradient_parts *parts, int server,
@@ -72,12 +67,11 @@ void aggregation_apply(struct aggregation *a, size_t k, int64_t step, uint32_t f
 real aggregation_factor(const struct aggregation *a, int worker);
 
 /* The new values of packet k for this worker, and their number: the last packet has one more, flags as a number, and
- * with CLIPS_SUMS another one, the norm of the gradient before clipping. Valid
- * until the packet's next update; asynchronous: until this worker's next one; chosen: until its next
- * answer. */
+ * with CLIPS_SUMS another one, the norm of the gradient before clipping. Valid until the packet's next update; CHOSEN:
+ * until the worker's next answer. */
 const real *aggregation_values(const struct aggregation *a, int worker, size_t k, size_t *count);
 
-/* The whole state, as of now (a copy, until the next call); or, synchronous, as it was before the last update of each
+/* The whole state, as of now (a copy, until the next call); or, TOGETHER, as it was before the last update of each
  * packet, until the next update. */
 const real *aggregation_snapshot(struct aggregation *a, int before, size_t *count);
 

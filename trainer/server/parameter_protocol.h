@@ -10,23 +10,24 @@
  *   worker -> server 0 TALLY      struct tally_part: the end of a push
  *   server 0 -> worker VERDICT    struct verdict
  *   worker -> server   CONTROL    int64: kind, then its arguments
- *   server -> worker 0 COUNTS, SNAPSHOT, see collect. COUNTS: int64 (1 + workers), the last one is the global step
+ *   server -> worker 0 COUNTS, SNAPSHOT, see collect
  *   server 0 -> worker 0 STATISTICS  struct server_statistics, after the last step of all workers
  *
  * Workers of a host may push together (groups/shared_push.h): then the first of them sends PUSH, with the sum of all,
  * and TALLY, with a struct tally_part of each in worker order, and gets REPLY and VERDICT, for all of them. To the
  * server that is a push of each of them at once; CONTROL each sends for itself.
  *
- * Synchronous: a server adds packet k of all workers in worker order once all have come, updates, and replies to all.
- * Asynchronous: it updates with each packet as it comes, and replies only to its sender. A push cannot be taken back
- * then, so a worker begins it only when it can no longer abandon the step: after the backward pass.
+ * Every push is decided about as a whole, for all servers alike: used or dropped, and whether the worker is answered.
+ * Each server carries out the decisions in their order (follower.h), packet by packet: once packet k of all pushes
+ * that are used has come, it adds them in worker order, updates, and replies to the workers that are answered.
  *
- * Decided (arbiter.h): where the members of an update are chosen, or pushes have an order, server 0 decides that once:
+ * Synchronous, with all workers in every update: what is decided is known before pushes come, and nobody says it.
+ * Otherwise (arbiter.h) server 0 decides, once it has a push's TALLY:
  *
  *   server 0 -> server j   DECISION    number, step, whether it is an update, and the fate of each worker's pushes
  *
- * Every server carries out the decisions in order: it adds the pushes that are used, and replies to the workers that
- * are answered. A worker whose verdict says `values` 0 gets no replies: it goes on with the same weights, or ends.
+ * A worker whose verdict says `values` 0 gets no replies: it goes on with the same weights, or ends. An asynchronous
+ * push cannot be taken back, so a worker begins it only when it can no longer abandon the step: after backward.
  *
  * Clipped (--clip-norm): a synchronous server updates with a step's gradients once all its packets are added, and the
  * norm of the whole gradient is known, for which the servers tell each other their sums of squares (norm_exchange.h);
@@ -35,12 +36,10 @@
  *
  *   server -> server   SQUARES     sums of squares of the sender's part of the step's gradient
  *
- * A consistent cut (collect): worker 0 sends FREEZE; each server stops taking pushes beyond those it has begun, and
- * sends their number for each worker (COUNTS). Worker 0 sends back the largest counts over all servers (CUT); each
- * server continues to exactly these, sends its state (SNAPSHOT), and is released. So the saved state is that after
- * whole pushes, the same ones on every server.
- *
- * Decided, a cut is a number of decisions instead: COUNTS and CUT have it for all workers.
+ * A consistent cut (collect): worker 0 sends FREEZE; each server begins no other decision, and sends the number of
+ * those that it has begun, and the global step as far as it knows (COUNTS). Worker 0 sends back the largest number over
+ * all servers (CUT); each server continues to exactly that, sends its state (SNAPSHOT), and is released. So the saved
+ * state is that after whole pushes, the same ones on every server.
  *
  * A synchronous step that a worker has abandoned (TALLY_LEFT) is pushed to its end all the same, and servers update
  * with it; but they keep each packet's previous state, and send that after CUT_BACK instead of CUT.
@@ -70,10 +69,15 @@ enum {
 enum control {
     CONTROL_FREEZE,
     CONTROL_FREEZE_LAST, /* once all workers are done */
-    CONTROL_CUT,         /* int64 (workers): counts; decided: decisions */
+    CONTROL_CUT,         /* int64: decisions */
     CONTROL_CUT_BACK,    /* the same, excluding the last push */
     CONTROL_DONE,        /* int64: this worker's flags for the others */
     CONTROL_EXIT
+};
+
+enum {
+    CONTROL_WORDS = 2, /* of CONTROL: the kind and an argument */
+    CUT_WORDS = 2      /* of COUNTS: decisions, the global step; 0: not known */
 };
 
 #endif

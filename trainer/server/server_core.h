@@ -24,34 +24,25 @@ struct server_plan {
     int servers;    /* of the run */
     size_t packets; /* of a push to this server; may be 0 */
     int64_t first_step, max_steps;
-    /* 1: server 0 decides which pushes make an update, by `arbiter`, and all servers follow; 0: each server by itself,
-     * packet by packet. */
+    /* 1: server 0 decides which pushes make an update, by `arbiter`, and all servers follow; 0: those of all workers
+     * do, so that is known before they come. */
     int decided;
-    int whole; /* decided: 1: one decision is carried out after the other: see server_core_release() */
+    int whole; /* 1: one decision is carried out after the other: see server_core_release() */
     struct arbiter_plan arbiter;
 };
 
-enum { SERVER_EVERYBODY = -1 };
-
 enum server_action_kind {
     SERVER_NOTHING,  /* yet: others must come first */
-    SERVER_UPDATE,   /* update the packet with the push of `worker`, and send it the new values */
-    SERVER_VERDICT,  /* send the verdict to `worker` */
     SERVER_COUNTS,   /* send counts to worker 0: the server is frozen now */
     SERVER_SNAPSHOT, /* send the state to worker 0: the server is at the cut, and is released */
-    SERVER_RULING,   /* decided: send the decision, if any, to all other servers, and the verdicts to their workers */
-    SERVER_APPLY,    /* decided: carry out `application`: free and add pushes, update, answer workers */
+    SERVER_RULING,   /* send the decision, if any, to all other servers, and the verdicts to their workers */
+    SERVER_APPLY,    /* carry out `application`: free and add pushes, update, answer workers */
 };
 
 struct server_action {
     enum server_action_kind kind;
-    int worker;             /* SERVER_EVERYBODY: add the pushes of all, answer all */
-    size_t packet;          /* UPDATE */
-    int64_t step;           /* UPDATE: updates of the packet before this one */
-    struct verdict verdict; /* VERDICT */
-    const int64_t *counts;  /* COUNTS: (workers) pushes begun, decided: decisions; then the global step, which server
-                               0 knows; valid until the core's next call */
-    int back;               /* SNAPSHOT: 1: the state before the last update of each packet */
+    const int64_t *counts; /* COUNTS: (CUT_WORDS) valid until the core's next call */
+    int back;              /* SNAPSHOT: 1: the state before the last update of each packet */
     struct ruling ruling;
     struct application application;
 };
@@ -65,26 +56,25 @@ void server_core_free(struct server_core *c); /* NULL is fine */
 /* Begins the run: all workers count as heard from now. */
 void server_core_begin(struct server_core *c, double now);
 
-/* 0: do not take this worker's next push of this packet, or its next tally: it is beyond the cut at which this server
- * is frozen, or packet 0 of the same push, which has the weight, has not been used. */
+/* 0: do not take this worker's next push of this packet: the one before has not been used. */
 int server_core_takes_push(const struct server_core *c, int worker, size_t packet);
-int server_core_takes_tally(const struct server_core *c, int worker);
+/* 0: do not take the next tally of any worker: it is beyond the cut at which this server is frozen. */
+int server_core_takes_tally(const struct server_core *c);
 
 /* Call when the server takes a message. flags: of this server's own signal (tally_signal), for all ranks. part is
  * copied. */
-void server_core_push(struct server_core *c, int worker, size_t packet, double now, struct server_action *out);
-void server_core_tally(struct server_core *c, int worker, const struct tally_part *part, uint32_t flags, double now,
-                       struct server_action *out);
-/* words: as received, 1 + workers of them. An unknown kind is treated as CONTROL_EXIT. */
+void server_core_push(struct server_core *c, int worker, size_t packet, double now);
+void server_core_tally(struct server_core *c, int worker, const struct tally_part *part, uint32_t flags, double now);
+/* words: as received, CONTROL_WORDS of them. An unknown kind is treated as CONTROL_EXIT. */
 void server_core_control(struct server_core *c, int worker, const int64_t *words, double now);
 
 /* Decided: a decision of server 0 has come. Copies it. At most server_core_room() are not carried out yet. */
 void server_core_decision(struct server_core *c, const struct decision *d);
 int server_core_room(const struct server_core *c);
-/* Decided: the next ruling or application, if one is due: call after every message until nothing is. ERR_CORRUPT: see
+/* The next ruling or application, if one is due: call after every message until nothing is. ERR_CORRUPT: see
  * arbiter_next(). */
 int server_core_due(struct server_core *c, double now, struct server_action *out, struct error *e);
-/* Decided, whole: the decision whose packets have all been applied is done with. */
+/* Whole: the decision whose packets have all been applied is done with. */
 void server_core_release(struct server_core *c);
 /* On server 0, after SERVER_RULING: the verdict for this worker; NULL: none. */
 const struct verdict *server_core_verdict(const struct server_core *c, int worker);

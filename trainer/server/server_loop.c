@@ -29,10 +29,10 @@ struct decision_head {
 
 /* An update whose packets wait for the norm of the gradient (--clip-norm). */
 struct held_update {
-    size_t added, over; /* packets: added; decided: done with this decision */
+    size_t added, over; /* packets: added; done with this decision */
     int64_t step;
     int sent;       /* its squares, to other servers */
-    uint8_t *fates; /* decided: (workers) whom to answer */
+    uint8_t *fates; /* (workers) whom to answer */
 };
 
 struct server_loop {
@@ -42,19 +42,19 @@ struct server_loop {
     struct norm_exchange *norm; /* NULL: no update is held */
     struct held_update held;
     size_t packets;
-    struct message *in, *out;    /* (rows, packets), (groups, packets) */
+    struct message *in, *out;    /* (groups, packets) */
     struct tally_slot *tallies;  /* (groups) */
     struct ruling_slot *rulings; /* (room) decided: decision number n is in n % room */
     char *decision;              /* of server 0, as it came */
     struct message decision_in;
     struct message control, counts_out, snapshot_out, statistics_out;
     struct server_statistics statistics;
-    int64_t *words, *counts; /* (1 + workers) each */
-    char *late;              /* (ranks) */
+    int64_t words[CONTROL_WORDS], counts[CUT_WORDS];
+    char *late; /* (ranks) */
     const volatile int *signal;
 };
 
-/* The message of a group, which for pushes may be that of a row. */
+/* The message of a group. */
 static size_t message_at(const struct server_loop *l, int group, size_t packet)
 {
     return (size_t)group * l->packets + packet;
@@ -76,7 +76,7 @@ static size_t decision_bytes(const struct server_loop *l)
     return sizeof(struct decision_head) + (size_t)l->setup.workers;
 }
 
-/* 1: pushes have rows, too, which are an update as they come: for the core a packet after the others. */
+/* 1: pushes have rows, too, which are no packets to be added: for the core a packet after the others. */
 static int rows_alone(const struct server_loop *l)
 {
     return l->setup.tables && !l->setup.synchronous;
@@ -127,8 +127,7 @@ static int post_tally(struct server_loop *l, int group, struct error *e)
 
 static int post_control(struct server_loop *l, struct error *e)
 {
-    return world_receive(l->setup.world, WORLD_ANY_RANK, TAG_CONTROL, l->words,
-                         (1 + (size_t)l->setup.workers) * sizeof *l->words, &l->control, e);
+    return world_receive(l->setup.world, WORLD_ANY_RANK, TAG_CONTROL, l->words, sizeof l->words, &l->control, e);
 }
 
 /* A send that the receiver has already received is done as soon as MPI is called. */
@@ -159,13 +158,6 @@ static int send_values(struct server_loop *l, int group, size_t k, struct error 
                       &l->out[message_at(l, group, k)], e);
 }
 
-static int answer_push(struct server_loop *l, int group, size_t k, struct error *e)
-{
-    const int rc = post_push(l, group, k, e);
-
-    return rc < 0 ? rc : send_values(l, group, k, e);
-}
-
 static int answer_tally(struct server_loop *l, int group, const struct verdict *verdict, struct error *e)
 {
     struct tally_slot *t = &l->tallies[group];
@@ -177,39 +169,14 @@ static int answer_tally(struct server_loop *l, int group, const struct verdict *
     return rc;
 }
 
-static int act_update(struct server_loop *l, const struct server_action *a, int first, int last, struct error *e)
-{
-    int rc = OK;
-
-    if (l->norm) { /* answered once the norm is known */
-        aggregation_add(l->aggregation, NULL, 0, a->packet);
-        l->held.step = a->step;
-        l->held.added++;
-        return OK;
-    }
-    if (a->packet == l->packets) {
-        if (clips(l))
-            optimizer_clip_by(l->setup.optimizer, a->step, aggregation_factor(l->aggregation, a->worker));
-        return table_server_apply(l->setup.tables, a->worker, a->step, e);
-    }
-    for (int g = first; g < last && rc == OK; g++)
-        rc = settle(l, &l->out[message_at(l, g, a->packet)], speaker_of(l, g), "weights", e);
-    if (rc == OK)
-        aggregation_update(l->aggregation, a->worker, a->packet, a->step, tally_signal(*l->signal));
-    for (int g = first; g < last && rc == OK; g++)
-        rc = answer_push(l, g, a->packet, e);
-    return rc;
-}
-
 static int act_counts(struct server_loop *l, const struct server_action *a, struct error *e)
 {
-    const size_t bytes = (1 + (size_t)l->setup.workers) * sizeof *l->counts;
     int rc = settle(l, &l->counts_out, 0, "counts", e);
 
     if (rc < 0)
         return rc;
-    memcpy(l->counts, a->counts, bytes);
-    return world_send(l->setup.world, 0, TAG_COUNTS, l->counts, bytes, &l->counts_out, e);
+    memcpy(l->counts, a->counts, sizeof l->counts);
+    return world_send(l->setup.world, 0, TAG_COUNTS, l->counts, sizeof l->counts, &l->counts_out, e);
 }
 
 static int act_snapshot(struct server_loop *l, const struct server_action *a, struct error *e)
@@ -247,33 +214,41 @@ static int act_ruling(struct server_loop *l, const struct ruling *r, struct erro
 
     if (l->setup.recording)
         recording_add(l->setup.recording, r->pushes, r->push_count);
-
-    for (int w = 0; w < l->setup.workers && rc == OK; w++) {
-        const struct verdict *v = server_core_verdict(l->core, w);
+    for (int g = 0; g < loop_groups(l) && rc == OK; g++) {
+        const struct verdict *v = server_core_verdict(l->core, speaker_of(l, g));
 
         if (v)
-            rc = answer_tally(l, w, v, e);
+            rc = answer_tally(l, g, v, e);
     }
     return rc;
 }
 
-/* Decided: sends the workers that have this fate the values of a packet. */
+static int settle_values(struct server_loop *l, size_t packet, struct error *e)
+{
+    int rc = OK;
+
+    for (int g = 0; g < loop_groups(l) && rc == OK; g++)
+        rc = settle(l, &l->out[message_at(l, g, packet)], speaker_of(l, g), "weights", e);
+    return rc;
+}
+
+/* Sends the workers that have this fate the values of a packet. */
 static int answer_fates(struct server_loop *l, size_t packet, const uint8_t *fates, struct error *e)
 {
     int rc = OK;
 
-    for (int w = 0; w < l->setup.workers && rc == OK; w++) {
-        if (!(fates[w] & DECISION_ANSWERED))
+    for (int g = 0; g < loop_groups(l) && rc == OK; g++) {
+        if (!(fates[speaker_of(l, g)] & DECISION_ANSWERED))
             continue;
-        if ((rc = settle(l, &l->out[message_at(l, w, packet)], w, "weights", e)) == OK) {
-            aggregation_answer(l->aggregation, w, packet, tally_signal(*l->signal));
-            rc = send_values(l, w, packet, e);
+        if ((rc = settle(l, &l->out[message_at(l, g, packet)], speaker_of(l, g), "weights", e)) == OK) {
+            aggregation_answer(l->aggregation, g, packet, tally_signal(*l->signal));
+            rc = send_values(l, g, packet, e);
         }
     }
     return rc;
 }
 
-/* Decided and held: 1: the decision was only about pushes that are dropped, and all packets have carried it out. */
+/* Held: 1: the decision was only about pushes that are dropped, and all packets have carried it out. */
 static int is_over(struct server_loop *l, const struct application *a)
 {
     l->held.over++;
@@ -283,20 +258,39 @@ static int is_over(struct server_loop *l, const struct application *a)
     return 1;
 }
 
+/* The rows of a push are an update alone. */
+static int apply_rows(struct server_loop *l, const struct application *a, struct error *e)
+{
+    int rc = OK;
+
+    for (int i = 0; i < a->used_count && rc == OK; i++) {
+        if (clips(l))
+            optimizer_clip_by(l->setup.optimizer, a->step, aggregation_factor(l->aggregation, a->used[i]));
+        rc = table_server_apply(l->setup.tables, a->used[i], a->step, e);
+    }
+    return rc;
+}
+
 static int act_apply(struct server_loop *l, const struct application *a, struct error *e)
 {
     int rc = OK;
 
+    if (a->packet == l->packets)
+        return apply_rows(l, a, e);
     if (a->used_count && l->norm) {
         aggregation_add(l->aggregation, a->used, a->used_count, a->packet);
         memcpy(l->held.fates, a->fates, (size_t)l->setup.workers);
         l->held.step = a->step;
         l->held.added++;
-    } else if (a->used_count) {
-        aggregation_update_chosen(l->aggregation, a->used, a->used_count, a->packet, a->step);
+    } else if (a->used_count && (l->setup.decided || (rc = settle_values(l, a->packet, e)) == OK)) {
+        aggregation_update(l->aggregation, a->used, a->used_count, a->packet, a->step, tally_signal(*l->signal));
     }
-    for (int i = 0; i < a->freed_count && rc == OK; i++)
-        rc = post_push(l, a->freed[i], a->packet, e);
+    for (int i = 0; i < a->freed_count && rc == OK; i++) {
+        const int group = l->setup.groups->of[a->freed[i]];
+
+        if (speaker_of(l, group) == a->freed[i])
+            rc = post_push(l, group, a->packet, e);
+    }
     if (rc == OK && !(a->used_count && l->norm))
         rc = answer_fates(l, a->packet, a->fates, e);
     if (l->norm && is_over(l, a))
@@ -310,42 +304,27 @@ static int release_held(struct server_loop *l, struct error *e)
     int rc = OK;
 
     for (size_t k = 0; k < l->packets && rc == OK; k++) {
-        for (int g = 0; g < loop_groups(l) && rc == OK; g++)
-            rc = settle(l, &l->out[message_at(l, g, k)], speaker_of(l, g), "weights", e);
-        if (rc == OK)
-            aggregation_apply(l->aggregation, k, l->held.step, tally_signal(*l->signal));
-        for (int g = 0; g < loop_groups(l) && rc == OK && !l->setup.decided; g++)
-            rc = answer_push(l, g, k, e);
-        if (rc == OK && l->setup.decided)
-            rc = answer_fates(l, k, l->held.fates, e);
+        if ((rc = settle_values(l, k, e)) < 0)
+            return rc;
+        aggregation_apply(l->aggregation, k, l->held.step, tally_signal(*l->signal));
+        rc = answer_fates(l, k, l->held.fates, e);
     }
     l->held.added = l->held.over = 0;
     l->held.sent = 0;
-    if (l->setup.decided)
-        server_core_release(l->core);
+    server_core_release(l->core);
     return rc;
 }
 
 static int act(struct server_loop *l, const struct server_action *a, struct error *e)
 {
-    const int everybody = a->worker == SERVER_EVERYBODY;
-    /* groups; an action for a single worker is for one that is alone in its group */
-    const int first = everybody ? 0 : a->worker, last = everybody ? loop_groups(l) : a->worker + 1;
     int rc = OK;
 
-    if (a->kind == SERVER_UPDATE && a->packet == 0)
-        phase_clock_step(l->setup.clock, a->step, PHASE_OTHER);
-    else if (a->kind == SERVER_APPLY && a->application.packet == 0 && a->application.used_count)
+    if (a->kind == SERVER_APPLY && a->application.packet == 0 && a->application.used_count)
         phase_clock_step(l->setup.clock, a->application.step, PHASE_OTHER);
     else if (a->kind != SERVER_NOTHING)
         phase_clock_enter(l->setup.clock, PHASE_OTHER);
     switch (a->kind) {
     case SERVER_NOTHING: break;
-    case SERVER_UPDATE: rc = act_update(l, a, first, last, e); break;
-    case SERVER_VERDICT:
-        for (int g = first; g < last && rc == OK; g++)
-            rc = answer_tally(l, g, &a->verdict, e);
-        break;
     case SERVER_COUNTS: rc = act_counts(l, a, e); break;
     case SERVER_SNAPSHOT: rc = act_snapshot(l, a, e); break;
     case SERVER_RULING: rc = act_ruling(l, &a->ruling, e); break;
@@ -363,7 +342,6 @@ static int look_for_push(struct server_loop *l, int group, size_t k, struct erro
 {
     const int speaker = speaker_of(l, group);
     struct message *m = &l->in[message_at(l, group, k)];
-    struct server_action action;
     int rc;
 
     if (!m->active || !server_core_takes_push(l->core, speaker, k) || (rc = message_done(l->setup.world, m, e)) == 0)
@@ -373,13 +351,12 @@ static int look_for_push(struct server_loop *l, int group, size_t k, struct erro
     packing_widen(l->setup.packing, k, l->setup.rounded,
                   aggregation_incoming(l->aggregation, group, k) + push_lead_of(l, k));
     for (int w = speaker; w >= 0; w = worker_groups_next(l->setup.groups, w)) /* it is a push of all of them */
-        server_core_push(l->core, w, k, world_ran(l->setup.world), &action);
-    return (rc = act(l, &action, e)) < 0 ? rc : 1;
+        server_core_push(l->core, w, k, world_ran(l->setup.world));
+    return 1;
 }
 
 static int look_for_rows(struct server_loop *l, int worker, struct error *e)
 {
-    struct server_action action;
     int rc;
 
     if (!rows_alone(l) || !server_core_takes_push(l->core, worker, l->packets) ||
@@ -387,26 +364,23 @@ static int look_for_rows(struct server_loop *l, int worker, struct error *e)
         return 0;
     if (rc < 0)
         return rc;
-    server_core_push(l->core, worker, l->packets, world_ran(l->setup.world), &action);
-    return (rc = act(l, &action, e)) < 0 ? rc : 1;
+    server_core_push(l->core, worker, l->packets, world_ran(l->setup.world));
+    return 1;
 }
 
 static int look_for_tally(struct server_loop *l, int group, struct error *e)
 {
     const struct tally_part *part = l->tallies[group].parts;
     struct tally_slot *t = &l->tallies[group];
-    const int speaker = speaker_of(l, group);
-    struct server_action action;
     int rc;
 
-    if (!t->in.active || !server_core_takes_tally(l->core, speaker) ||
-        (rc = message_done(l->setup.world, &t->in, e)) == 0)
+    if (!t->in.active || !server_core_takes_tally(l->core) || (rc = message_done(l->setup.world, &t->in, e)) == 0)
         return 0;
     if (rc < 0)
         return rc;
-    for (int w = speaker; w >= 0; w = worker_groups_next(l->setup.groups, w))
-        server_core_tally(l->core, w, part++, tally_signal(*l->signal), world_ran(l->setup.world), &action);
-    return (rc = act(l, &action, e)) < 0 ? rc : 1;
+    for (int w = speaker_of(l, group); w >= 0; w = worker_groups_next(l->setup.groups, w))
+        server_core_tally(l->core, w, part++, tally_signal(*l->signal), world_ran(l->setup.world));
+    return 1;
 }
 
 static int look_for_control(struct server_loop *l, struct error *e)
@@ -721,9 +695,8 @@ int server_loop_new(struct server_loop **out, const struct server_setup *setup, 
                                 .first_step = setup->first_step,
                                 .max_steps = setup->max_steps,
                                 .decided = setup->decided,
-                                .whole = setup->decided && setup->parts,
+                                .whole = setup->parts != NULL,
                                 .arbiter = setup->arbiter };
-    const size_t workers = (size_t)setup->workers, cells = workers * plan.packets + 1;
     struct server_loop *l = calloc(1, sizeof *l);
     int rc = ERR_NOMEM;
 
@@ -735,21 +708,16 @@ int server_loop_new(struct server_loop **out, const struct server_setup *setup, 
         l->setup = *setup;
         l->packets = setup->packing->packet_count;
         l->in = calloc((size_t)loop_groups(l) * l->packets + 1, sizeof *l->in);
-        l->out = calloc(cells, sizeof *l->out);
+        l->out = calloc((size_t)loop_groups(l) * l->packets + 1, sizeof *l->out);
         l->tallies = calloc((size_t)loop_groups(l), sizeof *l->tallies);
-        l->words = calloc(workers + 1, sizeof *l->words);
-        l->counts = calloc(workers + 1, sizeof *l->counts);
         l->late = calloc((size_t)world_size(setup->world), 1);
         l->decision = calloc(decision_bytes(l), 1);
     }
-    if (!l || !l->in || !l->out || !l->tallies || !l->words || !l->counts || !l->late || !l->decision)
+    if (!l || !l->in || !l->out || !l->tallies || !l->late || !l->decision)
         error_memory(e, NULL, "for a server's messages");
     else if ((rc = tallies_new(l, e)) == OK && (rc = server_core_new(&l->core, &plan, e)) == OK)
         rc = aggregation_new(&l->aggregation, setup->optimizer, setup->packing, &setup->groups->reduction,
-                             setup->decided       ? AGGREGATION_CHOSEN
-                             : setup->synchronous ? AGGREGATION_TOGETHER
-                                                  : AGGREGATION_ALONE,
-                             e);
+                             setup->decided ? AGGREGATION_CHOSEN : AGGREGATION_TOGETHER, e);
     if (rc == OK)
         aggregation_set_clock(l->aggregation, setup->clock);
     if (rc == OK && clips(l))
@@ -783,8 +751,6 @@ void server_loop_free(struct server_loop *l)
     for (int g = 0; l->tallies && g < loop_groups(l); g++)
         free(l->tallies[g].parts);
     free(l->tallies);
-    free(l->words);
-    free(l->counts);
     free(l->late);
     free(l);
 }

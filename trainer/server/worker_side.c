@@ -16,7 +16,7 @@ struct connection {
     struct message *out, *in; /* (packets) */
     size_t sent;              /* packets of this step */
     struct message control;
-    int64_t *words; /* control: 1 + workers */
+    int64_t words[CONTROL_WORDS]; /* of control */
 };
 
 struct worker_side {
@@ -491,8 +491,7 @@ int worker_side_end(struct worker_side *w, const struct tally_part *part, struct
     return OK;
 }
 
-/* Sends kind and its `count` arguments. */
-static int control(struct worker_side *w, enum control kind, const int64_t *words, size_t count, struct error *e)
+static int control(struct worker_side *w, enum control kind, int64_t argument, struct error *e)
 {
     int rc;
 
@@ -502,10 +501,9 @@ static int control(struct worker_side *w, enum control kind, const int64_t *word
         if ((rc = wait_for_message(w, &c->control, j, e)) < 0)
             return rc;
         c->words[0] = kind;
-        if (count)
-            memcpy(c->words + 1, words, count * sizeof *words);
-        if ((rc = world_send(w->setup.world, rank_of(w, j), TAG_CONTROL, c->words, (1 + count) * sizeof *c->words,
-                             &c->control, e)) < 0)
+        c->words[1] = argument;
+        if ((rc = world_send(w->setup.world, rank_of(w, j), TAG_CONTROL, c->words, sizeof c->words, &c->control, e)) <
+            0)
             return rc;
     }
     return OK;
@@ -525,21 +523,25 @@ static int say_done(struct worker_side *w, struct error *e)
     if (w->done_said)
         return OK;
     w->done_said = 1;
-    return control(w, CONTROL_DONE, &(int64_t){ w->flags }, 1, e);
+    return control(w, CONTROL_DONE, w->flags, e);
 }
 
-/* The largest counts over all servers: the point at which all of them can stop. */
-static int agree_on_cut(struct worker_side *w, int64_t *counts, int64_t *cut, struct error *e)
+/* The largest counts over all servers: the point at which all of them can stop, and its step. */
+static int agree_on_cut(struct worker_side *w, int64_t *step, struct error *e)
 {
-    const size_t workers = (size_t)w->setup.workers;
+    const int back = w->left && !w->setup.decided;
+    int64_t cut[CUT_WORDS] = { 0 };
     int rc = OK;
 
     for (int j = 0; j < w->setup.servers && rc == OK; j++) {
-        rc = receive_now(w, j, TAG_COUNTS, counts, (1 + workers) * sizeof *counts, e);
-        for (size_t r = 0; r < 1 + workers; r++)
-            cut[r] = counts[r] > cut[r] ? counts[r] : cut[r];
+        int64_t counts[CUT_WORDS] = { 0 };
+
+        rc = receive_now(w, j, TAG_COUNTS, counts, sizeof counts, e);
+        for (int i = 0; i < CUT_WORDS; i++)
+            cut[i] = counts[i] > cut[i] ? counts[i] : cut[i];
     }
-    return rc < 0 ? rc : control(w, w->left && !w->setup.decided ? CONTROL_CUT_BACK : CONTROL_CUT, cut, workers, e);
+    *step = cut[1] - back;
+    return rc < 0 ? rc : control(w, back ? CONTROL_CUT_BACK : CONTROL_CUT, cut[0], e);
 }
 
 static int take_snapshots(struct worker_side *w, real *packed, struct error *e)
@@ -561,8 +563,6 @@ static int take_snapshots(struct worker_side *w, real *packed, struct error *e)
 
 int worker_side_collect(struct worker_side *w, int last, int64_t *step, struct error *e)
 {
-    const size_t workers = (size_t)w->setup.workers;
-    int64_t *counts = calloc(2 * (1 + workers), sizeof *counts), *cut = counts ? counts + 1 + workers : NULL;
     size_t largest = 0;
     real *packed;
     int rc = OK;
@@ -571,25 +571,17 @@ int worker_side_collect(struct worker_side *w, int last, int64_t *step, struct e
         if (w->servers[j].layout.length > largest)
             largest = w->servers[j].layout.length;
     packed = malloc((largest + 1) * sizeof *packed);
-    if (!counts || !packed)
+    if (!packed)
         rc = error_memory(e, NULL, "for the servers' state of %zu values", largest);
     w->collecting = 1;
     if (rc == OK && last)
         rc = say_done(w, e);
     if (rc == OK)
-        rc = control(w, last ? CONTROL_FREEZE_LAST : CONTROL_FREEZE, NULL, 0, e);
-    if (rc == OK && (rc = agree_on_cut(w, counts, cut, e)) == OK)
+        rc = control(w, last ? CONTROL_FREEZE_LAST : CONTROL_FREEZE, 0, e);
+    if (rc == OK && (rc = agree_on_cut(w, step, e)) == OK)
         rc = take_snapshots(w, packed, e);
     w->collecting = 0;
     w->newer = w->setup.decided;
-    if (rc == OK && w->setup.decided) {
-        *step = cut[workers];
-    } else if (rc == OK) {
-        *step = w->setup.first_step + cut[0] - w->left;
-        for (size_t r = 1; r < workers && !w->setup.synchronous; r++)
-            *step += cut[r];
-    }
-    free(counts);
     free(packed);
     return rc;
 }
@@ -599,7 +591,7 @@ int worker_side_finish(struct worker_side *w, struct error *e)
     int rc = say_done(w, e);
 
     if (rc == OK && w->setup.worker == 0)
-        rc = control(w, CONTROL_EXIT, NULL, 0, e);
+        rc = control(w, CONTROL_EXIT, 0, e);
     for (int j = 0; j < w->setup.servers && rc == OK; j++)
         rc = wait_for_message(w, &w->servers[j].control, j, e);
     if (rc == OK && w->setup.worker == 0)
@@ -632,7 +624,6 @@ void worker_side_free(struct worker_side *w)
             free(w->servers[j].pull);
         free(w->servers[j].out);
         free(w->servers[j].in);
-        free(w->servers[j].words);
     }
     for (int k = 0; w->vectors && !w->setup.shared && k < vector_count(w) - 1; k++)
         free(w->vectors[k]);
@@ -673,8 +664,7 @@ static int connection_new(struct worker_side *w, struct connection *c, const str
     c->pull = pull ? pull : calloc(packing->length + reply_extra(&w->setup), sizeof *c->pull);
     c->out = calloc(messages, sizeof *c->out);
     c->in = calloc(messages, sizeof *c->in);
-    c->words = calloc(1 + (size_t)w->setup.workers, sizeof *c->words);
-    return c->push && c->pull && c->out && c->in && c->words;
+    return c->push && c->pull && c->out && c->in;
 }
 
 int worker_side_new(struct worker_side **out, const struct worker_setup *setup, struct error *e)

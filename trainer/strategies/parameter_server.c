@@ -41,12 +41,10 @@ static const struct parameter_server_options *own_options(const struct strategy_
     return (const void *)o->own.bytes;
 }
 
-/* Server 0 decides which pushes make an update, instead of every server packet by packet. */
+/* Server 0 decides which pushes make an update, as not all do, or not together. */
 static int is_decided(const struct strategy_options *o)
 {
-    const struct parameter_server_options *own = own_options(o);
-
-    return own->staleness != ARBITER_UNBOUNDED || own->record || own->replay || o->chosen;
+    return !o->synchronous || o->chosen;
 }
 
 /* either side */
@@ -75,10 +73,14 @@ static int clips(const struct strategy *s)
     return optimizer_options_of(s->optimizer)->clip_norm > 0;
 }
 
-/* 1: the rows of tables travel alone. Where server 0 decides about pushes, their parts must be packets. */
+/* 1: the rows of tables travel alone. Where updates leave out pushes, or a worker's weights must be those of a certain
+ * update, they are in packets. */
 static int sends_rows(const struct strategy *s)
 {
-    return !is_decided(&s->options) && table_parts_tables(s->network) > 0;
+    const struct parameter_server_options *own = own_options(&s->options);
+
+    return own->staleness == ARBITER_UNBOUNDED && !own->record && !own->replay && !s->options.chosen &&
+           table_parts_tables(s->network) > 0;
 }
 
 static struct table_worker *table_worker_of(const struct strategy *s)
@@ -417,8 +419,8 @@ static int aggregates_locally(const struct strategy *s, int *host, struct error 
                          "--local-aggregation off");
     if (!strcmp(how, "on"))
         return 1;
-    return !strcmp(how, "auto") && s->options.synchronous && !is_decided(&s->options) && keeps && places &&
-           hosts < s->workers && !places_one_host(places, world_size(s->world));
+    return !strcmp(how, "auto") && !is_decided(&s->options) && keeps && places && hosts < s->workers &&
+           !places_one_host(places, world_size(s->world));
 }
 
 /* Collective. Finds out which workers push together, and makes the memory in which they do. */
@@ -640,7 +642,7 @@ static int parameter_server_workers(const struct strategy_options *options, int 
     if (!options->synchronous && o->aggregate)
         return error_set(e, ERR_ARG,
                          "--replicas-to-aggregate: with --async each gradient makes an update; train without --async");
-    if (!strcmp(o->local_aggregation, "on") && (!options->synchronous || is_decided(options)))
+    if (!strcmp(o->local_aggregation, "on") && is_decided(options))
         return error_set(e, ERR_ARG,
                          "--local-aggregation on: each worker's gradients are decided about with --async, "
                          "--replicas-to-aggregate, --record and --replay; leave it out");

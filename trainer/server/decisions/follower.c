@@ -13,6 +13,8 @@ struct follower {
     int64_t *applied;       /* (packets) decisions */
     int64_t *come, *over;   /* (workers, packets) pushes */
     int *rows;              /* (2, workers): used, freed */
+    int all;                /* 1: nobody decides */
+    int64_t first_step;     /* then: of decision 0 */
 };
 
 int follower_new(struct follower **out, int workers, size_t packets, struct error *e)
@@ -59,6 +61,13 @@ static size_t follower_cell(const struct follower *f, int worker, size_t packet)
     return (size_t)worker * f->packets + packet;
 }
 
+void follower_use_all(struct follower *f, int64_t first_step)
+{
+    f->all = 1;
+    f->first_step = first_step;
+    memset(f->fates, DECISION_USED | DECISION_ANSWERED, (size_t)f->workers);
+}
+
 void follower_decision(struct follower *f, const struct decision *d)
 {
     const size_t at = (size_t)(f->known % f->room), n = (size_t)f->workers;
@@ -94,14 +103,16 @@ static int is_decided(const struct decision *d, int worker)
     return (d->fates[worker] & (DECISION_USED | DECISION_DROPPED)) != 0;
 }
 
-/* The decision that this packet applies next; NULL: none is known, it is held, or packet 0 has not applied it. */
-static const struct decision *next_of(const struct follower *f, size_t packet)
+/* 1: *d is the decision that this packet applies next; 0: none is known, it is held, or packet 0 has not applied it. */
+static int next_of(const struct follower *f, size_t packet, struct decision *d)
 {
     const int64_t number = f->applied[packet];
 
-    if (number == f->known || number == f->limit || number > f->released || (packet > 0 && number == f->applied[0]))
-        return NULL;
-    return &f->queue[number % f->room];
+    if ((!f->all && number == f->known) || number == f->limit || number > f->released ||
+        (packet > 0 && number == f->applied[0]))
+        return 0;
+    *d = f->all ? (struct decision){ number, f->first_step + number, 1, f->fates } : f->queue[number % f->room];
+    return 1;
 }
 
 static int has_come(const struct follower *f, const struct decision *d, int worker, size_t packet)
@@ -136,10 +147,10 @@ static void apply(struct follower *f, const struct decision *d, size_t packet, s
 int follower_next(struct follower *f, struct application *out)
 {
     for (size_t k = 0; k < f->packets; k++) {
-        const struct decision *d = next_of(f, k);
+        struct decision d;
 
-        if (d && all_have_come(f, d, k)) {
-            apply(f, d, k, out);
+        if (next_of(f, k, &d) && all_have_come(f, &d, k)) {
+            apply(f, &d, k, out);
             return 1;
         }
     }
@@ -163,7 +174,7 @@ void follower_release(struct follower *f)
 
 int64_t follower_known(const struct follower *f)
 {
-    return f->known;
+    return f->all ? f->applied[0] : f->known;
 }
 
 int follower_is_at(const struct follower *f, int64_t decisions)
@@ -171,25 +182,42 @@ int follower_is_at(const struct follower *f, int64_t decisions)
     for (size_t k = 0; k < f->packets; k++)
         if (f->applied[k] != decisions)
             return 0;
-    return f->known >= decisions && f->released >= decisions;
+    return (f->all || f->known >= decisions) && f->released >= decisions;
 }
 
-/* The first packet with a decision that waits for pushes; the number of packets: none. */
-static size_t stuck_at(const struct follower *f)
+static int some_have_come(const struct follower *f, const struct decision *d, size_t packet)
 {
-    size_t k = 0;
+    for (int w = 0; w < f->workers; w++)
+        if (is_decided(d, w) && is_here(f, w, packet))
+            return 1;
+    return 0;
+}
 
-    while (k < f->packets && !next_of(f, k))
-        k++;
-    return k;
+/* The first packet with a decision, *d, for which some pushes have come and others have not; else the first with one;
+ * the number of packets: none. */
+static size_t stuck_at(const struct follower *f, struct decision *d)
+{
+    size_t first = f->packets;
+
+    for (size_t k = 0; k < f->packets; k++) {
+        if (!next_of(f, k, d))
+            continue;
+        if (some_have_come(f, d, k) && !all_have_come(f, d, k))
+            return k;
+        first = first < k ? first : k;
+    }
+    if (first < f->packets)
+        next_of(f, first, d);
+    return first;
 }
 
 int follower_expects(const struct follower *f, int worker)
 {
-    const size_t k = stuck_at(f);
+    struct decision d;
+    const size_t k = stuck_at(f, &d);
 
     if (k < f->packets)
-        return !has_come(f, next_of(f, k), worker, k);
+        return !has_come(f, &d, worker, k);
     for (size_t i = 0; i < f->packets; i++)
         if (is_here(f, worker, i))
             return 0;
@@ -198,8 +226,9 @@ int follower_expects(const struct follower *f, int worker)
 
 size_t follower_waits_for(const struct follower *f, int64_t *step)
 {
-    const size_t k = stuck_at(f);
+    struct decision d;
+    const size_t k = stuck_at(f, &d);
 
-    *step = k < f->packets ? next_of(f, k)->step : -1;
+    *step = k < f->packets ? d.step : -1;
     return k < f->packets ? k : 0;
 }

@@ -30,6 +30,9 @@ struct follower;
 int follower_new(struct follower **out, int workers, size_t packets, struct error *e);
 void follower_free(struct follower *f); /* NULL is fine */
 
+/* Call at the start: nobody decides: every decision is an update, of the pushes of all workers, who are all answered.
+ * The first is number first_step. */
+void follower_use_all(struct follower *f, int64_t first_step);
 /* Takes the next decision; copies it. At most follower_room() may be unfinished. */
 void follower_decision(struct follower *f, const struct decision *d);
 int follower_room(const struct follower *f);
@@ -47,10 +50,11 @@ void follower_hold(struct follower *f, int64_t decisions);
  * follower_release() says so. */
 void follower_wait_for_release(struct follower *f);
 void follower_release(struct follower *f);
-int64_t follower_known(const struct follower *f); /* decisions taken */
+int64_t follower_known(const struct follower *f); /* decisions taken; where nobody decides: begun */
 /* 1: every packet has applied just so many decisions, and these are done with. */
 int follower_is_at(const struct follower *f, int64_t decisions);
-/* 1: a decision needs a push of this worker that has not come; or, where none is left to do, it has sent nothing. */
+/* 1: a decision needs a push of this worker that has not come, the first one for which others have, if there is one;
+ * or, where none is left to do, it has sent nothing. */
 int follower_expects(const struct follower *f, int worker);
 /* The packet for which follower_expects() holds for some worker, the first; *step: its updates. */
 size_t follower_waits_for(const struct follower *f, int64_t *step);
