@@ -682,7 +682,16 @@ static int clipping_new(struct server_loop *l, struct error *e)
         return rc;
     if (!(l->held.fates = calloc((size_t)s->workers, 1)))
         return error_memory(e, NULL, "for the fates of %d pushes", s->workers);
-    return norm_exchange_new(&l->norm, s->world, s->parts, s->workers, s->server, e);
+    return norm_exchange_new(&l->norm,
+                             &(struct norm_exchange_setup){ .world = s->world,
+                                                            .parts = s->parts,
+                                                            .workers = s->workers,
+                                                            .servers = s->servers,
+                                                            .own = s->server,
+                                                            .listens = 1,
+                                                            .receiver = s->workers,
+                                                            .receivers = s->servers },
+                             e);
 }
 
 int server_loop_new(struct server_loop **out, const struct server_setup *setup, struct error *e)

@@ -10,8 +10,8 @@
 
 #include "base/clock.h"
 #include "trainer/collective/places.h"
+#include "trainer/server/norm_exchange.h"
 #include "trainer/server/tables/partition_search.h"
-#include "trainer/server/tables/table_norm.h"
 #include "trainer/server/tables/table_server.h"
 #include "trainer/server/tables/table_worker.h"
 #include "trainer/strategies/dense_exchange.h"
@@ -48,8 +48,10 @@ struct hybrid {
     struct partition_search search;
     struct table_worker *worker; /* NULL on a server */
     struct table_server *server; /* NULL on a worker */
-    struct table_norm *norm;     /* NULL without --clip-norm */
-    char *late;                  /* (workers) */
+    struct gradient_parts held;  /* --clip-norm: what each server holds, and a worker itself */
+    struct norm_exchange *norm;  /* NULL without it, and while partitions are tried */
+    int64_t offered;             /* server: of which step it has sent its squares; -1: of none */
+    char *late;                  /* (ranks) */
     const struct batch *next;    /* NULL: not known */
 };
 
@@ -60,14 +62,52 @@ static struct hybrid *hybrid_of(struct strategy *s)
 
 /* ---- the number of partitions ------------------------------------------------------------------------------------ */
 
+static const struct table_parts *parts_of(const struct hybrid *h)
+{
+    return h->worker ? table_worker_parts(h->worker) : table_server_parts(h->server);
+}
+
+/* How workers find the norm of a gradient whose tables are on servers: these send them the squares of their rows. */
+static int open_norm(struct hybrid *h, struct error *e)
+{
+    const struct strategy *s = &h->base;
+    const struct table_parts *tables = parts_of(h);
+    const struct dense_part *dense = &h->dense.part;
+    const int works = s->worker >= 0;
+    const struct norm_exchange_setup setup = { .world = s->world,
+                                               .parts = &h->held,
+                                               .workers = s->workers,
+                                               .servers = h->servers,
+                                               .own = works ? h->servers : world_rank(s->world) - s->workers,
+                                               .listens = works,
+                                               .receivers = works ? 0 : s->workers };
+    struct gradient_part *held = calloc(tables->count + dense->count + 1, sizeof *held);
+    int rc;
+
+    if (!held)
+        return error_memory(e, NULL, "for the parts of a gradient");
+    table_parts_held(tables, held);
+    for (size_t i = 0; i < dense->count; i++)
+        held[tables->count + i] = (struct gradient_part){ .from = dense->extents[i].from,
+                                                          .to = dense->extents[i].to,
+                                                          .holder = h->servers };
+    rc = gradient_parts_init(&h->held, s->network, held, tables->count + dense->count, h->servers + 1, e);
+    free(held);
+    if (rc < 0 || (rc = norm_exchange_new(&h->norm, &setup, e)) < 0)
+        return rc;
+    return norm_exchange_begin(h->norm, e);
+}
+
 static int open_tables(struct hybrid *h, struct error *e)
 {
     const struct strategy *s = &h->base;
+    const int clips = optimizer_options_of(s->optimizer)->clip_norm > 0 && !h->setup.trial;
+    int rc;
 
-    h->setup.clipping = h->norm && !h->setup.trial ? TABLE_CLIPS_BY_WORKER : TABLE_CLIPS_NOTHING;
-    if (s->worker < 0)
-        return table_server_new(&h->server, &h->setup, world_rank(s->world) - s->workers, e);
-    return table_worker_new(&h->worker, &h->setup, s->worker, e);
+    h->setup.clipping = clips ? TABLE_CLIPS_BY_WORKER : TABLE_CLIPS_NOTHING;
+    rc = s->worker < 0 ? table_server_new(&h->server, &h->setup, world_rank(s->world) - s->workers, e)
+                       : table_worker_new(&h->worker, &h->setup, s->worker, e);
+    return rc == OK && clips ? open_norm(h, e) : rc;
 }
 
 static void close_tables(struct hybrid *h)
@@ -143,6 +183,45 @@ static void hybrid_ready(struct strategy *s, size_t low)
     dense_exchange_ready(&hybrid_of(s)->dense, low);
 }
 
+/* The squares of what this worker has itself. */
+static void add_dense_squares(struct hybrid *h)
+{
+    const struct dense_part *dense = &h->dense.part;
+    const real *packed = h->dense.transport->result;
+    double *own = norm_exchange_own(h->norm);
+
+    for (size_t i = 0; i < h->held.count; i++) {
+        const struct gradient_part *part = &h->held.parts[i];
+
+        if (part->holder == h->servers)
+            optimizer_squares(h->base.optimizer, h->base.global_step, packed + dense_part_below(dense, part->from),
+                              packed[dense->total - 1], part->from, part->to, own + part->at);
+    }
+}
+
+static int wait_for_norm(struct hybrid *h, double *norm, struct error *e)
+{
+    const struct strategy *s = &h->base;
+    const double deadline = world_deadline(s->world);
+    struct buffer servers = BUFFER_EMPTY;
+    struct patience p;
+    int rc;
+
+    patience_init(&p, s->world, deadline + places_precedence(deadline, s->worker > 0));
+    while ((rc = norm_exchange_look(h->norm, norm, e)) == 0) {
+        if (patience_pause(&p))
+            continue;
+        norm_exchange_late(h->norm, h->late);
+        places_text(&servers, world_places(s->world), h->late, world_size(s->world), 1);
+        rc = patience_over(&p, e, "at step %" PRId64 " for %s, for the norm of its rows' gradients", s->global_step,
+                           buffer_text(&servers));
+        buffer_release(&servers);
+        if (rc < 0)
+            return rc;
+    }
+    return rc < 0 ? rc : OK;
+}
+
 /* Finds by what the update is clipped. */
 static int clip(struct hybrid *h, struct error *e)
 {
@@ -153,8 +232,8 @@ static int clip(struct hybrid *h, struct error *e)
     if (!h->norm)
         return OK;
     phase_clock_enter(s->options.clock, PHASE_REDUCING);
-    rc = table_norm_find(h->norm, s->global_step, h->dense.transport->result, table_worker_parts(h->worker), &norm, e);
-    if (rc < 0)
+    add_dense_squares(h);
+    if ((rc = norm_exchange_send(h->norm, s->global_step, e)) < 0 || (rc = wait_for_norm(h, &norm, e)) < 0)
         return rc;
     optimizer_clip(s->optimizer, s->global_step, norm);
     table_worker_clip(h->worker, norm);
@@ -209,8 +288,11 @@ static int hybrid_fetch_all(struct strategy *s, struct error *e)
 static int hybrid_finish(struct strategy *s, struct error *e)
 {
     const enum phase before = phase_clock_enter(s->options.clock, PHASE_WAITING);
-    int rc = table_worker_finish(hybrid_of(s)->worker, e);
+    struct hybrid *h = hybrid_of(s);
+    int rc = table_worker_finish(h->worker, e);
 
+    if (rc == OK && h->norm)
+        rc = norm_exchange_end(h->norm, e);
     if (rc == OK)
         rc = strategy_compare_replicas(s, 1, e);
     phase_clock_enter(s->options.clock, before);
@@ -234,12 +316,17 @@ static int hybrid_late(struct hybrid *h, const struct patience *p, int server, s
 }
 
 /* 1: something has come, or is answered; 0: nothing. */
-static int look_at_rows(struct hybrid *h, int server, uint32_t flags, struct error *e)
+static int look_at_rows(struct hybrid *h, uint32_t flags, struct error *e)
 {
     const int moved = table_server_look(h->server, flags, e);
-    const int offered = moved >= 0 && h->norm && !h->setup.trial ? table_norm_offer(h->norm, h->server, server, e) : 0;
+    const int64_t step = table_server_step(h->server);
+    int rc;
 
-    return moved < 0 ? moved : offered < 0 ? offered : moved | offered;
+    if (moved < 0 || !h->norm || h->offered == step || !table_server_has_sums(h->server))
+        return moved;
+    table_server_squares(h->server, &h->held, norm_exchange_own(h->norm));
+    h->offered = step;
+    return (rc = norm_exchange_send(h->norm, step, e)) < 0 ? rc : 1;
 }
 
 /* Until all workers are done, with a trial or with the training. */
@@ -254,7 +341,7 @@ static int serve_rows(struct hybrid *h, const volatile int *signal, struct error
     /* Workers know more: they wait for each other, and name the one that is late. */
     patience_init(&p, s->world, deadline + places_precedence(deadline, 3 + (server > 0)));
     while (rc >= 0 && !table_server_ended(h->server)) {
-        if ((rc = look_at_rows(h, server, tally_signal(*signal), e)) > 0)
+        if ((rc = look_at_rows(h, tally_signal(*signal), e)) > 0)
             patience_calm(&p);
         else if (rc == 0 && !patience_pause(&p))
             rc = hybrid_late(h, &p, server, e);
@@ -270,7 +357,7 @@ static int hybrid_serve(struct strategy *s, const volatile int *signal, struct e
     while (h->setup.trial)
         if ((rc = serve_rows(h, signal, e)) < 0 || (rc = cut_tables(h, e)) < 0)
             return rc;
-    if ((rc = serve_rows(h, signal, e)) < 0 || (h->norm && (rc = table_norm_end(h->norm, e)) < 0))
+    if ((rc = serve_rows(h, signal, e)) < 0 || (h->norm && (rc = norm_exchange_end(h->norm, e)) < 0))
         return rc;
     return strategy_compare_replicas(s, 0, e);
 }
@@ -311,7 +398,8 @@ static void hybrid_release(struct strategy *s)
 
     dense_exchange_release(&h->dense);
     close_tables(h);
-    table_norm_free(h->norm);
+    norm_exchange_free(h->norm);
+    gradient_parts_release(&h->held);
     free(h->parts);
     free(h->late);
     table_groups_release(&h->groups);
@@ -377,7 +465,7 @@ static int make_room(struct hybrid *h, struct error *e)
 {
     const struct strategy *s = &h->base;
     const struct hybrid_options *o = options_of(&s->options);
-    const int partitions = partitions_of(o), clips = optimizer_options_of(s->optimizer)->clip_norm > 0;
+    const int partitions = partitions_of(o);
     int rc;
 
     h->setup = (struct table_setup){
@@ -395,17 +483,15 @@ static int make_room(struct hybrid *h, struct error *e)
         .clock = s->options.clock,
     };
     h->parts = calloc((size_t)s->workers, sizeof *h->parts);
-    h->late = calloc((size_t)s->workers, 1);
+    h->late = calloc((size_t)world_size(s->world), 1);
+    h->offered = -1;
     if ((rc = dense_exchange_init(&h->dense, s, e)) < 0 || (rc = find_groups(h, e)) < 0)
         return rc;
     if (!h->parts || !h->late)
         return error_memory(e, NULL, "to start");
-    if (clips && (rc = table_norm_new(&h->norm, &h->setup, &h->dense.part, e)) < 0)
-        return rc;
     if ((rc = open_tables(h, e)) < 0)
         return rc;
-    partition_search_init(&h->search, h->setup.partitions,
-                          table_parts_most(h->worker ? table_worker_parts(h->worker) : table_server_parts(h->server)));
+    partition_search_init(&h->search, h->setup.partitions, table_parts_most(parts_of(h)));
     return OK;
 }
 

@@ -21,8 +21,8 @@
  * the step is abandoned then, they stay unanswered.
  *
  * Clipped (--clip-norm): what asks for a later state (NAMES, and COLLECT and WHOLE of TABLE_CONTROL) has the norm
- * of the last update's gradient, NAMES before everything else; table_norm.h says how workers find it. But where the
- * servers find it themselves (norm_exchange.h), no worker says it, and SUMS come of an abandoned step, too.
+ * of the last update's gradient, NAMES before everything else; norm_exchange.h says how workers find it. But where the
+ * servers find it themselves, no worker says it, and SUMS come of an abandoned step, too.
  *
  * Alone (asynchronous): every SUMS is an update, made when parameter_protocol.h lets a push be taken. `step` is then
  * the number of the worker's pushes before it, and VALUES come once these are used. A cut sends STATE unasked.
@@ -45,7 +45,6 @@ enum {
     TAG_HOST_NAMES,
     TAG_HOST_VALUES,
     TAG_HOST_SUMS,
-    TAG_TABLE_SQUARES,
     TAG_ROWS, /* worker to worker: row_gather.h */
     TAG_TABLE_CONTROL = WORLD_TAG_ASIDE + 100,
     TAG_STATE,
