@@ -81,7 +81,8 @@ static void test_rules(void **state)
         struct stage s;
 
         stage_open(&s, OPTIMIZER_SGD, rows[i].rule);
-        table_update_together(s.update, 0, gradients, weights);
+        table_update_add(s.update, gradients, weights);
+        table_update_apply(s.update, 0);
         for (size_t k = 0; k < ROWS * WIDTH; k++) /* w - 1 g */
             assert_true(network_parameters(s.network)[k] == (real)(10 + k) - rows[i].applied[k]);
         stage_close(&s);
@@ -100,7 +101,8 @@ static void test_mean_of_means(void **state)
         struct stage s;
 
         stage_open(&s, OPTIMIZER_SGD, SPARSE_MEAN);
-        table_update_together(s.update, 0, gradients, weights);
+        table_update_add(s.update, gradients, weights);
+        table_update_apply(s.update, 0);
         for (size_t k = 0; k < ROWS * WIDTH; k++) {
             real mean = 0;
 
@@ -135,7 +137,8 @@ static void test_several_vectors(void **state)
                      OK);
     for (int v = 0; v < 3; v++)
         vectors[v] = (struct row_gradient){ 0, v > 0, WIDTH, row, some };
-    table_update_together(s.update, 0, vectors, each);
+    table_update_add(s.update, vectors, each);
+    table_update_apply(s.update, 0);
     /* 16 and 8 over 5 samples, by one of two workers */
     assert_true(network_parameters(s.network)[0] == 10 - (real)32 * (real)0.2);
     assert_true(network_parameters(s.network)[1] == 11 - (real)16 * (real)0.2);
@@ -156,10 +159,12 @@ static void test_untouched(void **state)
 
         stage_open(&s, (enum optimizer_kind)kind, SPARSE_MEAN);
         row = network_parameters(s.network) + 3 * WIDTH;
-        table_update_together(s.update, 0, before, weights);
+        table_update_add(s.update, before, weights);
+        table_update_apply(s.update, 0);
         assert_true(row[0] != 16);
         memcpy(kept, row, sizeof kept);
-        table_update_together(s.update, 1, gradients, weights);
+        table_update_add(s.update, gradients, weights);
+        table_update_apply(s.update, 1);
         assert_int_equal(memcmp(kept, row, sizeof kept) == 0, kind != OPTIMIZER_ADAM);
         stage_close(&s);
     }

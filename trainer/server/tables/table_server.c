@@ -49,9 +49,6 @@ struct table_server {
     int dones;
 };
 
-static const enum optimizer_array_kind table_arrays[] = { ARRAY_WEIGHTS, ARRAY_SLOT_1, ARRAY_SLOT_2, ARRAY_AVERAGES };
-enum { TABLE_ARRAYS = sizeof table_arrays / sizeof *table_arrays };
-
 /* The rank that speaks for a group. */
 static int speaker(const struct table_server *s, int k)
 {
@@ -62,6 +59,20 @@ static int speaker(const struct table_server *s, int k)
 static size_t norm_size(const struct table_server *s)
 {
     return s->setup.clipping == TABLE_CLIPS_BY_WORKER ? sizeof(double) : 0;
+}
+
+struct optimizer_array table_state(const struct table_setup *setup, const struct table_parts *p, size_t part, int k)
+{
+    static const enum optimizer_array_kind arrays[TABLE_ARRAYS] = { ARRAY_WEIGHTS, ARRAY_SLOT_1, ARRAY_SLOT_2,
+                                                                    ARRAY_AVERAGES };
+    const struct table_part *its = &p->parts[part];
+    const struct table *t = &p->tables[its->table];
+    struct optimizer_array a = optimizer_array(setup->optimizer, arrays[k]);
+
+    if (a.count)
+        a = (struct optimizer_array){ .values = a.values + t->offset + (size_t)(its->first - t->first) * t->width,
+                                      .count = (size_t)its->rows * t->width };
+    return a;
 }
 
 int table_tag(const struct table_setup *setup, int tag)
@@ -254,19 +265,14 @@ static int send_state(struct table_server *s, struct error *e)
     const int arrays = s->what == TABLE_WHOLE ? 1 : TABLE_ARRAYS, tag = s->what == TABLE_WHOLE ? TAG_WHOLE : TAG_STATE;
     int rc = OK;
 
-    for (size_t i = 0; i < s->parts.count && rc == OK; i++) {
-        const struct table_part *part = &s->parts.parts[i];
-        const struct table *t = &s->parts.tables[part->table];
-        const size_t at = t->offset + (size_t)(part->first - t->first) * t->width;
-
-        for (int k = 0; k < arrays && part->server == s->server && rc == OK; k++) {
-            const struct optimizer_array a = optimizer_array(s->setup.optimizer, table_arrays[k]);
+    for (size_t i = 0; i < s->parts.count && rc == OK; i++)
+        for (int k = 0; k < arrays && s->parts.parts[i].server == s->server && rc == OK; k++) {
+            const struct optimizer_array a = table_state(&s->setup, &s->parts, i, k);
 
             if (a.count)
-                rc = world_send(s->setup.world, 0, tag, a.values + at, (size_t)part->rows * t->width * sizeof *a.values,
+                rc = world_send(s->setup.world, 0, tag, a.values, a.count * sizeof *a.values,
                                 &s->state[i * TABLE_ARRAYS + (size_t)k], e);
         }
-    }
     for (size_t i = 0; i < s->parts.count * TABLE_ARRAYS && rc == OK; i++)
         rc = settle(s, &s->state[i], 0, "the state of a table", e);
     s->collect = -1;

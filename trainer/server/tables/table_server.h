@@ -44,6 +44,11 @@ struct table_setup {
 
 struct table_server;
 
+/* The rows of a part in array k of a table's state: values, then what the optimizer keeps of each. count 0: it keeps no
+ * such array. */
+enum { TABLE_ARRAYS = 4 };
+struct optimizer_array table_state(const struct table_setup *setup, const struct table_parts *p, size_t part, int k);
+
 /* The tag of a message of a step. */
 int table_tag(const struct table_setup *setup, int tag);
 

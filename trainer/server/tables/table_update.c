@@ -142,13 +142,6 @@ void table_update_apply(struct table_update *u, int64_t step)
         optimizer_apply_rows(u->optimizer, step, &u->sums[t].sum, u->weight);
 }
 
-void table_update_together(struct table_update *u, int64_t step, const struct row_gradient *gradients,
-                           const real *weights)
-{
-    table_update_add(u, gradients, weights);
-    table_update_apply(u, step);
-}
-
 void table_update_alone(struct table_update *u, int64_t step, const struct row_gradient *gradients, real weight)
 {
     for (size_t t = 0; t < u->parts->table_count; t++)

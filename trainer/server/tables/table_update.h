@@ -41,9 +41,6 @@ void table_update_squares(const struct table_update *u, int64_t step, const stru
 void table_update_measure(const struct table_update *u, int64_t step, const real *sum);
 /* Makes update number `step` with what was added. */
 void table_update_apply(struct table_update *u, int64_t step);
-/* Adds and makes the update. */
-void table_update_together(struct table_update *u, int64_t step, const struct row_gradient *gradients,
-                           const real *weights);
 /* Asynchronous: with one worker's only vector: gradients (tables). */
 void table_update_alone(struct table_update *u, int64_t step, const struct row_gradient *gradients, real weight);
 

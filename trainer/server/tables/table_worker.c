@@ -36,9 +36,6 @@ struct table_worker {
     int64_t foreseen;            /* as of so many updates rows are asked for, and not taken; -1: none are */
 };
 
-static const enum optimizer_array_kind table_arrays[] = { ARRAY_WEIGHTS, ARRAY_SLOT_1, ARRAY_SLOT_2, ARRAY_AVERAGES };
-enum { TABLE_ARRAYS = sizeof table_arrays / sizeof *table_arrays };
-
 static int rank_of(const struct table_worker *w, int server)
 {
     return w->setup.workers + server;
@@ -409,22 +406,18 @@ int table_worker_collect(struct table_worker *w, int64_t step, int state, struct
     int rc = w->setup.alone && state ? OK : control(w, words, e);
 
     w->step = step;
-    for (size_t i = 0; i < w->parts.count && rc == OK; i++) {
-        const struct table_part *part = &w->parts.parts[i];
-        const struct table *t = &w->parts.tables[part->table];
-        const size_t at = t->offset + (size_t)(part->first - t->first) * t->width;
-
+    for (size_t i = 0; i < w->parts.count && rc == OK; i++)
         for (int k = 0; k < arrays && rc == OK; k++) {
-            const struct optimizer_array a = optimizer_array(w->setup.optimizer, table_arrays[k]);
+            const struct optimizer_array a = table_state(&w->setup, &w->parts, i, k);
+            const int server = w->parts.parts[i].server;
             struct message m = { 0 };
 
             if (a.count)
-                rc = world_receive(w->setup.world, rank_of(w, part->server), state ? TAG_STATE : TAG_WHOLE,
-                                   a.values + at, (size_t)part->rows * t->width * sizeof *a.values, &m, e);
+                rc = world_receive(w->setup.world, rank_of(w, server), state ? TAG_STATE : TAG_WHOLE, a.values,
+                                   a.count * sizeof *a.values, &m, e);
             if (a.count && rc == OK)
-                rc = wait_for(w, &m, part->server, "collect", e);
+                rc = wait_for(w, &m, server, "collect", e);
         }
-    }
     return rc;
 }
 
