@@ -5,7 +5,7 @@
 #include "trainer/server/placement.h"
 #include "trainer/server/tables/partition_search.h"
 #include "trainer/server/tables/table_parts.h"
-#include "trainer/update/gradient_parts.h"
+#include "trainer/update/gradient_norm.h"
 
 static const struct kernel_options decayed = { INITIAL_NORMAL, 0.5, 0.05 };
 

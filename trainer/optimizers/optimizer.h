@@ -66,7 +66,7 @@ void optimizer_measure(struct optimizer *o, int64_t step, const real *sum);
 void optimizer_measure_rows(struct optimizer *o, int64_t step, const real *sum, const struct row_gradient *tables,
                             size_t count);
 /* Instead, where only parts of the sum are at hand: the sums of squares of the nodes (gradient_norm.h) of elements
- * [from, to) of the exchange vector, all of one variable, so that the norm can be put together (gradient_parts.h).
+ * [from, to) of the exchange vector, all of one variable, so that the norm can be put together (gradient_norm.h).
  * sum: of element `from` on, or as rows of the whole table; weight: the sum's last element. Returns how many. */
 size_t optimizer_squares(const struct optimizer *o, int64_t step, const real *sum, real weight, size_t from, size_t to,
                          double *squares);

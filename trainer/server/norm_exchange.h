@@ -1,6 +1,6 @@
 /*
  * norm_exchange.h - how ranks find the norm of a gradient of which each server holds a part: with each update every
- * server sends its sums of squares (trainer/update/gradient_parts.h), in one message, to those who need the norm, and
+ * server sends its sums of squares (trainer/update/gradient_norm.h), in one message, to those who need the norm, and
  * these compute it of the sums of all. So all have the same one. Parameter servers send them to each other; servers of
  * tables alone to the workers, who have the rest of the gradient themselves. One thread; never waits, but for a message
  * that is being taken.
@@ -12,7 +12,7 @@
 
 #include "base/error.h"
 #include "trainer/collective/world.h"
-#include "trainer/update/gradient_parts.h"
+#include "trainer/update/gradient_norm.h"
 
 #include <stdint.h>
 

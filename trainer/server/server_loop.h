@@ -16,7 +16,7 @@
 #include "trainer/server/placement.h"
 #include "trainer/server/tables/table_server.h"
 #include "trainer/timing/phase_clock.h"
-#include "trainer/update/gradient_parts.h"
+#include "trainer/update/gradient_norm.h"
 
 #include <stdint.h>
 

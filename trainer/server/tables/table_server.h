@@ -65,7 +65,7 @@ int table_server_look(struct table_server *s, uint32_t flags, struct error *e);
 int table_server_take(struct table_server *s, int worker, struct error *e);
 int table_server_apply(struct table_server *s, int worker, int64_t step, struct error *e);
 /* Clipped: 1: all sums of the step have come. Then table_server_squares() sets the sums of squares of this server's
- * rows (trainer/update/gradient_parts.h), it being the holder of its number. */
+ * rows (trainer/update/gradient_norm.h), it being the holder of its number. */
 int table_server_has_sums(const struct table_server *s);
 void table_server_squares(struct table_server *s, const struct gradient_parts *parts, double *sums);
 /* BY_CALLER: the optimizer knows the norm. */

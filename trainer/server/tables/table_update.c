@@ -1,7 +1,7 @@
 #include "trainer/server/tables/table_update.h"
 
 #include "trainer/collective/row_sum.h"
-#include "trainer/update/gradient_parts.h"
+#include "trainer/update/gradient_norm.h"
 
 #include <stdlib.h>
 
