@@ -192,7 +192,7 @@ def test_stopped_rank_is_named(tmp_path):
         ranks.wait_for(process, lambda: ranks.training_json(checkpoints).get("global_step", 0) >= 5, "step 5")
         os.kill(hosts.rank(host, number), signal.SIGSTOP)
     for (how, host, number), (hosts, process, _) in runs.items():
-        first = next(line for line in process.stderr if line.startswith("trainer: "))  # the deadline is that of the trainer
+        first = next(line for line in process.stderr if line.lstrip("\0").startswith("trainer: "))  # the deadline is that of the trainer
         hosts.close()  # mpirun takes long to end ranks that are stopped
         assert re.search(rf"waited 10 s at step \d+ for rank {number} on host {host}, (for tensors|.*which|to send the)", first), first
         process.communicate(timeout=DEADLINE)

@@ -101,7 +101,7 @@ class Hosts:
 
     def start(self, *options, mpirun, **variables):
         """Two ranks on each host. mpirun: variables for it alone."""
-        ranks.started.append(subprocess.Popen(
+        ranks.started.append(ranks.Mpirun(
             [*self.inside("a"), "mpirun", "--host", "a:2,b:2",
              "--bind-to", "none", *(word for name in variables for word in ("-x", name)), "-n", "4",
              str(ranks.TRAINER), *map(str, options)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,

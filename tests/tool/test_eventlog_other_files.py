@@ -62,7 +62,6 @@ FILES = {  # what it is called, and its bytes
     "an SQLite database": sqlite,
     "a safetensors file; 'checkpoint inspect' reads it": safetensors,
     "the index of a TensorFlow checkpoint; 'checkpoint inspect' reads it": tensorflow_index,
-    "an xz file; unpack it first": lambda _: b"\xfd7zXZ\0" + random.Random(3).randbytes(500),
 }
 
 
