@@ -16,7 +16,6 @@ enum random_purpose {
     RANDOM_AUGMENT = 3, /* step: global step, index: global sample index */
     RANDOM_DROPOUT = 4, /* step: global step, index: global sample index */
     RANDOM_TEST = 5,
-    RANDOM_CAPTIONS = 6,  /* step: part of the data, index: image */
     RANDOM_SYNTHETIC = 7, /* step: part of the data, input or labels; index: image */
 };
 

@@ -25,6 +25,7 @@ import processors
 import programs
 import published
 
+ROOT = pathlib.Path(__file__).resolve().parents[1]
 FASHION_MNIST = pathlib.Path("/usr/share/datasets/fashion-mnist")
 FIELDS = ["comparison", "figure", "at", "system", "strategy", "workers", "worker", "published", "ours", "ours_against_published", "note"]
 WIDTH = 80
@@ -114,7 +115,7 @@ def captions(options, directory):
     encoder = directory / "encoder"
     checked([programs.program(options.build, "trainer"), "--model", "lenet", *mnist(options), "--max-steps", step(options, 100),
              "--checkpoint-dir", encoder], log)
-    checked([dataset, "make-captions", *mnist(options), made, "--train", "600", "--val", "60"], log)
+    checked([sys.executable, ROOT / "demo/make_captions.py", *mnist(options), made, "--train", "600", "--val", "60"], log)
     checked([dataset, "vocabulary", made], log)
     checked([dataset, "encode", made, "--model", "lenet", "--checkpoint", encoder / f"model.ckpt-{step(options, 100)}",
              "--tiles", "2"], log)

@@ -1,9 +1,11 @@
-"""A small set of captions, made by the program, with the features that an untrained lenet gives; and a small decoder."""
+"""A small set of captions, made by the script, with the features that an untrained lenet gives; and a small decoder."""
 import os
 import pathlib
 import subprocess
+import sys
 
 BUILD = pathlib.Path(os.environ.get("EVALBOARD_BUILD", "build")).resolve()
+SCRIPT = pathlib.Path(__file__).resolve().parents[1] / "demo/make_captions.py"
 IMAGES = {"train": 60, "val": 20}
 MODEL = """\
 classes 64
@@ -35,10 +37,17 @@ def dataset(*arguments, status=0):
     return run.stdout, run.stderr
 
 
+def make_captions(*arguments, status=0):
+    """The same of the script that makes captions."""
+    run = subprocess.run([sys.executable, SCRIPT, *map(str, arguments)], capture_output=True, text=True)
+    assert run.returncode == status, run.stderr
+    return run.stdout, run.stderr
+
+
 def make(directory, *options):
     """Captions in directory/made with features, and a decoder in directory/decoder.model."""
     made = directory / "made"
-    dataset("make-captions", made, "--train", IMAGES["train"], "--val", IMAGES["val"], *options)
+    make_captions(made, "--train", IMAGES["train"], "--val", IMAGES["val"], *options)
     dataset("vocabulary", made)
     subprocess.run([BUILD / "tests/programs/write_checkpoint", "--directory", directory / "lenet", "--model", "lenet",
                     "--first", "100", "--last", "100"], check=True, stdout=subprocess.DEVNULL)

@@ -90,7 +90,7 @@ LIBRARIES = {
     "zstd": ["eventlog/"],
     "jansson.h": ["checkpoint/", "dataset/captions/", "evaluator/", "trainer/compare/", "trainer/plan/planning.c"],
     "protobuf-c": ["proto/"],
-    "png.h": ["dataset/stream/", "dataset/tool/"],
+    "png.h": ["dataset/stream/"],
     "libdeflate.h": ["eventlog/write/kinds/", "eventlog/tool/gzip_packing.c"],
     "jpeglib.h": ["dataset/stream/"],
     "jerror.h": ["dataset/stream/"],

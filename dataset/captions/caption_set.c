@@ -553,7 +553,7 @@ static int find_part(const char *annotations, enum dataset_split split, char *pa
     if (!d)
         return error_system(e,
                             "%s: cannot list; captions are in annotations/captions_train*.json and captions_val*.json, "
-                            "as COCO's, or as 'dataset make-captions' makes them",
+                            "as COCO's, or as demo/make_captions.py makes them",
                             annotations);
     while ((entry = readdir(d)))
         if (is_part(entry->d_name, split, name, sizeof name)) {

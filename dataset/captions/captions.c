@@ -89,9 +89,8 @@ static int read_captions(struct dataset_owned *o, const struct dataset_kind *kin
 }
 
 const struct dataset_kind dataset_kind_captions = {
-    .how_to_get =
-        "it needs images and captions as COCO's, from https://cocodataset.org/#download; or make some: dataset "
-        "make-captions",
+    .how_to_get = "it needs images and captions as COCO's, from https://cocodataset.org/#download; or make some: "
+                  "demo/make_captions.py",
     .files = { 1, 1 },
     .read = read_captions,
 };

@@ -6,7 +6,6 @@
 
 /* All commands: ROW(the end of command_NAME(), name, its line in --help). A new command is one row here. */
 #define DATASET_COMMANDS(ROW) \
-    ROW(make_captions, "make-captions", "Make images with captions, laid out as COCO, from items of another data set") \
     ROW(vocabulary, "vocabulary", "Count the words of captions or of texts, and write a vocabulary") \
     ROW(encode, "encode", "Run a trained model over images with captions, and keep what it makes of them")
 

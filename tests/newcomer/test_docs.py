@@ -60,8 +60,8 @@ def test_model_files(tmp_path):
     run("model-files.md", tmp_path)
 
 
-def test_data(tmp_path):
-    run("data.md", tmp_path)
+def test_data(checkout):
+    run("data.md", checkout)
 
 
 def test_plan(tmp_path):

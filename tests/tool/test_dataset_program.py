@@ -6,7 +6,7 @@ import re
 import pytest
 
 import captions
-from captions import dataset
+from captions import dataset, make_captions
 from checkpoint_files import checkpoint
 
 
@@ -46,7 +46,7 @@ def test_captions_agree(made):
 
 def test_same_seed(made, tmp_path):
     for seed in 1, 2:
-        dataset("make-captions", tmp_path / f"{seed}", "--train", 60, "--val", 20, "--seed", seed)
+        make_captions(tmp_path / f"{seed}", "--train", 60, "--val", 20, "--seed", seed)
     files = sorted(p.relative_to(made) for p in made.rglob("*") if p.is_file() and p.parts[-2] in ("annotations", "train", "val"))
     assert len(files) == 82
     assert all((made / f).read_bytes() == (tmp_path / "1" / f).read_bytes() for f in files)
@@ -54,8 +54,8 @@ def test_same_seed(made, tmp_path):
 
 
 def test_grids(tmp_path):
-    dataset("make-captions", tmp_path / "one", "--train", 3, "--val", 1, "--grid", 1)
-    dataset("make-captions", tmp_path / "many", "--train", 40, "--val", 1, "--grid", "3x2", "--items", 4)
+    make_captions(tmp_path / "one", "--train", 3, "--val", 1, "--grid", 1)
+    make_captions(tmp_path / "many", "--train", 40, "--val", 1, "--grid", "3x2", "--items", 4)
     texts = {one["caption"] for one in annotations(tmp_path / "one", "train")["annotations"]}
     assert any(text.startswith("This is ") for text in texts) and not any(" at " in text for text in texts)
     image = annotations(tmp_path / "many", "train")["images"][0]
@@ -96,7 +96,7 @@ def test_features(made):
 
 
 def test_nothing_is_overwritten(made):
-    assert "exists; make captions in another directory" in dataset("make-captions", made, status=2)[1]
+    assert "exists; make captions in another directory" in make_captions(made, status=2)[1]
     assert "--force replaces it" in dataset("vocabulary", made, status=2)[1]
     lenet = ["--model", "lenet", "--checkpoint", made.parent / "lenet/model.ckpt-100"]
     assert "--force replaces it" in dataset("encode", made, *lenet, status=2)[1]
@@ -113,8 +113,6 @@ def test_nothing_is_overwritten(made):
     (["encode", "{made}", "--model", "mnist_lstm", "--checkpoint", "{made}/../lenet/model.ckpt-100"],
      "is not a checkpoint of model mnist_lstm"),
     (["encode", "{made}", "--model", "lenet", "--checkpoint", "x", "--tiles", "17"], "--tiles 17: must be ROWSxCOLUMNS"),
-    (["make-captions", "new", "--grid", "4"], "--grid 4: must be ROWSxCOLUMNS, each 1 to 3"),
-    (["make-captions", "new", "--data", "text"], "has no images of items with names"),
     (["vocabulary", "{made}", "{made}"], "a directory of captions must be alone"),
     (["vocabulary", "{made}/train"], "annotations: cannot list"),
 ])

@@ -202,7 +202,7 @@ def test_help_of_eventlog_begins_with_a_verb(described):
 FOREIGN = {"mca", "cflags", "libs", "static", "variable", "logdir", "load_fast", "samples_per_plugin", "reload_interval",
            "open", "host", "map-by", "distribution", "mpi", "ntasks-per-node", "oversubscribe", "prtemca", "save-every", "inspect",
            "lax-steps", "handle-dup-steps", "summary", "only", "no-deps", "target", "grpc_data_provider",
-           "compare", "max-epochs", "mnist-dir", "cifar10-dir", "network-megabits", "add-architecture"}
+           "compare", "max-epochs", "mnist-dir", "cifar10-dir", "network-megabits", "add-architecture", "train", "val"}
 
 
 def options_in(text):

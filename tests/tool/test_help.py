@@ -9,7 +9,7 @@ import pytest
 BUILD = pathlib.Path(os.environ.get("EVALBOARD_BUILD", "build")).resolve()
 COMMANDS = (("evaluator",), ("evaluator", "status"), ("evaluator", "replay"), ("trainer",), ("trainer", "status"),
             ("trainer", "compare"), ("trainer", "plan"), ("trainer", "models"), ("trainer", "describe"),
-            ("eventlog-server",), ("dataset",), ("dataset", "make-captions"), ("dataset", "vocabulary"), ("dataset", "encode"))
+            ("eventlog-server",), ("dataset",), ("dataset", "vocabulary"), ("dataset", "encode"))
 
 
 def output(*command, columns=80):
