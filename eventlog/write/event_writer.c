@@ -1,26 +1,331 @@
 #include "eventlog/write/event_writer.h"
 
 #include "base/buffer.h"
+#include "base/bytes.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/file.h"
+#include "base/io.h"
+#include "eventlog/eventlog.h"
 #include "eventlog/format/event_decode.h"
 #include "eventlog/format/event_encode.h"
 #include "eventlog/format/event_wire.h"
 #include "eventlog/format/record.h"
 #include "eventlog/public.h"
 #include "eventlog/write/event_file.h"
-#include "eventlog/write/event_output.h"
 #include "eventlog/write/event_resume.h"
 #include "eventlog/write/event_sink.h"
-#include "eventlog/write/tag_table.h"
 
+#include <errno.h>
 #include <limits.h>
 #include <math.h>
+#include <pthread.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
+
+/* ---- event writer value ------------------------------------------------------------------------------------------ */
+
+int event_writer_value_check_tag(const char *tag, size_t n, struct error *e)
+{
+    size_t bad = 0;
+
+    return utf8_valid(tag, n, &bad)
+               ? OK
+               : error_set(e, ERR_ARG,
+                           "the tag is not UTF-8 at byte %zu (0x%02x); TensorBoard would give up on the file", bad,
+                           (unsigned char)tag[bad]);
+}
+
+int event_writer_value_check(const struct event_writer_value *v, struct error *e)
+{
+    if (!v->tag || !*v->tag)
+        return error_set(e, ERR_ARG, "a value needs a tag");
+    if (event_writer_value_check_tag(v->tag, strlen(v->tag), e) != OK)
+        return ERR_ARG;
+    if (v->blob && v->tag[strcspn(v->tag, "\"\\\n")])
+        return error_set(e, ERR_ARG,
+                         "tag '%.80s': TensorBoard does not serve %s whose tag has a quote, a backslash or a newline",
+                         v->tag, v->plugin);
+    return OK;
+}
+
+void event_writer_value_shape(struct wire *w, const int64_t *shape, size_t rank)
+{
+    for (size_t i = 0; i < rank; i++) {
+        size_t dimension = wire_begin(w, 2);
+
+        wire_integer(w, 1, shape[i]);
+        wire_end(w, dimension);
+    }
+}
+
+size_t event_writer_value_tensor(struct wire *w, int dtype, const int64_t *shape, size_t rank)
+{
+    size_t tensor = wire_begin(w, VALUE_FIELD_TENSOR), dimensions;
+
+    wire_integer(w, TENSOR_FIELD_DTYPE, dtype);
+    dimensions = wire_begin(w, TENSOR_FIELD_SHAPE);
+    event_writer_value_shape(w, shape, rank);
+    wire_end(w, dimensions);
+    return tensor;
+}
+
+uint8_t *event_writer_value_room(struct wire *w, int dtype, const int64_t *shape, size_t rank, size_t n)
+{
+    size_t tensor = event_writer_value_tensor(w, dtype, shape, rank);
+    size_t content = n ? wire_begin(w, TENSOR_FIELD_CONTENT) : 0;
+    char *room = n ? buffer_reserve(&w->bytes, n) : NULL;
+
+    if (room) {
+        memset(room, 0, n);
+        w->bytes.length += n;
+    }
+    if (n)
+        wire_end(w, content);
+    wire_end(w, tensor);
+    return n && buffer_ok(&w->bytes) ? (uint8_t *)w->bytes.data + w->bytes.length - n : NULL;
+}
+
+void event_writer_value_metadata(struct wire *out, const struct event_writer_value *v, const char *display_name,
+                                 const char *description)
+{
+    size_t metadata = wire_begin(out, 9), plugin = wire_begin(out, 1);
+
+    wire_text(out, 1, v->plugin);
+    if (v->content_length)
+        wire_bytes(out, 2, v->content, v->content_length);
+    wire_end(out, plugin);
+    wire_text(out, 2, display_name);
+    wire_text(out, 3, description);
+    wire_integer(out, 4, v->data_class);
+    wire_end(out, metadata);
+}
+
+int event_writer_value_encode(struct wire *out, const struct event_writer_value *v, const struct wire *member,
+                              const struct wire *metadata, struct error *e)
+{
+    size_t summary = wire_begin(out, EVENT_FIELD_SUMMARY), value = wire_begin(out, 1);
+
+    wire_text(out, 1, v->tag);
+    buffer_append(&out->bytes, member->bytes.data, member->bytes.length);
+    buffer_append(&out->bytes, metadata->bytes.data, metadata->bytes.length);
+    wire_end(out, value);
+    wire_end(out, summary);
+    return wire_check(out, v->plugin, e);
+}
+
+/* ---- tag table --------------------------------------------------------------------------------------------------- */
+
+void tag_table_release(struct tag_table *t)
+{
+    tag_index_release(&t->tags);
+    tag_index_release(&t->plugins);
+}
+
+struct tag_entry *tag_table_entry(struct tag_table *t, const char *tag, size_t n)
+{
+    size_t number = tag_index_find(&t->tags, tag, n);
+
+    return number == TAG_INDEX_NONE ? NULL : (struct tag_entry *)t->tags.items + number;
+}
+
+struct tag_entry *tag_table_add(struct tag_table *t, const char *tag, const char *plugin)
+{
+    size_t number = tag_index_add(&t->plugins, plugin, strlen(plugin));
+    struct tag_entry *entry = number == TAG_INDEX_NONE ? NULL : tag_index_item(&t->tags, tag, strlen(tag));
+
+    if (entry)
+        entry->plugin = t->plugins.entries[number].text;
+    return entry;
+}
+
+/* ---- event writer ------------------------------------------------------------------------------------------------ */
+
+/* ---- event output ------------------------------------------------------------------------------------------------ */
+
+/*
+ * Where the bytes of a writer without a directory go: to functions of the caller (eventlog_output) or
+ * to memory. Both look to event_file like system calls, with an object in the place of each file; an object takes all
+ * bytes of a write or none, so nothing is ever cut back.
+ */
+
+struct event_output;
+
+/* A file and the one that follows it are open together for a moment; their descriptors are places in `objects`. */
+enum { OBJECTS = 2 };
+
+struct event_output {
+    struct io io;
+    struct eventlog_output to;
+    void *objects[OBJECTS];
+    int open[OBJECTS];
+    pid_t pid; /* what a forked child has of an object is a copy, which must not end it */
+    pthread_mutex_t mutex;
+    struct buffer memory; /* with the mutex */
+};
+
+/* The result of a system call, from that of a caller's function. */
+static int output_result(int system)
+{
+    if (!system)
+        return 0;
+    errno = system < 0 || system == EINTR || system == EEXIST ? EIO : system;
+    return -1;
+}
+
+/* ---- as system calls --------------------------------------------------------------------------------------------- */
+
+static int output_open(void *context, const char *name, int flags, mode_t mode)
+{
+    struct event_output *o = context;
+    int fd = o->open[0];
+
+    (void)flags;
+    (void)mode;
+    o->objects[fd] = o->to.context;
+    if (o->to.begin && output_result(o->to.begin(o->to.context, name, &o->objects[fd])) < 0)
+        return -1;
+    o->open[fd] = 1;
+    return fd;
+}
+
+static ssize_t output_write(void *context, int fd, const void *bytes, size_t n)
+{
+    struct event_output *o = context;
+
+    return output_result(o->to.write(o->objects[fd], bytes, n)) < 0 ? -1 : (ssize_t)n;
+}
+
+static int output_sync(void *context, int fd)
+{
+    struct event_output *o = context;
+
+    return o->to.sync ? output_result(o->to.sync(o->objects[fd])) : 0;
+}
+
+static int output_close(void *context, int fd)
+{
+    struct event_output *o = context;
+
+    o->open[fd] = 0;
+    return o->to.end && getpid() == o->pid ? output_result(o->to.end(o->objects[fd])) : 0;
+}
+
+static int output_unlink(void *context, const char *name)
+{
+    (void)context;
+    (void)name;
+    return 0;
+}
+
+static int output_truncate(void *context, int fd, off_t length)
+{
+    (void)context;
+    (void)fd;
+    (void)length;
+    return output_result(EIO);
+}
+
+static int output_rename(void *context, const char *from, const char *to)
+{
+    (void)context;
+    (void)from;
+    (void)to;
+    return output_result(EIO);
+}
+
+/* ---- memory ------------------------------------------------------------------------------------------------------ */
+
+static int output_remember(void *context, const void *bytes, size_t n)
+{
+    struct event_output *o = context;
+    char *room;
+
+    pthread_mutex_lock(&o->mutex);
+    room = buffer_reserve(&o->memory, n);
+    if (room)
+        buffer_append(&o->memory, bytes, n);
+    o->memory.failed = 0; /* what is there stays, and later there may be room */
+    pthread_mutex_unlock(&o->mutex);
+    return room ? 0 : ENOMEM;
+}
+
+/* Hands over what was written to memory since the last call, for free(): NULL and 0 if that is nothing. For any thread,
+ * at any time. ERR_ARG: it does not go to memory. */
+static int event_output_take(struct event_output *o, void **bytes, size_t *n, struct error *e)
+{
+    if (!o || o->to.write != output_remember)
+        return error_set(e, ERR_ARG, "this writer does not write to memory");
+    pthread_mutex_lock(&o->mutex);
+    *bytes = o->memory.data;
+    *n = o->memory.length;
+    o->memory = (struct buffer)BUFFER_EMPTY;
+    pthread_mutex_unlock(&o->mutex);
+    return OK;
+}
+
+/* ---- life -------------------------------------------------------------------------------------------------------- */
+
+static int output_check(const struct eventlog_output *to, const struct eventlog_writer_options *options,
+                        struct error *e)
+{
+    if (to && !to->write)
+        return error_set(e, ERR_ARG, "an output needs a function that writes");
+    if (options->resume == EVENTLOG_RESUME_APPEND)
+        return error_set(e, ERR_ARG, "a writer without a directory has no file to append to");
+    if (options->leave_lost)
+        return error_set(e, ERR_ARG, "leave_lost is for the files of a directory");
+    if ((!to || !to->begin) && (options->rotate_bytes || options->rotate_seconds > 0))
+        return error_set(e, ERR_ARG, "rotation needs a function that begins another object");
+    return OK;
+}
+
+/* to: copied; NULL: memory. ERR_ARG: a function is missing, or an option makes no sense without a directory. On OK *out
+ * is the caller's until event_output_free(). */
+static int event_output_new(struct event_output **out, const struct eventlog_output *to,
+                            const struct eventlog_writer_options *options, struct error *e)
+{
+    struct event_output *o;
+
+    *out = NULL;
+    if (output_check(to, options, e) != OK)
+        return ERR_ARG;
+    if (!(o = calloc(1, sizeof *o)))
+        return error_memory(e, NULL, "for an output");
+    o->io = (struct io){ .open = output_open,
+                         .write = output_write,
+                         .fsync = output_sync,
+                         .ftruncate = output_truncate,
+                         .rename = output_rename,
+                         .unlink = output_unlink,
+                         .close = output_close,
+                         .context = o };
+    o->to = to ? *to : (struct eventlog_output){ .context = o, .write = output_remember };
+    o->pid = getpid();
+    pthread_mutex_init(&o->mutex, NULL);
+    *out = o;
+    return OK;
+}
+
+static void event_output_free(struct event_output *o)
+{
+    if (!o)
+        return;
+    pthread_mutex_destroy(&o->mutex);
+    buffer_release(&o->memory);
+    free(o);
+}
+
+/* Outlives every file written with it; for one thread at a time. */
+static const struct io *event_output_io(const struct event_output *o)
+{
+    return &o->io;
+}
+
+/* ---- event writer ------------------------------------------------------------------------------------------------ */
 
 /*
  * A call encodes its event as a whole record at the place that the sink gives it. All state below is changed only

@@ -4,7 +4,7 @@
 #define TESTS_EVENTLOG_PIECES_H
 
 #include "eventlog/read/run_pieces.h"
-#include "eventlog/server/file_pieces.h"
+#include "eventlog/server/loader.h"
 
 #include <stdlib.h>
 #include <string.h>

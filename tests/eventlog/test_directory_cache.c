@@ -1,5 +1,5 @@
-/* directory_cache.h: a directory is read again exactly if it may have changed. */
-#include "eventlog/read/directory_cache.h"
+/* log_directory.h: a directory is read again exactly if it may have changed. */
+#include "eventlog/read/log_directory.h"
 
 #include "tests/check.h"
 #include "tests/eventlog/remove_tree.h"

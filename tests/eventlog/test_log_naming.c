@@ -1,5 +1,5 @@
 /* Which names mislead readers. */
-#include "eventlog/check/log_naming.h"
+#include "eventlog/check/log_check.h"
 
 #include "tests/check.h"
 

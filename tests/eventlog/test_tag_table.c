@@ -1,5 +1,5 @@
 /* Ten thousand tags: each found with its own plugin, none else. */
-#include "eventlog/write/tag_table.h"
+#include "eventlog/write/event_writer.h"
 
 #include "tests/check.h"
 

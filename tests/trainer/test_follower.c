@@ -1,5 +1,5 @@
 /* Decisions carried out packet by packet: in their order, once their pushes have come, packet 0 first. */
-#include "trainer/server/decisions/follower.h"
+#include "trainer/server/server_core.h"
 
 #include "tests/check.h"
 #include "tests/failing_allocation.h"

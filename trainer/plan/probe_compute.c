@@ -7,11 +7,33 @@
 #include "trainer/collective/micro_shards.h"
 #include "trainer/collective/team.h"
 #include "trainer/optimizers/optimizer.h"
-#include "trainer/plan/median.h"
 
 #include <sched.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* ---- median ------------------------------------------------------------------------------------------------------ */
+
+/* The middle of measured values. Pure. */
+
+static int ascending(const void *a, const void *b)
+{
+    const double x = *(const double *)a, y = *(const double *)b;
+
+    return (x > y) - (x < y);
+}
+
+/* Sorts the values, the least first, and returns the middle one, or the mean of the two; of none: 0. */
+static double median(double *values, size_t count)
+{
+    if (count == 0)
+        return 0;
+    qsort(values, count, sizeof *values, ascending);
+    return count % 2 ? values[count / 2] : (values[count / 2 - 1] + values[count / 2]) / 2;
+}
+
+/* ---- probe compute ----------------------------------------------------------------------------------------------- */
 
 enum { STEPS_LEAST = 5, STEPS_MOST = 1000 };
 

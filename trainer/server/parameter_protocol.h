@@ -18,7 +18,7 @@
  * server that is a push of each of them at once; CONTROL each sends for itself.
  *
  * Every push is decided about as a whole, for all servers alike: used or dropped, and whether the worker is answered.
- * Each server carries out the decisions in their order (follower.h), packet by packet: once packet k of all pushes
+ * Each server carries out the decisions in their order (server_core.h), packet by packet: once packet k of all pushes
  * that are used has come, it adds them in worker order, updates, and replies to the workers that are answered.
  *
  * Synchronous, with all workers in every update: what is decided is known before pushes come, and nobody says it.

@@ -2,14 +2,249 @@
  * media: images, clips, texts, arrays, and what plugins that are not TensorBoard's own keep in bytes, as files, and a
  * list of them: `run,tag,step,index,kind,file,wall_time`, file as a path below the directory.
  */
-#include "eventlog/tool/export/export.h"
-
+#include "base/buffer.h"
+#include "base/error.h"
+#include "base/file.h"
+#include "base/io.h"
+#include "base/unfinished.h"
+#include "eventlog/format/tag_index.h"
 #include "eventlog/format/value_content.h"
-#include "eventlog/tool/export/media_directory.h"
+#include "eventlog/tool/export/export.h"
+#include "eventlog/tool/output_directory.h"
 
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <sys/types.h>
+#include <unistd.h>
+
+/* ---- media directory --------------------------------------------------------------------------------------------- */
+
+/*
+ * Files DIR/run/tag/step/index.ext. Runs and tags become single safe names: every byte outside A-Z
+ * a-z 0-9 . _ + @ = - and a leading '.' become '_', and names are cut at 200 bytes; names that become equal get -2, -3,
+ * ... in order of arrival. No link is followed below DIR, so nothing is ever written outside it. Files appear once
+ * complete.
+ */
+
+struct media_directory {
+    const char *path; /* borrowed */
+    int fd, force;
+    struct tag_index run_names, tag_names, step_names; /* names in use: of all runs; of the tags and of run/tag/step in
+                                                        * this run */
+    struct tag_index runs, tags; /* all runs, the tags of this run; value: the number of the name */
+};
+
+/* ---- directory below --------------------------------------------------------------------------------------------- */
+
+/*
+ * Files below a directory, which appear whole by rename. Their directories are made where they are
+ * missing and entered part by part, never through a link: nothing lands outside.
+ */
+
+/* a file that is being written */
+struct directory_below {
+    const char *root_path, *path, *base; /* base: its name in the directory `at` */
+    int at, fd;
+    char temporary[64];
+    struct unfinished *unfinished;
+};
+
+/* The directory that the file lies in, and in *base its name there; or a negative code. */
+static int enter(int root, const char *root_path, const char *path, const char **base, struct error *e)
+{
+    char part[NAME_MAX + 1];
+    const char *slash;
+    int at = dup(root);
+
+    if (at < 0)
+        return error_system(e, "%s: cannot enter the directory", root_path);
+    for (*base = path; (slash = strchr(*base, '/')); *base = slash + 1) {
+        size_t n = (size_t)(slash - *base);
+        int next = -1, rc = OK;
+
+        if (n < sizeof part) {
+            memcpy(part, *base, n);
+            part[n] = '\0';
+            if (mkdirat(at, part, 0777) == 0 || errno == EEXIST)
+                next = openat(at, part, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        } else {
+            errno = ENAMETOOLONG;
+        }
+        if (next < 0)
+            rc = error_system(e, "%s/%s: cannot enter directory '%.*s' (links are not followed)", root_path, path,
+                              (int)n, *base);
+        close(at);
+        if ((at = next) < 0)
+            return rc;
+    }
+    return at;
+}
+
+/* root: a descriptor; root_path: for sentences. path: of a file below it, no part of it ".." or empty; borrowed until
+ * the close. ERR_ARG where it exists and force is 0. After an error there is nothing to close. */
+static int directory_below_open(struct directory_below *f, int root, const char *root_path, const char *path, int force,
+                                mode_t mode, struct error *e)
+{
+    struct stat st;
+    int rc;
+
+    *f = (struct directory_below){ .root_path = root_path, .path = path, .fd = -1 };
+    if ((f->at = enter(root, root_path, path, &f->base, e)) < 0)
+        return f->at;
+    snprintf(f->temporary, sizeof f->temporary, ".eventlog.%ld.tmp", (long)getpid());
+    if (!force && fstatat(f->at, f->base, &st, AT_SYMLINK_NOFOLLOW) == 0) {
+        rc = error_set(e, ERR_ARG, "%s/%s: already exists; use -f to overwrite it", root_path, path);
+    } else {
+        f->unfinished = unfinished_begin(f->at, f->temporary);
+        unlinkat(f->at, f->temporary, 0); /* of a killed process with our number */
+        f->fd = openat(f->at, f->temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode);
+        if (f->fd >= 0)
+            return OK;
+        rc = error_system(e, "%s/%s: cannot create", root_path, path);
+        unfinished_end(f->unfinished);
+    }
+    close(f->at);
+    return rc;
+}
+
+/* rc: what the writing came to. If it is OK, the file takes its place, else it is removed. */
+static int directory_below_close(struct directory_below *f, int rc, struct error *e)
+{
+    if (close(f->fd) < 0 && rc == OK)
+        rc = error_system(e, "%s/%s: cannot close", f->root_path, f->path);
+    if (rc == OK && renameat(f->at, f->temporary, f->at, f->base) < 0)
+        rc = error_system(e, "%s/%s: cannot rename into place", f->root_path, f->path);
+    if (rc != OK)
+        unlinkat(f->at, f->temporary, 0);
+    unfinished_end(f->unfinished);
+    close(f->at);
+    return rc;
+}
+
+/* ---- media directory --------------------------------------------------------------------------------------------- */
+
+enum { PART_BYTES = 200 };
+
+/* force: files may be overwritten. Release d also after an error. */
+static int media_directory_open(struct media_directory *d, const char *path, int force, struct error *e)
+{
+    int rc;
+
+    memset(d, 0, sizeof *d);
+    d->path = path;
+    d->force = force;
+    d->fd = -1;
+    if ((rc = file_make_directories(path, e)) != OK)
+        return rc;
+    if ((d->fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)) < 0)
+        return error_system(e, "%s: cannot open the directory", path);
+    return OK;
+}
+
+static void media_directory_run(struct media_directory *d);
+
+static void media_directory_release(struct media_directory *d)
+{
+    if (d->fd >= 0)
+        close(d->fd);
+    d->fd = -1;
+    media_directory_run(d);
+    tag_index_release(&d->runs);
+    tag_index_release(&d->run_names);
+}
+
+/* Begins another run, or the same one again. */
+static void media_directory_run(struct media_directory *d)
+{
+    tag_index_release(&d->tags);
+    tag_index_release(&d->tag_names);
+    tag_index_release(&d->step_names);
+}
+
+/* Appends text, or text-2, text-3, ...: the first that `used` does not have with the same `before`. Returns its number
+ * in `used`, TAG_INDEX_NONE if memory runs out. */
+static size_t append_free(struct tag_index *used, struct buffer *out, const char *text)
+{
+    size_t from = out->length;
+
+    for (unsigned long number = 1;; number++) {
+        size_t count = used->count, at;
+
+        buffer_append_text(out, text);
+        if (number > 1)
+            buffer_format(out, "-%lu", number);
+        at = buffer_ok(out) ? tag_index_add(used, buffer_text(out), out->length) : TAG_INDEX_NONE;
+        if (at == count || at == TAG_INDEX_NONE)
+            return at;
+        out->length = from;
+    }
+}
+
+/* Appends the name of a run or tag, one of `all`, choosing a name in `used` when it first comes. */
+static int append_part(struct tag_index *all, struct tag_index *used, struct buffer *out, const char *text, size_t n)
+{
+    struct buffer safe = BUFFER_EMPTY, chosen = BUFFER_EMPTY;
+    size_t known = all->count, number = tag_index_add(all, text, n), name = TAG_INDEX_NONE;
+
+    if (number < known) {
+        name = all->entries[number].value;
+    } else if (number == known) {
+        output_directory_safe(&safe, text, n < PART_BYTES ? n : PART_BYTES);
+        if (!safe.length)
+            buffer_append_byte(&safe, '_');
+        else if (safe.data[0] == '.')
+            safe.data[0] = '_';
+        if (buffer_ok(&safe))
+            name = append_free(used, &chosen, buffer_text(&safe));
+        all->entries[number].value = name;
+    }
+    if (name != TAG_INDEX_NONE)
+        buffer_append_text(out, used->entries[name].text);
+    buffer_release(&safe);
+    buffer_release(&chosen);
+    return name != TAG_INDEX_NONE;
+}
+
+/* Chooses the directory of a value, "run/tag/step", and puts it into name. A step that comes again is "step-2" and so
+ * on. */
+static int media_directory_value(struct media_directory *d, const char *run, const char *tag, size_t tag_length,
+                                 int64_t step, struct buffer *name, struct error *e)
+{
+    char text[24];
+    int good;
+
+    buffer_clear(name);
+    good = append_part(&d->runs, &d->run_names, name, run, strlen(run));
+    buffer_append_byte(name, '/');
+    good = good && append_part(&d->tags, &d->tag_names, name, tag, tag_length);
+    buffer_append_byte(name, '/');
+    snprintf(text, sizeof text, "%lld", (long long)step);
+    good = good && append_free(&d->step_names, name, text) != TAG_INDEX_NONE;
+    return good && buffer_ok(name) ? OK : error_memory(e, d->path, "for the names in it");
+}
+
+/* Writes `file` into that directory, which is made if missing. */
+static int media_directory_write(struct media_directory *d, const char *name, const char *file, const void *bytes,
+                                 size_t n, struct error *e)
+{
+    char path[PATH_MAX];
+    struct directory_below out;
+    int rc = file_join(path, sizeof path, name, file, e);
+
+    if (rc != OK || (rc = directory_below_open(&out, d->fd, d->path, path, d->force, 0666, e)) != OK)
+        return rc;
+    if (io_write_full(&io_real, out.fd, bytes, n) < 0)
+        rc = error_system(e, "%s/%s: cannot write", d->path, path);
+    return directory_below_close(&out, rc, e);
+}
+
+/* ---- format media ------------------------------------------------------------------------------------------------ */
 
 enum kind { KIND_IMAGES, KIND_AUDIO, KIND_TEXT, KIND_TENSORS, KIND_PAYLOADS, KINDS };
 enum { ARRAY_BYTES = 1 << 30 };

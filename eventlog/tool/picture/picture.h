@@ -6,9 +6,29 @@
 #ifndef EVENTLOG_TOOL_PICTURE_PICTURE_H
 #define EVENTLOG_TOOL_PICTURE_PICTURE_H
 
-#include "eventlog/tool/picture/run_style.h"
-
 #include <stddef.h>
+
+/* ---- run style --------------------------------------------------------------------------------------------------- */
+
+/*
+ * Which style, a colour and a dash, each run of a picture has. Runs of a strategy of the trainer have
+ * that one's colour in every picture, whatever else is drawn: mpi/eval, round-1/ps-async-4/train. All others take the
+ * colours that are left, in turn. Pure.
+ *
+ * A style is a number: its colour is that number modulo RUN_COLOURS; styles of one colour have different dashes.
+ */
+
+enum { RUN_COLOURS = 8 };
+
+/* The colour of the strategy that a directory in the run's name is named after: just that, or with its options and a
+ * number of workers behind it, as `trainer compare` names them. -1: none is. */
+int run_strategy_colour(const char *name);
+
+/* Sets styles[0] to styles[count - 1]. name: that of a run, by its number. */
+void run_styles(const char *(*name)(const void *context, size_t run), const void *context, size_t count,
+                size_t *styles);
+
+/* ---- picture ----------------------------------------------------------------------------------------------------- */
 
 enum picture_axis { PICTURE_STEP, PICTURE_RELATIVE_STEP, PICTURE_WALL, PICTURE_RELATIVE, PICTURE_AXES };
 
@@ -40,7 +60,7 @@ struct picture {
     const char *title;       /* of the whole picture; NULL: none */
     const char *settings;    /* the options chosen below and for the points, in words; NULL: none */
     const char *const *runs; /* their names, by number */
-    const size_t *styles;    /* by number (run_style.h); NULL: the numbers themselves */
+    const size_t *styles;    /* by number; NULL: the numbers themselves */
     size_t run_count;
     const struct picture_panel *panels;
     size_t panel_count;
@@ -80,7 +100,7 @@ void picture_value_ticks(const struct picture *p, double y0, double y1, int most
 
 /* ---- curves ---------------------------------------------------------------------------------------------------- */
 
-/* The run's style (run_style.h). */
+/* The run's style. */
 static inline size_t picture_style(const struct picture *p, size_t run)
 {
     return p->styles ? p->styles[run] : run;

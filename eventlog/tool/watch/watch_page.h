@@ -14,7 +14,7 @@ struct watch_page {
     struct cell_grid grid;   /* the page */
     struct cell_grid charts; /* of the model's version `drawn`: redrawn only when that changes */
     uint64_t drawn;
-    size_t *styles; /* of the model's runs (run_style.h) */
+    size_t *styles; /* of the model's runs (picture.h) */
 };
 
 /* Lays the model out and draws it. now: seconds since 1970. OK or ERR_NOMEM. */

@@ -1,5 +1,5 @@
 /* A file read in pieces, cut at every place, gives the run, the damage and the reader that one reader gives, to commands
- * (run_pieces.h) and to the data server (file_pieces.h): for numbers and other values, tensors whose plugin only the first
+ * (run_pieces.h) and to the data server (loader.h): for numbers and other values, tensors whose plugin only the first
  * one has, new tags, tags that change their kind, restarts, damage anywhere, and records in records. */
 #include "tests/eventlog/pieces.h"
 

@@ -1,6 +1,6 @@
 /* What arrives: keys of blobs, requests, hints, deadlines; in order, broken, and too much. */
 #include "eventlog/server/blob_key.h"
-#include "eventlog/server/data_request.h"
+#include "eventlog/server/data_answer.h"
 #include "eventlog/server/grpc/grpc_connection.h"
 #include "eventlog/server/sample_hints.h"
 #include "tests/check.h"

@@ -1,5 +1,5 @@
 /* Lines and bands as paths: what of a curve is drawn, and where it is cut. */
-#include "eventlog/tool/picture/picture_svg_curve.h"
+#include "eventlog/tool/picture/picture_svg.h"
 
 #include "tests/check.h"
 

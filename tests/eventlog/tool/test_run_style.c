@@ -1,5 +1,5 @@
 /* Colours of runs: one for each strategy whatever else is drawn, the rest for all others. */
-#include "eventlog/tool/picture/run_style.h"
+#include "eventlog/tool/picture/picture.h"
 
 #include "tests/check.h"
 

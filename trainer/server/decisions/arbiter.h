@@ -1,7 +1,7 @@
 /*
  * arbiter.h - on server 0: decides, push by push, what becomes of the workers' gradients, once for all variables. Every
- * server, this one included, carries out its decisions in their order (follower.h), so an update has the same members
- * everywhere, and a worker gets values of one version. No messages, no clock, no weights here.
+ * server, this one included, carries out its decisions in their order (server_core.h), so an update has the same
+ * members everywhere, and a worker gets values of one version. No messages, no clock, no weights here.
  *
  * Synchronous: the first `aggregate` pushes whose gradients belong to the current weights make the update. Pushes that
  * come later (backup workers) are dropped at the next update, with which their workers get new values.

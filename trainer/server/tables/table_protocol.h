@@ -45,7 +45,7 @@ enum {
     TAG_HOST_NAMES,
     TAG_HOST_VALUES,
     TAG_HOST_SUMS,
-    TAG_ROWS, /* worker to worker: row_gather.h */
+    TAG_ROWS, /* worker to worker: gathered_rows.h */
     TAG_TABLE_CONTROL = WORLD_TAG_ASIDE + 100,
     TAG_STATE,
     TAG_WHOLE,

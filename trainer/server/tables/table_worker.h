@@ -1,7 +1,7 @@
 /*
  * table_worker.h - a worker's side of table_protocol.h: before each batch it fetches the rows that the batch uses into
  * its network, and after it sends the sums of their gradients: itself, or with the other workers of its host through
- * the first of them (table_host.h). Other rows of its network are out of date. One thread. Errors: ERR_PEER, with a
+ * the first of them. Other rows of its network are out of date. One thread. Errors: ERR_PEER, with a
  * sentence that names the server, or the worker, waited for.
  */
 #ifndef TRAINER_SERVER_TABLES_TABLE_WORKER_H

@@ -1,6 +1,8 @@
-#include "eventlog/write/event_batch.h"
+#include "eventlog/write/event_sink.h"
 
 #include <stdlib.h>
+
+/* ---- event batch ------------------------------------------------------------------------------------------------- */
 
 void event_batch_release(struct event_batch *b)
 {
