@@ -134,7 +134,7 @@ DATASET_C := $(call folder,dataset dataset/captions dataset/stream)
 DATASET_TOOL_C := $(call folder,dataset/tool)
 MODEL_C   := $(filter-out $(if $(filter 1,$(ONEDNN)),,%_onednn.c),$(call folder,model $(addprefix model/,file kernels layers models)))
 TRAINER_C := $(filter-out trainer/main.c,$(call folder,trainer $(addprefix trainer/,collective collective/transports compare launch optimizers \
-               plan server server/decisions server/groups server/tables strategies timing update)))
+               plan server server/decisions server/groups server/tables strategies timing)))
 TRAINER_TOOL_C := $(call folder,trainer/tool)
 EVALUATOR_C := $(filter-out evaluator/main.c evaluator/watch/watch_$(if $(call with,INOTIFY),without_,)inotify.c,\
                $(call folder,evaluator $(addprefix evaluator/,files score score/metrics record watch)))

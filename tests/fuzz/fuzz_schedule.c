@@ -1,5 +1,5 @@
 /* The text of --decay-at: read or refused; what was read rises, and rates from it are numbers that never rise. */
-#include "trainer/update/schedule.h"
+#include "trainer/optimizers/schedule.h"
 
 #include <stdlib.h>
 #include <string.h>

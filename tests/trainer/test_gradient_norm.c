@@ -1,5 +1,5 @@
 /* The tree of squares against its definition, additions in double, and what clipping makes of gradients. */
-#include "trainer/update/gradient_norm.h"
+#include "trainer/optimizers/gradient_norm.h"
 
 #include "base/random.h"
 #include "tests/check.h"

@@ -1,5 +1,5 @@
 /* The learning rate of every step against its formulas, written out; and the text of --decay-at. */
-#include "trainer/update/schedule.h"
+#include "trainer/optimizers/schedule.h"
 
 #include "tests/check.h"
 

@@ -3,7 +3,7 @@
 #include "base/vector.h"
 #include "trainer/collective/exchange.h"
 #include "trainer/collective/team.h"
-#include "trainer/update/gradient_norm.h"
+#include "trainer/optimizers/gradient_norm.h"
 
 #include <assert.h>
 #include <math.h>

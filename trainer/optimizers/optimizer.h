@@ -22,7 +22,7 @@
 #include "base/error.h"
 #include "model/network.h"
 #include "trainer/optimizers/optimizer_rule.h"
-#include "trainer/update/schedule.h"
+#include "trainer/optimizers/schedule.h"
 
 #include <stddef.h>
 #include <stdint.h>

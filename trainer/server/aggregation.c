@@ -1,7 +1,7 @@
 #include "trainer/server/aggregation.h"
 
 #include "trainer/collective/exchange.h"
-#include "trainer/update/gradient_norm.h"
+#include "trainer/optimizers/gradient_norm.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -12,7 +12,7 @@
 
 #include "base/error.h"
 #include "trainer/collective/world.h"
-#include "trainer/update/gradient_norm.h"
+#include "trainer/optimizers/gradient_norm.h"
 
 #include <stdint.h>
 

@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "model/network.h"
 #include "trainer/collective/world.h"
+#include "trainer/optimizers/gradient_norm.h"
 #include "trainer/optimizers/optimizer.h"
 #include "trainer/server/decisions/arbiter.h"
 #include "trainer/server/decisions/recording.h"
@@ -16,7 +17,6 @@
 #include "trainer/server/placement.h"
 #include "trainer/server/tables/table_server.h"
 #include "trainer/timing/phase_clock.h"
-#include "trainer/update/gradient_norm.h"
 
 #include <stdint.h>
 

@@ -1,6 +1,6 @@
 #include "trainer/server/tables/table_parts.h"
 
-#include "trainer/update/gradient_norm.h"
+#include "trainer/optimizers/gradient_norm.h"
 
 #include <stdlib.h>
 

@@ -1,9 +1,9 @@
 #include "trainer/server/tables/table_server.h"
 
 #include "trainer/collective/row_sum.h"
+#include "trainer/optimizers/gradient_norm.h"
 #include "trainer/server/tables/row_packet.h"
 #include "trainer/server/tables/table_protocol.h"
-#include "trainer/update/gradient_norm.h"
 
 #include <inttypes.h>
 #include <limits.h>

@@ -1,4 +1,4 @@
-#include "trainer/update/gradient_norm.h"
+#include "trainer/optimizers/gradient_norm.h"
 
 #include <assert.h>
 #include <math.h>

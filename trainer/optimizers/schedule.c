@@ -1,4 +1,4 @@
-#include "trainer/update/schedule.h"
+#include "trainer/optimizers/schedule.h"
 
 #include "base/number.h"
 

@@ -12,8 +12,8 @@
  * holders gets the norm, with the bits of one that has the whole gradient. So few doubles travel: at most about
  * 2 log2(n) of a part of n values.
  */
-#ifndef TRAINER_UPDATE_GRADIENT_NORM_H
-#define TRAINER_UPDATE_GRADIENT_NORM_H
+#ifndef TRAINER_OPTIMIZERS_GRADIENT_NORM_H
+#define TRAINER_OPTIMIZERS_GRADIENT_NORM_H
 
 #include "base/error.h"
 #include "model/network.h"

@@ -12,8 +12,8 @@
  *   s       = 1 / workers               if the rate is scaled: from one worker's rate, as in the paper
  *             1 / (warmup + 1)          if not: no update is made at rate 0
  */
-#ifndef TRAINER_UPDATE_SCHEDULE_H
-#define TRAINER_UPDATE_SCHEDULE_H
+#ifndef TRAINER_OPTIMIZERS_SCHEDULE_H
+#define TRAINER_OPTIMIZERS_SCHEDULE_H
 
 #include "base/error.h"
 #include "model/file/recipe.h"
