@@ -129,12 +129,12 @@ TOOL_C    := $(filter-out %_screen_$(if $(call with,NCURSES),without_,)ncurses.c
 SERVER_C  := $(if $(call with,NGHTTP2),$(filter-out eventlog/server/main.c,$(call folder,eventlog/server $(addprefix eventlog/server/,grpc store))))
 EVENTLOG_MPI_C := $(call folder,eventlog_mpi)
 CHECKPOINT_C := $(call folder,checkpoint checkpoint/directory)
-CHECKPOINT_TOOL_C := $(call folder,checkpoint/tool checkpoint/tool/convert)
+CHECKPOINT_TOOL_C := $(call folder,checkpoint/tool)
 DATASET_C := $(call folder,dataset dataset/captions dataset/stream)
 DATASET_TOOL_C := $(call folder,dataset/tool)
 MODEL_C   := $(filter-out $(if $(filter 1,$(ONEDNN)),,%_onednn.c),$(call folder,model $(addprefix model/,file kernels layers models)))
-TRAINER_C := $(filter-out trainer/main.c,$(call folder,trainer $(addprefix trainer/,collective collective/transports compare launch optimizers \
-               plan server server/decisions server/groups server/tables strategies timing)))
+TRAINER_C := $(filter-out trainer/main.c,$(call folder,trainer $(addprefix trainer/,collective compare launch optimizers \
+               plan server strategies timing)))
 TRAINER_TOOL_C := $(call folder,trainer/tool)
 EVALUATOR_C := $(filter-out evaluator/main.c evaluator/watch/watch_$(if $(call with,INOTIFY),without_,)inotify.c,\
                $(call folder,evaluator $(addprefix evaluator/,files score score/metrics record watch)))

@@ -3,7 +3,7 @@
  * usage: mpirun -n RANKS all_reduce ROUNDS COUNT...     prints a line a COUNT: COUNT OURS MPI, medians on rank 0
  */
 #include "base/clock.h"
-#include "trainer/collective/transports/transport.h"
+#include "trainer/collective/transport.h"
 
 #include <mpi.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* Any bytes as a record of pushes: what is accepted is in order, and is written again as it was read. */
 #include "base/bytes.h"
 #include "base/crc32c.h"
-#include "trainer/server/decisions/arrivals.h"
+#include "trainer/server/arrivals.h"
 
 #include <stdlib.h>
 #include <string.h>

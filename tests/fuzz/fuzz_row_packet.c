@@ -1,6 +1,6 @@
 /* Any bytes as a message of rows: what is accepted names rows of the server alone, in order and within the message, and
  * is written again as it was read. The first byte chooses names or sums, whose server, how many vectors and rows. */
-#include "trainer/server/tables/row_packet.h"
+#include "trainer/server/row_packet.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -3,7 +3,7 @@
 #define TESTS_TRAINER_ARBITERS_H
 
 #include "tests/check.h"
-#include "trainer/server/decisions/arbiter.h"
+#include "trainer/server/arbiter.h"
 
 #include <stdio.h>
 #include <string.h>

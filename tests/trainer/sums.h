@@ -7,7 +7,7 @@
 
 #include "base/random.h"
 #include "tests/trainer/players.h"
-#include "trainer/collective/transports/transport.h"
+#include "trainer/collective/transport.h"
 
 #include <string.h>
 

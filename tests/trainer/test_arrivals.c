@@ -1,5 +1,5 @@
 /* The record of pushes: what is written is read; a run that was killed; every other damage is refused. */
-#include "trainer/server/decisions/arrivals.h"
+#include "trainer/server/arrivals.h"
 
 #include "base/bytes.h"
 #include "base/crc32c.h"

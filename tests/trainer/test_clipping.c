@@ -2,10 +2,10 @@
  * parameter servers or hybrid, has the bits of one rank that clips all of it, and the bytes that strategies.md says. */
 #include "tests/trainer/words.h"
 #include "trainer/optimizers/gradient_norm.h"
-#include "trainer/server/decisions/verdict.h"
+#include "trainer/server/partition_search.h"
 #include "trainer/server/placement.h"
-#include "trainer/server/tables/partition_search.h"
-#include "trainer/server/tables/table_parts.h"
+#include "trainer/server/table_parts.h"
+#include "trainer/server/verdict.h"
 
 static const struct kernel_options decayed = { INITIAL_NORMAL, 0.5, 0.05 };
 

@@ -9,7 +9,7 @@
 #include "base/random.h"
 #include "tests/trainer/kinds.h"
 #include "tests/trainer/players.h"
-#include "trainer/server/decisions/arrivals.h"
+#include "trainer/server/arrivals.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* A model with tables over threads: hybrid has the bits of one rank that sees every table whole. */
 #include "tests/trainer/words.h"
-#include "trainer/server/tables/partition_search.h"
+#include "trainer/server/partition_search.h"
 
 static const struct words_scene usual = {
     .model = &words_model,

@@ -1,9 +1,9 @@
 /* A model with tables over threads: parameter servers send and update its rows alone, with the bits of one rank that
  * sees every table whole, and the bytes of the specification of the strategies, 8.1 (a) and (b). */
 #include "tests/trainer/words.h"
-#include "trainer/server/decisions/verdict.h"
 #include "trainer/server/placement.h"
-#include "trainer/server/tables/row_packet.h"
+#include "trainer/server/row_packet.h"
+#include "trainer/server/verdict.h"
 
 static const struct words_scene usual = {
     .model = &words_model,

@@ -1,6 +1,6 @@
 /* The search for the number of parts, with made times. */
 #include "tests/check.h"
-#include "trainer/server/tables/partition_search.h"
+#include "trainer/server/partition_search.h"
 
 #include <math.h>
 

@@ -1,5 +1,5 @@
 /* The record that a run writes: what is read from it at any time, and each write that can fail. */
-#include "trainer/server/decisions/recording.h"
+#include "trainer/server/recording.h"
 
 #include "base/file.h"
 #include "tests/check.h"

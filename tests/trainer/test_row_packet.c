@@ -1,5 +1,5 @@
 /* Messages with rows: what is written is read, and what is not sound is refused. */
-#include "trainer/server/tables/row_packet.h"
+#include "trainer/server/row_packet.h"
 
 #include "tests/check.h"
 

@@ -1,6 +1,6 @@
 /* Whom a worker blames that waits for the one which pushes for their host: nobody, as long as that one looks for messages,
  * however seldom it runs on a busy machine. */
-#include "trainer/server/groups/shared_push.h"
+#include "trainer/server/shared_push.h"
 
 #include "tests/check.h"
 #include "tests/trainer/threads.h"

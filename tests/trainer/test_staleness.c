@@ -1,5 +1,5 @@
 /* The histogram of staleness: ranges without gaps, counts that add up. */
-#include "trainer/server/decisions/staleness.h"
+#include "trainer/server/staleness.h"
 
 #include "tests/check.h"
 

@@ -3,8 +3,8 @@
  * its workers use, each once, however many of them use it.
  */
 #include "tests/trainer/words.h"
-#include "trainer/server/tables/row_packet.h"
-#include "trainer/server/tables/table_groups.h"
+#include "trainer/server/row_packet.h"
+#include "trainer/server/table_groups.h"
 
 static const struct words_scene usual = {
     .model = &words_model,

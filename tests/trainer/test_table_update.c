@@ -1,5 +1,5 @@
 /* Rules for the gradients of a row, by hand: two workers, three rows, an overlap and a repeat. */
-#include "trainer/server/tables/table_server.h"
+#include "trainer/server/table_server.h"
 
 #include "model/network.h"
 #include "model/network_builder.h"

@@ -3,8 +3,8 @@
  * with the tree those of one host; bytes between hosts as if each host were one rank, exactly.
  */
 #include "tests/trainer/sums.h"
+#include "trainer/collective/lanes.h"
 #include "trainer/collective/places.h"
-#include "trainer/collective/transports/lanes.h"
 
 static int hosts_of(const char *hosts, int *host)
 {

@@ -1,10 +1,10 @@
 /* Which workers push together, and that adding by host keeps the order of the tree. */
-#include "trainer/server/groups/worker_groups.h"
+#include "trainer/server/worker_groups.h"
 
 #include "base/random.h"
 #include "tests/check.h"
 #include "trainer/collective/exchange.h"
-#include "trainer/collective/transports/lanes.h"
+#include "trainer/collective/lanes.h"
 
 static void test_alone(void **state)
 {

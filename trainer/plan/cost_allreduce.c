@@ -1,5 +1,5 @@
 /*
- * The all-reduce as trainer/collective/transports/ makes it: in shared memory on one host, by messages between hosts of
+ * The all-reduce as trainer/collective/ makes it: in shared memory on one host, by messages between hosts of
  * one worker, in two levels where hosts have several; and the ring.
  */
 #include "trainer/plan/cost.h"

@@ -48,7 +48,7 @@
 #define TRAINER_SERVER_PARAMETER_PROTOCOL_H
 
 #include "trainer/collective/world.h"
-#include "trainer/server/decisions/verdict.h"
+#include "trainer/server/verdict.h"
 
 #include <stdint.h>
 

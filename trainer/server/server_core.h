@@ -10,9 +10,9 @@
 #define TRAINER_SERVER_SERVER_CORE_H
 
 #include "base/error.h"
-#include "trainer/server/decisions/arbiter.h"
-#include "trainer/server/decisions/verdict.h"
+#include "trainer/server/arbiter.h"
 #include "trainer/server/parameter_protocol.h"
+#include "trainer/server/verdict.h"
 
 #include <stddef.h>
 #include <stdint.h>

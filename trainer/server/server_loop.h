@@ -11,11 +11,11 @@
 #include "trainer/collective/world.h"
 #include "trainer/optimizers/gradient_norm.h"
 #include "trainer/optimizers/optimizer.h"
-#include "trainer/server/decisions/arbiter.h"
-#include "trainer/server/decisions/recording.h"
-#include "trainer/server/groups/worker_groups.h"
+#include "trainer/server/arbiter.h"
 #include "trainer/server/placement.h"
-#include "trainer/server/tables/table_server.h"
+#include "trainer/server/recording.h"
+#include "trainer/server/table_server.h"
+#include "trainer/server/worker_groups.h"
 #include "trainer/timing/phase_clock.h"
 
 #include <stdint.h>

@@ -16,9 +16,9 @@
 #include "trainer/collective/tally.h"
 #include "trainer/collective/world.h"
 #include "trainer/optimizers/optimizer.h"
-#include "trainer/server/groups/shared_push.h"
 #include "trainer/server/parameter_protocol.h"
 #include "trainer/server/placement.h"
+#include "trainer/server/shared_push.h"
 #include "trainer/timing/phase_clock.h"
 
 #include <stddef.h>

@@ -6,9 +6,9 @@
  */
 #include "trainer/strategies/allreduce.h"
 
-#include "trainer/collective/transports/transport.h"
-#include "trainer/collective/transports/transport_choice.h"
-#include "trainer/server/tables/table_parts.h"
+#include "trainer/collective/transport.h"
+#include "trainer/collective/transport_choice.h"
+#include "trainer/server/table_parts.h"
 #include "trainer/strategies/gathered_rows.h"
 #include "trainer/strategies/shared_rows.h"
 

@@ -2,7 +2,7 @@
 #ifndef TRAINER_STRATEGIES_ALLREDUCE_H
 #define TRAINER_STRATEGIES_ALLREDUCE_H
 
-#include "trainer/collective/transports/transport.h"
+#include "trainer/collective/transport.h"
 #include "trainer/strategies/strategy.h"
 
 /* With the transport of the options of `mpi`. */

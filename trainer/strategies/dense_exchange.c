@@ -1,7 +1,7 @@
 #include "trainer/strategies/dense_exchange.h"
 
 #include "trainer/collective/exchange.h"
-#include "trainer/collective/transports/transport_choice.h"
+#include "trainer/collective/transport_choice.h"
 
 #include <stdlib.h>
 

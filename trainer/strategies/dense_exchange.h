@@ -8,7 +8,7 @@
 
 #include "base/error.h"
 #include "trainer/collective/dense_part.h"
-#include "trainer/collective/transports/transport.h"
+#include "trainer/collective/transport.h"
 #include "trainer/strategies/strategy.h"
 
 #include <stddef.h>

@@ -1,6 +1,6 @@
 /*
  * gathered_rows.c - every rank holds all weights, tables too. The gradients of dense variables are all-reduced; those
- * of tables are all-gathered as rows (trainer/server/tables/gathered_rows.h), as Horovod does. Every rank applies the
+ * of tables are all-gathered as rows, as Horovod does. Every rank applies the
  * same update to both. Source: strategies, 5.1.
  */
 #include "trainer/strategies/gathered_rows.h"
@@ -9,9 +9,9 @@
 #include "trainer/collective/exchange.h"
 #include "trainer/collective/micro_shards.h"
 #include "trainer/collective/places.h"
-#include "trainer/server/tables/row_packet.h"
-#include "trainer/server/tables/table_protocol.h"
-#include "trainer/server/tables/table_server.h"
+#include "trainer/server/row_packet.h"
+#include "trainer/server/table_protocol.h"
+#include "trainer/server/table_server.h"
 #include "trainer/strategies/dense_exchange.h"
 
 #include <inttypes.h>

@@ -1,7 +1,7 @@
 /*
  * hybrid.c - Parallax's hybrid: gradients of dense variables are all-reduced over the workers, as with mpi, and each
  * applies the same update; tables are on servers, as with ps, and only the rows that a batch uses travel
- * (trainer/server/tables/). Source: strategies, section 6.
+ * (trainer/server/table_server.h). Source: strategies, section 6.
  *
  * A model without tables is trained as with mpi, on all ranks. Of one that has nothing else, only the batches' weight
  * is all-reduced.
@@ -11,9 +11,9 @@
 #include "base/clock.h"
 #include "trainer/collective/places.h"
 #include "trainer/server/norm_exchange.h"
-#include "trainer/server/tables/partition_search.h"
-#include "trainer/server/tables/table_server.h"
-#include "trainer/server/tables/table_worker.h"
+#include "trainer/server/partition_search.h"
+#include "trainer/server/table_server.h"
+#include "trainer/server/table_worker.h"
 #include "trainer/strategies/dense_exchange.h"
 #include "trainer/strategies/shared_rows.h"
 

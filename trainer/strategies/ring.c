@@ -5,7 +5,7 @@
  */
 #include "trainer/strategies/allreduce.h"
 
-#include "trainer/collective/transports/transport.h"
+#include "trainer/collective/transport.h"
 
 #include "trainer/strategies/shared_rows.h"
 

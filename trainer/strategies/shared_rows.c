@@ -1,6 +1,6 @@
 #include "trainer/strategies/shared_rows.h"
 
-#include "trainer/collective/transports/transport_choice.h"
+#include "trainer/collective/transport_choice.h"
 
 #include <stdio.h>
 #include <string.h>
