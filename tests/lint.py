@@ -18,8 +18,8 @@ import sys
 BASE = {"base", "base/program"}
 LIBEVENTLOG = BASE | {"eventlog", "eventlog/format", "eventlog/write", "eventlog/read", "eventlog/check", "eventlog/rewrite"}
 PARTS = BASE | {"dataset", "dataset/captions", "model", "checkpoint", "checkpoint/directory"}
-# Which of our folders each folder may include, itself always; docs/architecture.md shows the same table. A folder without
-# a row of its own belongs to the one above it.
+# Which of our folders each folder may include, itself always. A folder without a row of its own belongs to the one
+# above it.
 OURS = {
     "base": set(),
     "base/program": {"base"},
