@@ -305,7 +305,8 @@ def test_sizes_that_lie(tmp_path):
                         "GNU.sparse.realsize": str(2**60)}
     path = tmp_path / "x.tar"
     path.write_bytes(tarred([(info, f"1\n{2**60 - 512}\n512\n".encode().ljust(512, b"\0") + bytes(512))], format=tarfile.PAX_FORMAT))
-    assert "of temporary space" in error("stats", path)
+    said = error("stats", path)
+    assert "of temporary space" in said or "Tar entry size overflow" in said  # libarchive's own word from 3.8 on
     path.write_bytes(bytearray(tarred([("x.tfevents", b"1" * 100)])).replace(b"00000000144", b"77777777777"))
     assert error("stats", path)
 
