@@ -42,8 +42,6 @@ enum evaluation_home {
     HOME_OTHER,   /* the ledger's path leads to somebody else's file, as e says */
     HOME_UNKNOWN, /* it cannot be examined; e says why */
 };
-/* Checks whether the ledger's path still leads to the open ledger. */
-enum evaluation_home evaluation_home_look(const char *ledger, const struct evaluation_lock_held *held, struct error *e);
 
 static int take_lock(const struct evaluation_watch_settings *s, const struct watch_log *says, const char *path,
                      int take_over, struct evaluation_lock_held *held, struct error *e)
@@ -93,7 +91,8 @@ static void evaluation_home_leave(const struct evaluation_watch_settings *s, con
 
 /* ---- restoring --------------------------------------------------------------------------------------------------- */
 
-enum evaluation_home evaluation_home_look(const char *ledger, const struct evaluation_lock_held *lock, struct error *e)
+static enum evaluation_home evaluation_home_look(const char *ledger, const struct evaluation_lock_held *lock,
+                                                 struct error *e)
 {
     struct stat held, now;
 

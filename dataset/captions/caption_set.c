@@ -500,7 +500,7 @@ done:
     return rc;
 }
 
-int word_list_read(struct word_list *out, const char *path, struct error *e)
+static int word_list_read(struct word_list *out, const char *path, struct error *e)
 {
     struct buffer text = BUFFER_EMPTY;
     int rc = file_read(path, WORD_LIST_BYTES_MAX, &text, e);

@@ -108,7 +108,6 @@ struct word_list {
 /* name: of the file, for errors. ERR_CORRUPT: the sentence names the line. On OK *out is yours until
  * word_list_release(); else it is empty. */
 int word_list_parse(struct word_list *out, const char *name, const char *text, size_t n, struct error *e);
-int word_list_read(struct word_list *out, const char *path, struct error *e);
 void word_list_release(struct word_list *l); /* frees what it has, and empties it */
 
 int32_t word_list_find(const struct word_list *l, struct word w); /* the unknown word's if it has none */

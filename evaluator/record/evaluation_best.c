@@ -41,7 +41,9 @@ const struct best_entry *best_list_at(const struct best_list *l, size_t i)
     return i < l->count ? &l->items[i] : NULL;
 }
 
-int best_list_same(const struct best_list *l, const struct checkpoint_identity *a, const struct checkpoint_identity *b)
+/* 1: both are the same checkpoint. */
+static int best_list_same(const struct best_list *l, const struct checkpoint_identity *a,
+                          const struct checkpoint_identity *b)
 {
     return !strcmp(a->name, b->name) && (!l->by_step || a->step == b->step);
 }
@@ -85,7 +87,8 @@ void best_names_release(struct best_names *n)
     *n = (struct best_names){ NULL, 0 };
 }
 
-int best_names_add(struct best_names *n, const char *name, struct error *e)
+/* Copies the name. ERR_NOMEM. */
+static int best_names_add(struct best_names *n, const char *name, struct error *e)
 {
     char **grown = n->count < FILES_MAX ? realloc(n->items, (n->count + 1) * sizeof *grown) : NULL;
 
@@ -97,7 +100,8 @@ int best_names_add(struct best_names *n, const char *name, struct error *e)
     return OK;
 }
 
-size_t best_names_find(const struct best_names *n, const char *name)
+/* n->count: not found. */
+static size_t best_names_find(const struct best_names *n, const char *name)
 {
     size_t i = 0;
 
@@ -106,13 +110,14 @@ size_t best_names_find(const struct best_names *n, const char *name)
     return i;
 }
 
-void best_names_remove(struct best_names *n, size_t i)
+static void best_names_remove(struct best_names *n, size_t i)
 {
     free(n->items[i]);
     memmove(n->items + i, n->items + i + 1, (--n->count - i) * sizeof *n->items);
 }
 
-int best_manifest_can_hold(const char *name)
+/* 1: the name fits on a line and has no directory part. */
+static int best_manifest_can_hold(const char *name)
 {
     return *name && strlen(name) <= NAME_MAX && !strpbrk(name, "/\n") && strcmp(name, ".") && strcmp(name, "..");
 }

@@ -41,8 +41,6 @@ void best_list_release(struct best_list *l);
 void best_list_add(struct best_list *l, const struct best_entry *entry);
 /* The i-th best, borrowed; NULL: there are fewer. */
 const struct best_entry *best_list_at(const struct best_list *l, size_t i);
-/* 1: both are the same checkpoint. */
-int best_list_same(const struct best_list *l, const struct checkpoint_identity *a, const struct checkpoint_identity *b);
 
 /* ---- best manifest ----------------------------------------------------------------------------------------------- */
 
@@ -67,15 +65,10 @@ struct best_names {
 };
 
 void best_names_release(struct best_names *n);
-int best_names_add(struct best_names *n, const char *name, struct error *e); /* copied; ERR_NOMEM */
-size_t best_names_find(const struct best_names *n, const char *name);        /* count: not found */
-void best_names_remove(struct best_names *n, size_t i);
 
 /* On OK *out is yours until best_names_release(). ERR_CORRUPT: not such a text, or truncated. */
 int best_manifest_parse(const char *text, size_t n, struct best_names *out, struct error *e);
 void best_manifest_format(const struct best_names *n, struct buffer *out);
-/* 1: the name fits on a line and has no directory part. */
-int best_manifest_can_hold(const char *name);
 
 /* ---- best directory ---------------------------------------------------------------------------------------------- */
 

@@ -296,8 +296,11 @@ static _Noreturn void guard(char *const *words, char *const *environment, struct
 
 /* ---- on our side ------------------------------------------------------------------------------------------------- */
 
-int command_guard_start(struct command_guard *g, char *const *words, char *const *environment,
-                        struct command_streams streams, struct error *e)
+/* Runs words[0], found in PATH, in a process group of its own, without standard input, and with default signal handling
+ * (SIGPIPE and SIGXFSZ included). ERR_IO: the guard could not be started, e->system says why. OK: the caller must wait
+ * for g. Does not wait for the exec: the report says whether it succeeded. */
+static int command_guard_start(struct command_guard *g, char *const *words, char *const *environment,
+                               struct command_streams streams, struct error *e)
 {
     const pid_t parent = getpid();
     int report[2], number;
@@ -323,7 +326,8 @@ int command_guard_start(struct command_guard *g, char *const *words, char *const
     return OK;
 }
 
-int command_guard_look(struct command_guard *g)
+/* Takes the report if there is one. 1: the guard has ended and nothing is left. Never blocks. */
+static int command_guard_look(struct command_guard *g)
 {
     struct report report;
     ssize_t n = -1;
@@ -340,17 +344,20 @@ int command_guard_look(struct command_guard *g)
     return g->report_fd < 0;
 }
 
-void command_guard_terminate(const struct command_guard *g)
+/* SIGTERM to the command's group. */
+static void command_guard_terminate(const struct command_guard *g)
 {
     kill(g->pid, TERMINATE);
 }
 
-void command_guard_kill(const struct command_guard *g)
+/* SIGKILL to all. */
+static void command_guard_kill(const struct command_guard *g)
 {
     kill(g->pid, KILL);
 }
 
-void command_guard_wait(struct command_guard *g)
+/* Waits until the guard has ended, and closes g. */
+static void command_guard_wait(struct command_guard *g)
 {
     int status = 0;
 

@@ -78,21 +78,6 @@ struct command_streams {
     int output, errors;
 };
 
-/* Runs words[0], found in PATH, in a process group of its own, without standard input, and with default signal handling
- * (SIGPIPE and SIGXFSZ included). ERR_IO: the guard could not be started, e->system says why. OK: the caller must wait
- * for g. Does not wait for the exec: the report says whether it succeeded. */
-int command_guard_start(struct command_guard *g, char *const *words, char *const *environment,
-                        struct command_streams streams, struct error *e);
-
-/* Takes the report if there is one. 1: the guard has ended and nothing is left. Never blocks. */
-int command_guard_look(struct command_guard *g);
-
-void command_guard_terminate(const struct command_guard *g); /* SIGTERM to the command's group */
-void command_guard_kill(const struct command_guard *g);      /* SIGKILL to all */
-
-/* Waits until the guard has ended, and closes g. */
-void command_guard_wait(struct command_guard *g);
-
 /* ---- command life ------------------------------------------------------------------------------------------------ */
 
 /*

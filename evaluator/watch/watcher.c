@@ -125,8 +125,11 @@ static DIR *open_names(int directory_fd, const char *name)
     return d;
 }
 
-int checkpoint_remains_lacks(int directory_fd, const char *name, const char *const *brothers, size_t count, char *lacks,
-                             size_t size)
+/* 1: the directory's own index of parts (NAME.index.json with a weight_map) names a file that is missing, or at least
+ * two later checkpoints, brothers (count), all have a file in them that this one lacks; `lacks` becomes its name. 0: it
+ * does not, is no directory, or cannot be listed. Names are relative to directory_fd. */
+static int checkpoint_remains_lacks(int directory_fd, const char *name, const char *const *brothers, size_t count,
+                                    char *lacks, size_t size)
 {
     DIR *own = open_names(directory_fd, name), *d = NULL;
     struct dirent *entry;
@@ -152,14 +155,16 @@ int checkpoint_remains_lacks(int directory_fd, const char *name, const char *con
     return found;
 }
 
-int checkpoint_remains_trace(int directory_fd, const char *name)
+/* 1: a directory in it lost a file, or another name, after the newest file in it was written. */
+static int checkpoint_remains_trace(int directory_fd, const char *name)
 {
     double file, directory;
 
     return content_times(directory_fd, name, &file, &directory) && directory > file;
 }
 
-int checkpoint_remains_older(int directory_fd, const char *name, double wall)
+/* 1: nothing in it was written after `wall`. */
+static int checkpoint_remains_older(int directory_fd, const char *name, double wall)
 {
     double file, directory;
 

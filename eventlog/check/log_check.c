@@ -114,13 +114,6 @@ struct log_value {
     const uint8_t *number; /* 4 bytes of a float32; NULL if there are none */
 };
 
-/* What is wrong with the value in a series of this class whose first value was `first` (v itself for the first): a kind
- * of finding, or LOG_KINDS if nothing. */
-enum log_finding_kind log_value_fault(const struct log_value *v, const struct log_value *first, int series_class);
-
-/* What the first value alone shows to be wrong with a series: LOG_KINDS if nothing. */
-enum log_finding_kind log_value_series_fault(const struct log_value *first, int series_class);
-
 /* ---- reading --------------------------------------------------------------------------------------------------- */
 
 static void read_shape(struct log_value *v, const uint8_t *p, const uint8_t *end)
@@ -338,7 +331,8 @@ static int image_known(const uint8_t *p, size_t n)
            (n >= 4 && !memcmp(p, "GIF8", 4)) || (n >= 2 && !memcmp(p, "BM", 2));
 }
 
-enum log_finding_kind log_value_series_fault(const struct log_value *v, int class)
+/* What the first value alone shows to be wrong with a series: LOG_KINDS if nothing. */
+static enum log_finding_kind log_value_series_fault(const struct log_value *v, int class)
 {
     static const char layout[] = "custom_scalars__config__";
     struct wire_field f;
@@ -473,7 +467,9 @@ static enum log_finding_kind blobs_fault(const struct log_value *v, const struct
     return LOG_BLOB_FORM;
 }
 
-enum log_finding_kind log_value_fault(const struct log_value *v, const struct log_value *first, int class)
+/* What is wrong with the value in a series of this class whose first value was `first` (v itself for the first): a kind
+ * of finding, or LOG_KINDS if nothing. */
+static enum log_finding_kind log_value_fault(const struct log_value *v, const struct log_value *first, int class)
 {
     if (class == LOG_CLASS_SCALAR)
         return scalar_fault(v);

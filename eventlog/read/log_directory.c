@@ -93,7 +93,9 @@ static int read_directory(const char *path, struct directory_entries *to, struct
     return rc;
 }
 
-int directory_read(const char *path, struct directory_entries *entries)
+/* Reads a directory. OK and *entries, which is yours: buffer_release() its bytes, also after an error. ERR_IO: it
+ * cannot be read, and errno tells why. ERR_NOMEM. */
+static int directory_read(const char *path, struct directory_entries *entries)
 {
     *entries = (struct directory_entries){ .bytes = BUFFER_EMPTY };
     return read_directory(path, entries, NULL);

@@ -63,10 +63,6 @@ struct directory_cache {
     size_t seen;            /* directories in it */
 };
 
-/* Reads a directory. OK and *entries, which is yours: buffer_release() its bytes, also after an error. ERR_IO: it
- * cannot be read, and errno tells why. ERR_NOMEM. */
-int directory_read(const char *path, struct directory_entries *entries);
-
 /* The same, but reads it only if it may have changed. *entries is borrowed until the next listing begins. */
 int directory_cache_read(struct directory_cache *c, const char *path, struct directory_entries **entries);
 

@@ -28,7 +28,8 @@
 
 /* ---- event writer value ------------------------------------------------------------------------------------------ */
 
-int event_writer_value_check_tag(const char *tag, size_t n, struct error *e)
+/* The same for a tag of n bytes alone. */
+static int event_writer_value_check_tag(const char *tag, size_t n, struct error *e)
 {
     size_t bad = 0;
 
@@ -39,7 +40,8 @@ int event_writer_value_check_tag(const char *tag, size_t n, struct error *e)
                            (unsigned char)tag[bad]);
 }
 
-int event_writer_value_check(const struct event_writer_value *v, struct error *e)
+/* Checks what does not depend on other values: OK or ERR_ARG. */
+static int event_writer_value_check(const struct event_writer_value *v, struct error *e)
 {
     if (!v->tag || !*v->tag)
         return error_set(e, ERR_ARG, "a value needs a tag");
@@ -89,8 +91,9 @@ uint8_t *event_writer_value_room(struct wire *w, int dtype, const int64_t *shape
     return n && buffer_ok(&w->bytes) ? (uint8_t *)w->bytes.data + w->bytes.length - n : NULL;
 }
 
-void event_writer_value_metadata(struct wire *out, const struct event_writer_value *v, const char *display_name,
-                                 const char *description)
+/* Appends the metadata field of a Summary.Value; either text may be NULL. wire_check() reports if memory ran out. */
+static void event_writer_value_metadata(struct wire *out, const struct event_writer_value *v, const char *display_name,
+                                        const char *description)
 {
     size_t metadata = wire_begin(out, 9), plugin = wire_begin(out, 1);
 
@@ -104,8 +107,10 @@ void event_writer_value_metadata(struct wire *out, const struct event_writer_val
     wire_end(out, metadata);
 }
 
-int event_writer_value_encode(struct wire *out, const struct event_writer_value *v, const struct wire *member,
-                              const struct wire *metadata, struct error *e)
+/* Appends the field of an event that holds this one value: its tag, its member (the fields besides tag and metadata)
+ * and its metadata. */
+static int event_writer_value_encode(struct wire *out, const struct event_writer_value *v, const struct wire *member,
+                                     const struct wire *metadata, struct error *e)
 {
     size_t summary = wire_begin(out, EVENT_FIELD_SUMMARY), value = wire_begin(out, 1);
 

@@ -47,11 +47,6 @@ struct event_writer_value {
     const struct eventlog_value_options *options;
 };
 
-/* Checks what does not depend on other values: OK or ERR_ARG. */
-int event_writer_value_check(const struct event_writer_value *v, struct error *e);
-/* The same for a tag of n bytes alone. */
-int event_writer_value_check_tag(const char *tag, size_t n, struct error *e);
-
 /* Writes the start of a Summary.Value's tensor, up to and including its shape (empty for rank 0). Write the contents
  * next, then call wire_end() with the mark that this returns. */
 size_t event_writer_value_tensor(struct wire *w, int dtype, const int64_t *shape, size_t rank);
@@ -62,15 +57,6 @@ void event_writer_value_shape(struct wire *w, const int64_t *shape, size_t rank)
 /* A whole tensor of n bytes, which are 0 at first: where they stand, until w grows; NULL where there are none, or no
  * memory, which w knows. */
 uint8_t *event_writer_value_room(struct wire *w, int dtype, const int64_t *shape, size_t rank, size_t n);
-
-/* Appends the metadata field of a Summary.Value; either text may be NULL. wire_check() reports if memory ran out. */
-void event_writer_value_metadata(struct wire *out, const struct event_writer_value *v, const char *display_name,
-                                 const char *description);
-
-/* Appends the field of an event that holds this one value: its tag, its member (the fields besides tag and metadata)
- * and its metadata. */
-int event_writer_value_encode(struct wire *out, const struct event_writer_value *v, const struct wire *member,
-                              const struct wire *metadata, struct error *e);
 
 /* ---- tag table --------------------------------------------------------------------------------------------------- */
 

@@ -63,7 +63,9 @@ static size_t follower_cell(const struct follower *f, int worker, size_t packet)
     return (size_t)worker * f->packets + packet;
 }
 
-void follower_use_all(struct follower *f, int64_t first_step)
+/* Call at the start: nobody decides: every decision is an update, of the pushes of all workers, who are all answered.
+ * The first is number first_step. */
+static void follower_use_all(struct follower *f, int64_t first_step)
 {
     f->all = 1;
     f->first_step = first_step;
@@ -159,7 +161,8 @@ int follower_next(struct follower *f, struct application *out)
     return 0;
 }
 
-void follower_hold(struct follower *f, int64_t decisions)
+/* Applies only this many decisions until it is called again; INT64_MAX: all. For a cut. */
+static void follower_hold(struct follower *f, int64_t decisions)
 {
     f->limit = decisions;
 }

@@ -43,9 +43,6 @@ struct follower;
 int follower_new(struct follower **out, int workers, size_t packets, struct error *e);
 void follower_free(struct follower *f); /* NULL is fine */
 
-/* Call at the start: nobody decides: every decision is an update, of the pushes of all workers, who are all answered.
- * The first is number first_step. */
-void follower_use_all(struct follower *f, int64_t first_step);
 /* Takes the next decision; copies it. At most follower_room() may be unfinished. */
 void follower_decision(struct follower *f, const struct decision *d);
 int follower_room(const struct follower *f);
@@ -57,8 +54,6 @@ void follower_push(struct follower *f, int worker, size_t packet);
 /* 1: *out is to be done, valid until the next call; 0: nothing can be done yet. */
 int follower_next(struct follower *f, struct application *out);
 
-/* Applies only this many decisions until it is called again; INT64_MAX: all. For a cut. */
-void follower_hold(struct follower *f, int64_t decisions);
 /* Call at the start: packets apply a decision only once all have applied the one before, and that is done with:
  * follower_release() says so. */
 void follower_wait_for_release(struct follower *f);

@@ -124,8 +124,8 @@ void table_update_add(struct table_update *u, const struct row_gradient *gradien
     }
 }
 
-void table_update_squares(const struct table_update *u, int64_t step, const struct gradient_parts *parts, int server,
-                          double *sums)
+static void table_update_squares(const struct table_update *u, int64_t step, const struct gradient_parts *parts,
+                                 int server, double *sums)
 {
     for (size_t i = 0; i < parts->count; i++) {
         const struct gradient_part *part = &parts->parts[i];

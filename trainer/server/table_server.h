@@ -46,8 +46,6 @@ void table_update_free(struct table_update *u); /* NULL is fine */
 void table_update_add(struct table_update *u, const struct row_gradient *gradients, const real *weights);
 /* The sums of squares of what was added: of this server's parts of the tables, if it is to be clipped. */
 struct gradient_parts;
-void table_update_squares(const struct table_update *u, int64_t step, const struct gradient_parts *parts, int server,
-                          double *sums);
 /* optimizer_measure_rows() with what was added, and with the other sums. */
 void table_update_measure(const struct table_update *u, int64_t step, const real *sum);
 /* Makes update number `step` with what was added. */
