@@ -15,6 +15,17 @@ double rate_curve_rate(const struct rate_curve *c, double base, int64_t step)
     return k ? base * c->factors[k - 1] : base;
 }
 
+/*
+ * ResNet-50 on ImageNet, of 1,281,167 images, with the rate of TensorFlow's benchmarks: 0.128 for each 256 images
+ * of a step, here 128. An epoch is 10,009 steps then. Several workers want --scale-learning-rate.
+ */
+#define RESNET_50 \
+    .transform = "imagenet-train", .optimizer = "momentum", .learning_rate = 0.064, .momentum = 0.9, \
+    .schedule = { .drops = 4, \
+                  .at = { 30 * 10009, 60 * 10009, 80 * 10009, 90 * 10009 }, \
+                  .factors = { 0.1, 0.01, 0.001, 0.0001 } }, \
+    .warmup = 5 * 10009, .batch_size = 128
+
 /* Facts: the specification of the seed models. */
 static const struct recipe recipes[] = {
     /* LeNet as the course skeleton trains it. */
@@ -58,31 +69,8 @@ static const struct recipe recipes[] = {
     { .model = "mnist_lstm_128", .optimizer = "sgd", .learning_rate = 0.001, .batch_size = 128, .hold_out = 5000 },
     /* The language model: 640 words a step; Adagrad, whose rates rare words keep high (Duchi et al. 2011). */
     { .model = "language_model", .optimizer = "adagrad", .learning_rate = 0.5, .batch_size = 32 },
-    /*
-     * ResNet-50 on ImageNet, of 1,281,167 images, with the rate of TensorFlow's benchmarks: 0.128 for each 256 images
-     * of a step, here 128. An epoch is 10,009 steps then. Several workers want --scale-learning-rate.
-     */
-    { .model = "resnet50",
-      .transform = "imagenet-train",
-      .optimizer = "momentum",
-      .learning_rate = 0.064,
-      .momentum = 0.9,
-      .schedule = { .drops = 4,
-                    .at = { 30 * 10009, 60 * 10009, 80 * 10009, 90 * 10009 },
-                    .factors = { 0.1, 0.01, 0.001, 0.0001 } },
-      .warmup = 5 * 10009,
-      .batch_size = 128 },
-    /* The same for ResNet-50 "b". */
-    { .model = "resnet50b",
-      .transform = "imagenet-train",
-      .optimizer = "momentum",
-      .learning_rate = 0.064,
-      .momentum = 0.9,
-      .schedule = { .drops = 4,
-                    .at = { 30 * 10009, 60 * 10009, 80 * 10009, 90 * 10009 },
-                    .factors = { 0.1, 0.01, 0.001, 0.0001 } },
-      .warmup = 5 * 10009,
-      .batch_size = 128 },
+    { .model = "resnet50", RESNET_50 },
+    { .model = "resnet50b", RESNET_50 },
     /*
      * ResNet-50 on ImageNet, of 1,281,167 images, as torchvision's first weights were trained: 32 images a worker, at a
      * rate of 0.1 for eight workers, who want --scale-learning-rate. An epoch is 5,004 of their steps.

@@ -136,8 +136,9 @@ void stand_in_start(char *const *arguments)
         launcher = starter;
         setpgid(0, 0);
         prctl(PR_SET_PDEATHSIG, (unsigned long)SIGCONT, 0UL, 0UL, 0UL); /* a rank that is stopped has to see it, too */
-    } else
+    } else {
         stand_in = -1; /* this process goes on, without one */
+    }
     sigprocmask(SIG_SETMASK, &before, NULL);
     if (rank == 0 && arguments)
         begin_anew(arguments);

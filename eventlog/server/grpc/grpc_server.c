@@ -188,7 +188,6 @@ struct client {
 struct grpc_server {
     struct grpc_listen listen;
     int epoll, wake;
-    int stop; /* atomic */
     struct grpc_service service;
     struct client *first, *last;
     size_t client_count, threads;
@@ -814,7 +813,7 @@ int grpc_server_run(struct grpc_server *s, const struct grpc_service *service, s
     if (!count)
         rc = error_set(e, ERR_NOMEM, "cannot start a thread that answers");
     s->threads = count;
-    while (rc == OK && !__atomic_load_n(&s->stop, __ATOMIC_RELAXED)) {
+    while (rc == OK) {
         int n = epoll_wait(s->epoll, events, EVENTS, s->first || s->full ? 1000 : -1);
 
         if (n < 0 && errno != EINTR) {
@@ -832,12 +831,6 @@ int grpc_server_run(struct grpc_server *s, const struct grpc_service *service, s
     for (size_t i = 0; i < count; i++)
         pthread_join(threads[i], NULL);
     return rc;
-}
-
-void grpc_server_stop(struct grpc_server *s)
-{
-    __atomic_store_n(&s->stop, 1, __ATOMIC_RELAXED);
-    wake_up(s);
 }
 
 void grpc_server_free(struct grpc_server *s)

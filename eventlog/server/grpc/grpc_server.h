@@ -42,9 +42,8 @@ unsigned grpc_server_port(const struct grpc_server *s);
 /* The first address, "127.0.0.1:6806" or "[::1]:6806". Borrowed. */
 const char *grpc_server_address(const struct grpc_server *s);
 
-/* Serves until grpc_server_stop(). service is copied. OK, or ERR_IO, ERR_NOMEM. */
+/* Serves until an error: ERR_IO, ERR_NOMEM. service is copied. */
 int grpc_server_run(struct grpc_server *s, const struct grpc_service *service, struct error *e);
-void grpc_server_stop(struct grpc_server *s); /* from any thread or a signal handler */
 void grpc_server_free(struct grpc_server *s); /* NULL is fine */
 
 #endif
