@@ -2,6 +2,8 @@
  * safetensors.h - reads files of Hugging Face's safetensors format, and writes them as the reference writer does. Also
  * reads a checkpoint in several such files, its parts, by the index beside them (model.safetensors.index.json), as if
  * it were one file. One open file or writer is for one thread at a time.
+ *
+ * Before it: the header of such a file, as text.
  */
 #ifndef CHECKPOINT_SAFETENSORS_H
 #define CHECKPOINT_SAFETENSORS_H

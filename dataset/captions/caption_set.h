@@ -6,6 +6,8 @@
  *   DIR/features/PART.safetensors        what an encoder made of the images, made by `dataset encode`
  * A PART whose name begins with "train" is of the training part; "val", or "test", is of the test part. There must be
  * one of each. Read-only after opening, so any number of threads may read.
+ *
+ * Its parts come first: annotations, features of images, and the vocabulary.
  */
 #ifndef DATASET_CAPTIONS_CAPTION_SET_H
 #define DATASET_CAPTIONS_CAPTION_SET_H

@@ -1,7 +1,8 @@
 /*
- * evaluation_best.h - acts on which checkpoints are the best: keeps them in EVAL/best/, and after N
- * evaluations without a better one asks the training to end with CKPT/stop.json (training_state.h). Both depend on the
- * ledger alone, so a restart changes nothing. Failures here never stop the evaluations. One thread.
+ * evaluation_best.h - acts on which checkpoints are the best: keeps them in EVAL/best/, and after N evaluations
+ * without a better one asks the training to end with CKPT/stop.json (training_state.h). Both depend on the ledger
+ * alone, so a restart changes nothing. Failures here never stop the evaluations. One thread. Its parts come first: the
+ * list of the best, the manifest of our files, and the directory.
  */
 #ifndef EVALUATOR_RECORD_EVALUATION_BEST_H
 #define EVALUATOR_RECORD_EVALUATION_BEST_H

@@ -23,6 +23,8 @@
  *
  * A crash leaves at worst a truncated last line, which is ignored, and cut off before the next append. A failed append
  * is cut off, so it can be repeated. One thread at a time for each ledger.
+ *
+ * After it: which checkpoints have failed or are gone by these lines, and how often in a row in the same way.
  */
 #ifndef EVALUATOR_RECORD_LEDGER_H
 #define EVALUATOR_RECORD_LEDGER_H

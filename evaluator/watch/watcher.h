@@ -3,6 +3,8 @@
  * deleting them does no harm. It has three sources: the listing of the directory, the state file, and inotify, which
  * only says when to look again; it also polls, since inotify sees nothing on network file systems. One thread (inotify
  * has one of its own inside).
+ *
+ * Its parts come first: the data files of an incomplete checkpoint, and what is left of one that is being deleted.
  */
 #ifndef EVALUATOR_WATCH_WATCHER_H
 #define EVALUATOR_WATCH_WATCHER_H

@@ -2,6 +2,8 @@
  * loader.h - the thread that keeps a snapshot up to date with the files: it finds runs, reads what is new in each, with
  * as many threads as there are processors, and puts new views in place, early while much is to be read. It waits for
  * notifications of the file system, and looks at everything from time to time, since some changes are not notified.
+ *
+ * Before it: what is left of a large file, read in pieces by all threads.
  */
 #ifndef EVENTLOG_SERVER_LOADER_H
 #define EVENTLOG_SERVER_LOADER_H

@@ -2,6 +2,8 @@
  * event_writer.h - what the library's own files need of the writer beyond eventlog.h: system calls that tests can make
  * fail, and the way in which all values but scalars get into the file. kinds/event_writer_<family>.c encodes its values
  * with wire.h, without I/O, and passes the bytes to event_writer_finish().
+ *
+ * Its parts come first: a value that is not a scalar, and the table of tags.
  */
 #ifndef EVENTLOG_WRITE_EVENT_WRITER_H
 #define EVENTLOG_WRITE_EVENT_WRITER_H

@@ -1,7 +1,6 @@
 /*
  * recipe.h - how a model is trained unless the command line says otherwise, as data: augmentation, batch, optimizer,
- * schedule, averages. That of a built-in model is a row of recipe.c, that of a
- * model file is in the file.
+ * schedule, averages. That of a built-in model is a row of recipe.c, that of a model file is in the file.
  */
 #ifndef MODEL_FILE_RECIPE_H
 #define MODEL_FILE_RECIPE_H

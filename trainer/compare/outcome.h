@@ -2,6 +2,8 @@
  * outcome.h - what one run of one cell gave: figures from the trainer's --json, speeds from its curve, precision from
  * the evaluator's ledger. An outcome is a line of DIR/results.jsonl, from which a comparison is continued and its
  * tables are made. Pure; JSON by jansson.
+ *
+ * Its parts come first: the cells of a comparison, speeds from a curve, and the file of results.
  */
 #ifndef TRAINER_COMPARE_OUTCOME_H
 #define TRAINER_COMPARE_OUTCOME_H

@@ -3,6 +3,8 @@
  * this program without these options on the hosts of FILE. The process is replaced, so signals, standard input and the
  * exit status are mpirun's. All that can be is checked before: the file, that no launcher started this process, that
  * there is an mpirun.
+ *
+ * Before it: the rule by which a job is started again.
  */
 #ifndef TRAINER_LAUNCH_LAUNCH_H
 #define TRAINER_LAUNCH_LAUNCH_H

@@ -5,6 +5,8 @@
  * A task starts when the tasks it comes after are done and its resources are free. It holds each of them for that
  * resource's own duration, and is done `delay` after the longer one: a message holds the sender's link and the
  * receiver's, and arrives a latency later.
+ *
+ * Before it: computing, the tasks of forward and backward on one processor.
  */
 #ifndef TRAINER_PLAN_PIPELINE_H
 #define TRAINER_PLAN_PIPELINE_H

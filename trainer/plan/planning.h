@@ -1,6 +1,8 @@
 /*
  * planning.h - a plan: rows of strategies and numbers of workers, predicted from one setting, or from what is fitted to
  * measurements of some of them. Pure.
+ *
+ * Its parts come first: the table of a plan, the reading of measurements, and the fit of parameters to them.
  */
 #ifndef TRAINER_PLAN_PLANNING_H
 #define TRAINER_PLAN_PLANNING_H

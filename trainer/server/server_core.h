@@ -5,6 +5,8 @@
  * arithmetic. Times are seconds of one clock of the caller's. The protocol is in parameter_protocol.h.
  *
  * One thread. Only server_core_new() can fail.
+ *
+ * Before it: the follower, which carries out decisions packet by packet.
  */
 #ifndef TRAINER_SERVER_SERVER_CORE_H
 #define TRAINER_SERVER_SERVER_CORE_H

@@ -2,6 +2,8 @@
  * table_server.h - a server's side of table_protocol.h: holds some rows of the tables in its optimizer's arrays, hands
  * out those that workers name, and updates them with the sums that they send. One thread; never blocks: call
  * table_server_look() until it ends. ERR_CORRUPT: a message is not sound.
+ *
+ * Before it: the update of rows by the sums of workers.
  */
 #ifndef TRAINER_SERVER_TABLE_SERVER_H
 #define TRAINER_SERVER_TABLE_SERVER_H

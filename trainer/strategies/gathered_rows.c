@@ -1,7 +1,7 @@
 /*
  * gathered_rows.c - every rank holds all weights, tables too. The gradients of dense variables are all-reduced; those
- * of tables are all-gathered as rows, as Horovod does. Every rank applies the
- * same update to both. Source: strategies, 5.1.
+ * of tables are all-gathered as rows, as Horovod does. Every rank applies the same update to both. Source: strategies,
+ * 5.1.
  */
 #include "trainer/strategies/gathered_rows.h"
 

@@ -10,7 +10,7 @@
 #include "model/network.h"
 #include "trainer/launch/launch.h"
 #include "trainer/plan/planning.h"
-#include "trainer/plan/probe_compute.h"
+#include "trainer/plan/probe.h"
 #include "trainer/tool/command.h"
 
 #include <inttypes.h>

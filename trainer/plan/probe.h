@@ -1,9 +1,12 @@
 /*
- * probe_compute.h - what a step of a model costs on this machine, alone: forward, backward and update, and when in
- * backward which gradients are final. On noise for samples: the arithmetic does not care.
+ * probe.h - measures what a plan needs of these machines: a step of the model, messages between two ranks, and adding
+ * in memory.
+ *
+ * What a step of a model costs on this machine, alone: forward, backward and update, and when in backward which
+ * gradients are final. On noise for samples: the arithmetic does not care.
  */
-#ifndef TRAINER_PLAN_PROBE_COMPUTE_H
-#define TRAINER_PLAN_PROBE_COMPUTE_H
+#ifndef TRAINER_PLAN_PROBE_H
+#define TRAINER_PLAN_PROBE_H
 
 #include "base/error.h"
 #include "model/model.h"

@@ -1,4 +1,4 @@
-#include "trainer/plan/probe_compute.h"
+#include "trainer/plan/probe.h"
 
 #include "base/clock.h"
 #include "base/random.h"
